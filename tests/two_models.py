@@ -34,7 +34,7 @@ class Models:
     def install(self) -> "Models":
         """Let this process find them."""
         embeddings.open_embedder = self.open  # type: ignore[assignment]
-        embeddings.default_model_name = lambda: BUILT_IN
+        embeddings.built_in_name = lambda: BUILT_IN
         return self
 
 

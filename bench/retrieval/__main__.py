@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -25,14 +25,11 @@ from bench.retrieval.references import rankings
 from bench.retrieval.same import compared
 from bench.retrieval.sets import Collection, Query, build, collections, languages
 from memcli.index import embeddings, schema
-from memcli.index.cross_encoder import CrossEncoder, find_cross_encoder, open_cross_encoder
 from memcli.index.filters import Filter
 from memcli.index.index import Index
-from memcli.index.model_catalog import BUILT_IN_CHOICE, choice_of, folder_of
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.ranking_weights import WEIGHTS, Weights
 from memcli.search.results import MODES, Hit
-from memcli.search.search import reranked
 
 KINDS = ("entry", "memory", "history", "note", "session")
 OTHERS = ("longmemeval-s20",)
@@ -106,40 +103,23 @@ class Remembering:
             np.savez(self._file, keys=np.array(list(self._known)), vectors=np.array(list(self._known.values())))
 
 
-class Reader:
-    """A reranker and how many hits it reads."""
-
-    def __init__(self, count: int, folder: Path) -> None:
-        """Open the model of a folder."""
-        self.count, model = count, find_cross_encoder(folder)
-        self.name = f"the first {count} read by {model.name}"
-        self._model: CrossEncoder = open_cross_encoder(model)
-
-    def ordered(self, query: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Give the first hits of more in their new order."""
-        scores = self._model.scores(query, [hit.text for hit in hits[: self.count]])
-        return reranked(hits, scores.tolist())[:DEPTH]
-
-
 def main() -> None:
     """Measure what is asked for and print it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", type=Path, help="folder of the sets")
     options.add_argument("--sets", nargs="+", default=(), metavar="NAME", help="only these")
     options.add_argument("--ablate", action="store_true", help="what each means of ranking is worth")
-    options.add_argument("--model", default=BUILT_IN_CHOICE, help="an embedding model, as `mem model use` names it")
-    options.add_argument("--rerank", nargs=2, metavar=("N", "FOLDER"), help="what a reranker of the first N is worth")
+    options.add_argument("--model", type=Path, help="the folder of another embedding model")
     options.add_argument("--explain", metavar="WORDS", help="show the hits of the queries that hold these words")
     options.add_argument("--same", type=int, metavar="N", help="ask N random queries of each set by the command too")
     options.add_argument("--cache", type=Path, help="folder in which embeddings are kept for the next run")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
-    reader = Reader(int(chosen.rerank[0]), Path(chosen.rerank[1])) if chosen.rerank else None
     started = time.monotonic()
     wanted = collections(chosen.data, tuple(chosen.sets))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        embedder = Remembering(chosen.cache, folder_of(choice_of(chosen.model, Path.cwd()), folder))
+        embedder = Remembering(chosen.cache, chosen.model)
         embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
         with workspaces(wanted, folder, embedder.folder) as made:
             if chosen.explain:
@@ -148,7 +128,7 @@ def main() -> None:
             if chosen.same:
                 print("\n".join(compared(made, chosen.same, answered)))
                 return
-            page = measured(made, embedder, folder, ablate=chosen.ablate, reader=reader)
+            page = measured(made, embedder, folder, ablate=chosen.ablate)
     embedder.save()
     page += f"\nMade in {time.monotonic() - started:.0f} s.\n"
     print(page)
@@ -157,9 +137,7 @@ def main() -> None:
         PAGE.write_text(page, encoding="utf-8")
 
 
-def measured(
-    made: Sequence[Made], embedder: Remembering, folder: Path, *, ablate: bool, reader: Reader | None = None
-) -> str:
+def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablate: bool) -> str:
     """Ask everything and write the page."""
     say("asking")
     answers = list(answered(made))
@@ -184,9 +162,6 @@ def measured(
             say(name)
             with changed:
                 rows.append((name, list(answered(made, weights, mode))))
-    if reader:
-        say(reader.name)
-        rows.append((reader.name, list(answered(made, reader=reader))))
     if rows:
         parts.append(report.ablations(answers, rows))
     return "\n".join(parts)
@@ -228,18 +203,12 @@ def settle(index: Any) -> None:
     index.pieces = remembered
 
 
-def answered(
-    made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid", reader: Reader | None = None
-) -> Iterator[Answer]:
+def answered(made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid") -> Iterator[Answer]:
     """Ask every query."""
     for one in made:
         for query in one.collection.queries:
             request = SearchRequest(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
-            if reader:
-                hits = search_index(one.index, replace(request, rerank=reader.count)).hits
-                hits = reader.ordered(query.text, hits) if hits else hits
-            else:
-                hits = search_index(one.index, request).hits
+            hits = search_index(one.index, request).hits
             documents = tuple(map(one.document, hits))
             ranking = tuple(dict.fromkeys(documents))
             yield Answer(one.collection.set, query, hits, documents, scores(ranking, query.grades))

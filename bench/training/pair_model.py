@@ -20,8 +20,8 @@ import numpy as np
 from bench.training.pair_generator import Generator
 from memcli.beliefs.pair_model import FORMAT, ReadText, default_file, features, is_never, read_text
 from memcli.beliefs.settlement import REPEAT
-from memcli.index.calibration import BUILT_IN, COMPARISON, measure
-from memcli.index.embedder import default_model_name, open_embedder
+from memcli.index.calibration import BUILT_IN
+from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
 GENERATED = 6600
@@ -55,12 +55,10 @@ class Pair(NamedTuple):
 def main() -> None:
     """Train, write the data file and its card, print the figures."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--model", type=Path, help="folder of another embedding model, into which the file is written")
-    options.add_argument("--out", type=Path, help="data file to write")
-    chosen = options.parse_args()
-    out = chosen.out or (chosen.model.expanduser() / COMPARISON if chosen.model else default_file())
+    options.add_argument("--out", type=Path, default=default_file(), help="data file to write")
+    out = options.parse_args().out
     start = time.monotonic()
-    embedder = open_embedder(chosen.model, bulk=True)
+    embedder = open_embedder(None, bulk=True)
     written = [pair for path in sorted((HERE / "data").glob("natural-*.tsv")) for pair in read_pairs(path)]
     made = [Pair(*pair, "generated", "") for pair in Generator(1).pairs(GENERATED)] + strangers(embedder, written)
     texts = read_texts(embedder, [*written, *made])
@@ -102,9 +100,8 @@ def strangers(embedder: Any, written: Sequence[Pair]) -> list[Pair]:
     texts = sorted(text for text in sections if len(text) > LONG) + sorted(sections)[::SHORT_STEP]
     texts = list(dict.fromkeys(texts))
     vectors = embedder.embed(texts)
-    scale = BUILT_IN if embedder.model == default_model_name() else measure(embedder)
     found = []
-    for place, line in enumerate(scale.scaled(vectors @ vectors.T)):
+    for place, line in enumerate(BUILT_IN.scaled(vectors @ vectors.T)):
         near = [at for at in np.argsort(-line, kind="stable")[:40] if sections[texts[at]] != sections[texts[place]]]
         near = [at for at in near if FARTHEST < line[at] < NEAREST][:3]
         joint = "{} + {}"

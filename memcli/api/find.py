@@ -28,17 +28,14 @@ def search(
     limit: int | None = None,
     mode: str = "hybrid",
     min_score: float | None = None,
-    rerank: int | None = None,
     choice: Choice = Choice(),
 ) -> SearchResults:
     """Return the memories that answer a query, the best first, with a relevance in [0, 1] that queries share.
 
-    `mode` is one of `MODES`. The model of the setting search.reranker reads the first `rerank` hits and puts them in a
-    new order; their relevance stays. By default it is as many as the setting search.rerank says, and a notice tells
-    that the model cannot be used. `limit` and `min_score`, the least relevance, default to the settings search.limit
+    `mode` is one of `MODES`. `limit` and `min_score`, the least relevance, default to the settings search.limit
     and search.min_score of the first workspace. The kind `DOCUMENT` in the choice looks in the folders of the setting
     index.include. Raise UsageError for an empty query or a value out of its range, UnavailableError where the index
-    fails, or where the mode is `vector` or `rerank` is given and there is no model for it.
+    fails, or where the mode is `vector` and there is no model for it.
     """
     from ..search.index_search import SearchRequest
     from ..search.search import search as found_by
@@ -68,7 +65,7 @@ def search(
         draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=found_in[0].folder,
     )
-    return replace(found_by(found_in, request, rerank), query=query)
+    return replace(found_by(found_in, request), query=query)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ import numpy as np
 from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
-from ..index.calibration import comparison_of
 from .pair_words import Words, is_stop, opposites, read_words
 
 if TYPE_CHECKING:
@@ -193,7 +192,7 @@ def default_file() -> Path:
 @lru_cache(maxsize=2)
 def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     """Open the comparison learned for an embedding model; raise UnavailableError if there is none or it is damaged."""
-    path = file or comparison_of(embedding) or default_file()
+    path = file or default_file()
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
             meta = json.loads(bytes(data["meta"]))

@@ -81,6 +81,8 @@ class LazyCommands(TyperGroup):
         if name not in commands() and not name.startswith("-"):
             from .suggestions import meant
 
+            if name in _DROPPED:
+                raise UsageError(f"`mem {name}` is no more", _DROPPED[name])
             raise UsageError(f"no command {name!r}", meant(name, commands()))
         return super().resolve_command(ctx, args)
 
@@ -101,7 +103,11 @@ class LazyCommands(TyperGroup):
 # Typer has no public name for the base of its parser's errors.
 _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
-_GROUPS = (["session"], ["history"], ["config"], ["model"])
+_GROUPS = (["session"], ["history"], ["config"])
+_DROPPED = {
+    "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",
+}
+"""What took the place of commands that earlier versions had."""
 STYLE: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,

@@ -25,14 +25,6 @@ def search(
         float | None,
         typer.Option(help="Leave out hits below this relevance.", show_default="0.02, or 0 without the built-in model"),
     ] = None,
-    rerank: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Let the model of the setting search.reranker read the first N and order them anew; relevance stays.",
-            show_default="the setting search.rerank: 0",
-        ),
-    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each relevance is made of.")] = False,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
@@ -53,7 +45,7 @@ def search(
     if query == "-":
         query = world.standard_input("the query")
     found_in = world.reading(workspace, scope)
-    found = api.search(found_in, query, limit=limit, mode=mode, min_score=min_score, rerank=rerank, choice=choice)
+    found = api.search(found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice)
     if as_json:
         output.say_json(found.as_dict(explain=explain))
     else:
@@ -96,7 +88,7 @@ def _show_hit(hit: Hit, place: str, explain: bool) -> None:
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
         row += [remark] if remark else []
         parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
-        why = "; ".join(filter(None, (f"{hit.relevance:.3f} = {parts}", hit.reranked())))
+        why = f"{hit.relevance:.3f} = {parts}"
         output.say_row([*row, why] if explain else row)
         return
     indent = max(map(len, _COLOURS)) + 2

@@ -36,4 +36,3 @@ create table talks(
     previous text not null, timestamp text not null
 );
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
-create table other_vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;

@@ -94,14 +94,6 @@ class Database:
             size=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0,
         )
 
-    def is_embedded(self) -> bool:
-        """Return whether every text has a vector of the model that the settings name, as far as a glance tells."""
-        from .embedding_model import built_in_name  # late: few look
-
-        chosen = self.workspace.settings["embedding.model"]
-        known = self.meta("choice") == chosen if chosen else self.meta("model") == built_in_name()
-        return known and not self.health().not_embedded
-
     def chunk_count(self) -> int:
         """Return the number of chunks."""
         count: int = self.connection.execute("select count(*) from chunks").fetchone()[0]

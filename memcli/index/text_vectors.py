@@ -47,27 +47,6 @@ class Embedder(Protocol):
         """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass."""
 
 
-_UNRELATED = (
-    "The bakery opens at seven.",
-    "Restart the router after the update.",
-    "Her sister plays the cello in an orchestra.",
-    "Invoices are due within thirty days.",
-    "Penguins huddle against the wind.",
-    "The regular expression misses accented letters.",
-    "We hiked along the ridge until it rained.",
-    "Parliament voted on the new water law.",
-)
-"""Texts that have nothing to do with each other."""
-
-
-def unrelated_cosine(embedder: Embedder) -> float:
-    """Return the mean cosine of texts that have nothing in common, from 0 to 0.95."""
-    vectors = embedder.embed(_UNRELATED)
-    count = len(vectors)
-    mean = (float((vectors @ vectors.T).sum()) - count) / (count * (count - 1))
-    return min(max(mean, 0.0), 0.95)
-
-
 _RUN = 20  # word pieces that take as long as beginning another run: padding beyond that costs more than it spares
 
 

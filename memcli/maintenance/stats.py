@@ -154,9 +154,7 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
     where = index.workspace
     seen = index.refresh(reading, talk=True)
     if embed:
-        from ..index.reembedding import embed_all
-
-        embed_all(index, embedding)
+        index.embedding.embed_all(embedding)
     state = index.health()
     return Indexed(
         where,

@@ -141,23 +141,22 @@ def _unembedded(workspace: Workspace) -> int:
     """Count the texts without a vector of the model that the settings name, what has just changed on disk included."""
 
     def counted(index: Index) -> int:
-        index.refresh()
-        if index.is_embedded():
-            return 0
-        from ..index.reembedding import pending
+        from ..index.embedding_model import built_in_name
 
-        return pending(index)
+        index.refresh()
+        if not workspace.settings["embedding.model"] and index.meta("model") == built_in_name():
+            return index.health().not_embedded  # which loads no module of the vectors
+        return index.embedding.pending()
 
     return ask(workspace, counted)
 
 
 def _embed(workspace: Workspace, missing: int, noise: Noise) -> str:
-    from ..index.reembedding import embed_all
     from ..index.schema import NO_PLACE
 
     def embed(index: Index) -> tuple[int, bool]:
         index.refresh()
-        return embed_all(index), index.folder is not None
+        return index.embedding.embed_all(), index.folder is not None
 
     left, is_kept = ask(workspace, embed)
     if left and not is_kept:

@@ -45,16 +45,10 @@ class SearchRequest:
     draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
     shown: int = 0  # hits that are shown in the end; 0: all that come back
     marks_later: bool = False  # each hit says of which other it is the later one
-    rerank: int = 0  # hits that a reranker is going to read, and that are returned even beyond the limit
-
-    @property
-    def depth(self) -> int:
-        """Return how many hits come back."""
-        return max(self.limit, self.rerank)
 
 
 def search_index(index: Index, request: SearchRequest) -> SearchResults:
-    """Refresh an index from the disk, search it, and return its hits, the best first, at most `request.depth`.
+    """Refresh an index from the disk, search it, and return its hits, the best first, at most `request.limit`.
 
     Raise UnavailableError where the request asks for meaning alone and there is no model.
     """
@@ -120,11 +114,11 @@ def _shown(
 
     `stand_in` has the words of the question with where they stand; what is alike is known only `by_meaning`.
     """
-    order, added = distinct(ranked, pieces, request.limit, request.rerank), list[Scored]()
+    order, added = distinct(ranked, pieces, request.limit), list[Scored]()
     than: dict[int, int] = {}
     if by_meaning and request.mode == "hybrid":
         view = LaterFirst(index, pieces, marks=request.marks_later)
-        order, than, added = view.view(order, ranked, request.shown or request.depth)
+        order, than, added = view.view(order, ranked, request.shown or request.limit)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
     asked = " ".join((request.query, *(other.name for other in question.other_names)))
 
@@ -132,7 +126,7 @@ def _shown(
         matched = (word for word, posting in stand_in if scored.chunk in posting)
         return hit_of(index.workspace, pieces, scored, asked, matched, than.get(scored.chunk))
 
-    return tuple(map(hit, order[: request.depth])), tuple(map(hit, added))
+    return tuple(map(hit, order[: request.limit])), tuple(map(hit, added))
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ def _least(request: SearchRequest, readable: float, model: str) -> float:
 
 
 def _pool(request: SearchRequest) -> int:
-    return max(POOL, request.depth)
+    return max(POOL, request.limit)
 
 
 def _postings(index: Index, question: Query, share: float) -> list[Posting | None]:

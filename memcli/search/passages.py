@@ -51,7 +51,7 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, join
     budget = _BUDGET * request.embed_budget
     found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
     turns = [hit for hit in found.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
-    hits = passages(index, turns[: _EACH * request.depth], request.query, room)
+    hits = passages(index, turns[: _EACH * request.limit], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
     return SearchResults(hits, found.problems, talk=len(turns))
 

@@ -79,27 +79,18 @@ class Hit:
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
     text: str = ""  # of the chunk or passage that matched, whole; not in the JSON
-    score: float | None = None  # what a reranker gave it, on a scale of the model's own
-    moved: int = 0  # places that the reranker put it forward; below 0 back
 
     def explained(self) -> str:
         """Say what the relevance is made of."""
         from .thresholds import explained
 
-        return explained(self.relevance, self.parts, self.matched, (self.score, self.moved))
-
-    def reranked(self) -> str:
-        """Say what the reranker gave it and did with it."""
-        return f"reranker {self.score:.3f}, moved {self.moved:+d}" if self.score is not None else ""
+        return explained(self.relevance, self.parts, self.matched)
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit for JSON, its relevance rounded; `explain` adds the parts and the words that matched."""
         fields = asdict(self)
         why = {"matched": fields.pop("matched"), "parts": fields.pop("parts")}
         why["parts"] = {name: round(value, 4) for name, value in why["parts"].items()}
-        read = {"score": fields.pop("score"), "moved": fields.pop("moved")}
-        if self.score is not None:
-            why["reranker"] = {**read, "score": round(self.score, 4)}
         fields |= {"path": file_of(self.path), "relevance": round(self.relevance, 4)}
         del fields["text"]
         return {**fields, **why} if explain else fields
@@ -151,8 +142,8 @@ def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchRe
     )
 
 
-def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: int, more: int = 0) -> "list[Scored]":
-    """Return the best `limit`, or `more`, that say different things, in order; with room left below the limit, doubles.
+def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: int) -> "list[Scored]":
+    """Return the best `limit` that say different things, in order; with room left below the limit, doubles.
 
     A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is told once.
     """
@@ -168,7 +159,7 @@ def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: i
         others.append(piece)
         places.append((is_double, place, one))
         count += not is_double
-        if count == max(limit, more):
+        if count == limit:
             break
     taken = sorted(places, key=itemgetter(0, 1))[: max(count, limit)]
     return [one for _, _, one in sorted(taken, key=itemgetter(1))]

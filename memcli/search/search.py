@@ -4,15 +4,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from math import sqrt
 from typing import Any
 
-from ..errors import MemError, UnavailableError, UsageError
+from ..errors import MemError
 from ..formats.text_lines import blanked
 from ..formats.times import parse_time, past
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..store.settings_table import BY_NAME
 from ..store.workspace import Workspace
 from .index_search import SearchRequest, search_index
 from .later import MOST_ADDED
@@ -21,62 +19,22 @@ from .results import DOCUMENT, Hit, SearchResults, joined, watch
 from .thresholds import LIKELY, certainty
 
 
-def search(workspaces: Sequence[Workspace], request: SearchRequest, rerank: int | None = None) -> SearchResults:
+def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     """Return the hits of every workspace for the kinds that the request asks for, merged by relevance.
 
     Where the best hit is more likely wrong than right, passages of conversations compete with the hits. Hits in
     documents have the names `mem read` takes them by; a document has no type, tag, layer, source or project, so none
-    is found where one of these is asked for. A reranker reads the first `rerank` hits; None: as many as the settings
-    say, and a notice tells that it cannot be used. Raise UnavailableError where an index fails, or where the request
-    asks for meaning alone or a reranker and there is no model for it.
+    is found where one of these is asked for. Raise UnavailableError where an index fails, or where the request asks for
+    meaning alone and there is no model for it.
     """
-    settings = workspaces[0].settings
-    count = settings["search.rerank"] if rerank is None else BY_NAME["search.rerank"].read(rerank, "rerank")
-    if rerank and not settings["search.reranker"]:
-        raise UsageError("no reranker is chosen", "`mem config set --user search.reranker FOLDER` names one")
     # One more than asked for says how far the first is ahead.
-    results = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit, rerank=count))
+    results = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit))
     judged = _judged((*results.hits, *results.later))
     results = replace(results, hits=judged[: len(results.hits)], later=judged[len(results.hits) :])
-    if count and len(results.hits) > 1:
-        try:
-            results = replace(results, hits=_reread(workspaces[0], request.query, results.hits, count))
-        except UnavailableError as error:
-            if rerank is not None:
-                raise
-            results = replace(results, notices=(*results.notices, f"not reranked: {error}"))
     hits, others = results.hits[: request.limit], (*results.hits[request.limit :], *results.later)
     shown = {hit.id for hit in hits}
     added = [hit for hit in others if hit.later_than in shown and hit.id not in shown]
     return replace(results, hits=(*hits, *added[:MOST_ADDED]), later=())
-
-
-def _reread(where: Workspace, query: str, hits: Sequence[Hit], count: int) -> tuple[Hit, ...]:
-    from ..index.cross_encoder import chosen_cross_encoder  # late: it brings along what runs models
-
-    model = chosen_cross_encoder(where.settings, where.cache)
-    return reranked(hits, model.scores(query, [hit.text for hit in hits[:count]]).tolist())
-
-
-def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
-    """Return hits with the first in the order of relevance and score together, those without a score behind them.
-
-    Both are standardised over the hits that have a score, and added.
-    """
-    read = [hit.relevance for hit in hits[: len(scores)]]
-    # Rounded: where one is as far ahead by relevance as the other by score, the order stays as it was.
-    sums = [round(one + other, 6) for one, other in zip(_standard(read), _standard(scores), strict=True)]
-    best = sorted(range(len(scores)), key=lambda place: -sums[place])
-    order = [*(replace(hits[place], score=scores[place], moved=place) for place in best), *hits[len(scores) :]]
-    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - rank) for rank, hit in enumerate(order))
-
-
-def _standard(values: Sequence[float]) -> list[float]:
-    """Return values with the mean 0 and the deviation 1; all 0 where they hardly differ."""
-    mean = sum(values) / len(values)
-    deviation = sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    is_flat = deviation <= 1e-6 * max(map(abs, values))  # as far as the numbers of a model go
-    return [0.0 if is_flat else (value - mean) / deviation for value in values]
 
 
 def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -94,13 +52,12 @@ def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRe
     found = [_search_memories(workspaces, of_memories)] if kinds else []
     if not request.wanted.asks_entries:
         found += [_search_documents(workspace, request) for workspace in workspaces]
-    return joined(found, request.depth)
+    return joined(found, request.limit)
 
 
 def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     def asked(index: Index) -> tuple[SearchResults, SearchResults | None]:
         found = _mark_changed(index, search_index(index, request), request.wanted.as_of)
-        found = replace(found, notices=(*found.notices, *index.model_notices()))
         if not request.draws_on_talk or _is_likely(found):
             return found, None
         from ..index.lookups import forgotten_texts
@@ -113,10 +70,10 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
         return found, said
 
     answers = [ask(workspace, asked) for workspace in workspaces]
-    found = joined((own for own, _ in answers), request.depth)
+    found = joined((own for own, _ in answers), request.limit)
     if _is_likely(found):
         return found
-    return joined((found, *(said for _, said in answers if said)), request.depth)
+    return joined((found, *(said for _, said in answers if said)), request.limit)
 
 
 def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResults:

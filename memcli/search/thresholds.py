@@ -69,20 +69,13 @@ def certainty(relevance: float, best: float, following: float) -> str:
     return CERTAINTIES[2 if relevance >= max(_GOOD[-1], _NEAR * best) else 3]
 
 
-def explained(
-    relevance: float, made_of: Mapping[str, float], matched: Sequence[str], reread: tuple[float | None, int] = (None, 0)
-) -> str:
-    """Say what a hit's relevance is made of, the largest part first, and what a reranker gave and moved it."""
+def explained(relevance: float, made_of: Mapping[str, float], matched: Sequence[str]) -> str:
+    """Return in words what a hit's relevance is made of, the largest part first."""
     names = table("relevance_parts.toml")
     words = f" ({', '.join(matched)})" if matched else ""
     parts = sorted(made_of.items(), key=lambda part: -part[1])
     told = [f"{value:+.2f} {names.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
-    why = f"relevance {relevance:.2f}: {', '.join(told)}"
-    score, places = reread
-    if score is None:
-        return why
-    moved = f"moved it {abs(places)} {'up' if places > 0 else 'down'}" if places else "left it in its place"
-    return f"{why}; the reranker gave it {score:.3f} and {moved}"
+    return f"relevance {relevance:.2f}: {', '.join(told)}"
 
 
 def gate_of(model: str, setting: float) -> float:

@@ -123,8 +123,6 @@ TABLE = (
     Setting("search.min_score", -1.0, low=-1, high=1),
     Setting("search.vector_weight", -1.0, low=-1, high=1),
     Setting("search.embed_budget", 2.0, low=0, high=600),
-    Setting("search.rerank", 0, user_only=True, low=0, high=100),
-    Setting("search.reranker", "", user_only=True),
     Setting("decay.enabled", True),
     Setting("decay.auto", False),
     Setting("decay.threshold", 0.1, low=0, high=1),
@@ -190,7 +188,6 @@ TABLE = (
     Setting("sync.timeout", 120.0, low=1, high=86_400),
     Setting("grep.timeout", 5.0, low=0.1, high=600),
     Setting("embedding.model", "", user_only=True),
-    Setting("embedding.folders", (), user_only=True),
     Setting("embedding.threads", 0, user_only=True, low=0, high=256),
 )
 BY_NAME = {setting.name: setting for setting in TABLE}

@@ -11,7 +11,8 @@ import pytest
 from memcli.beliefs.pair_model import FORMAT, PairModel, default_file, load_pair_model
 from memcli.beliefs.settlement import REPEAT
 from memcli.errors import UnavailableError
-from memcli.index.embedder import OnnxEmbedder, default_model_name, open_embedder
+from memcli.index.embedder import OnnxEmbedder, open_embedder
+from memcli.index.embedding_model import built_in_name
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
 
@@ -26,7 +27,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
 @pytest.fixture(scope="module")
 def compare(embedder: OnnxEmbedder) -> Compare:
     """Judge a new text against old ones with the model that mem is shipped with."""
-    model = load_pair_model(default_model_name())
+    model = load_pair_model(built_in_name())
 
     def compared(new: str, *olds: str) -> list[float]:
         _, tokens = embedder.embed_tokens([new, *olds])
@@ -162,7 +163,7 @@ def test_a_damaged_file_is_refused_with_a_line(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.npz"
         file.write_bytes(bad)
         with pytest.raises(UnavailableError, match="damaged"):
-            load_pair_model(default_model_name(), file)
+            load_pair_model(built_in_name(), file)
 
 
 @pytest.mark.parametrize("name", ["right", "roots", "feature", "value"])
@@ -172,7 +173,7 @@ def test_a_file_whose_trees_do_not_fit_is_refused(tmp_path: Path, name: str) -> 
     with (tmp_path / "model.npz").open("wb") as file:
         np.savez(file, **data)
     with pytest.raises(UnavailableError, match="damaged"):
-        load_pair_model(default_model_name(), tmp_path / "model.npz")
+        load_pair_model(built_in_name(), tmp_path / "model.npz")
 
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "model.npz").open("wb") as file:
         np.savez(file, **data)
     with pytest.raises(UnavailableError, match=f"format {FORMAT + 1}"):
-        load_pair_model(default_model_name(), tmp_path / "model.npz")
+        load_pair_model(built_in_name(), tmp_path / "model.npz")
 
 
 def test_another_embedding_model_is_not_calibrated() -> None:
@@ -193,7 +194,7 @@ def test_another_embedding_model_is_not_calibrated() -> None:
 def test_the_file_is_small_and_has_a_card() -> None:
     assert default_file().stat().st_size <= 100_000
     card = default_file().with_suffix(".md").read_text(encoding="utf-8")
-    assert default_model_name() in card
+    assert built_in_name() in card
 
 
 # Through the command line.
@@ -239,7 +240,7 @@ def test_a_damaged_model_costs_only_the_comparison(mem: Mem, monkeypatch: pytest
 
 
 def test_trees_are_summed_as_they_were_trained() -> None:
-    model = load_pair_model(default_model_name())
+    model = load_pair_model(built_in_name())
     assert isinstance(model, PairModel)
     columns = json.loads(bytes(arrays()["meta"]))["columns"]
     rows = np.random.RandomState(0).normal(size=(3, columns)).astype(np.float32)
@@ -259,7 +260,7 @@ def test_with_another_embedding_model_twins_are_known_and_a_line_says_so(
 ) -> None:
     fake = CountingEmbedder()
     monkeypatch.setattr("memcli.index.embeddings.open_embedder", lambda *_, **__: fake)
-    monkeypatch.setattr("memcli.index.embeddings.default_model_name", lambda: fake.model)
+    monkeypatch.setattr("memcli.index.embeddings.built_in_name", lambda: fake.model)
     mem("init")
     first = mem("write", "The ferry leaves at 8 am", "--json").json
     other = mem("write", "Departure of the ferry is at 08:00", "--json")

@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memcli.index.embedding_model import find_model
 from tests.conftest import Mem, Ran
 
 Answer = tuple[str, Any]
@@ -140,13 +139,6 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     with (workspace / "mem.yaml").open("a") as file:
         file.write("nobody: 1\n")
     yield ask("config list")
-    yield ask("model list")
-    yield ask("model use", "model", "use", "built-in", "--wait")
-    yield ask("model status")
-    (world / "model").mkdir()
-    for name, part in (("model.onnx", find_model(None).file), ("tokenizer.json", find_model(None).tokenizer)):
-        (world / "model" / name).symlink_to(part)
-    yield ask("model calibrate", "model", "calibrate", "model")
     for verb in ("install", "status", "uninstall"):
         yield ask(f"hook {verb}", "hook", verb, "claude-code")
     for verb in ("install", "uninstall"):

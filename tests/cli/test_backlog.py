@@ -40,7 +40,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[CountingEmbedder]:
         return made[-1]
 
     monkeypatch.setattr(embeddings, "open_embedder", opening)
-    monkeypatch.setattr(embeddings, "default_model_name", lambda: CountingEmbedder().model)
+    monkeypatch.setattr(embeddings, "built_in_name", lambda: CountingEmbedder().model)
     return made
 
 

@@ -94,7 +94,7 @@ def test_a_search_by_meaning_loads_no_language_model_and_no_graph(
     modules, out = loaded("search", "which animal")
     assert "quagga" in out
     assert {"numpy", "onnxruntime"} <= modules
-    assert not modules & {"litellm", "hnswlib", "pydantic", "memcli.index.cross_encoder"}
+    assert not modules & {"litellm", "hnswlib", "pydantic"}
 
 
 def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(

@@ -37,7 +37,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--limit": ["1"],
             "--mode": ["vector"],
             "--min-score": ["0.9"],
-            "--rerank": ["2"],
             "--explain": [],
         },
     ),
@@ -185,10 +184,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     ),
     "tend": ([], {"--quiet": []}),
     "index": ([], {"--rebuild": [], "--status": []}),
-    "model list": ([], {}),
-    "model use": (["built-in"], {"--wait": [], "--workspace": ["nowhere"], "--scope": ["none"]}),
-    "model status": ([], {}),
-    "model calibrate": ([], {}),
     "session append": (
         ["--session", "talk", "--text", "More tea."],
         {
@@ -270,10 +265,6 @@ OTHERWISE = {
 """Words in whose stead an option would change nothing."""
 SHOWN_BY = {
     ("dedup", "--limit"): "cli/test_dedup.py::test_likely_repeats_are_listed_the_surest_first_and_nothing_is_changed",
-    (
-        "model use",
-        "--wait",
-    ): "cli/test_model_command.py::test_without_waiting_another_process_embeds_and_the_old_vectors",
 }
 """The test that shows what an option does where that is neither in its command's answer nor in a file."""
 BEFORE = {"hook uninstall": ["hook", "install", "claude-code"]}
@@ -366,7 +357,7 @@ def test_each_option_changes_the_answer_or_is_refused(
     words, options = OPTIONS[command]
     dull = []
     for option, values in {**EVERYWHERE, **options}.items():
-        if option not in shown_options(command) or (command, option) in SHOWN_BY:
+        if option not in shown_options(command):
             continue
         said = OTHERWISE.get((command, option), words)
         run = spawn if option == "--within" or command == "mcp" else mem  # they leave the process, or take its input

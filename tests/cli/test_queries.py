@@ -86,7 +86,7 @@ def zoo(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep a few memories in several scripts, with an embedder that costs nothing."""
     embedder = CountingEmbedder()
     monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: embedder)
-    monkeypatch.setattr(embeddings, "default_model_name", lambda: embedder.model)
+    monkeypatch.setattr(embeddings, "built_in_name", lambda: embedder.model)
     (workspace / "entries").mkdir()
     (workspace / "entries" / "zoo.md").write_text(
         "---\nid: mem_01kajd3v7m4kq7tz\ntitle: Zoo\n---\n\nThe quagga sleeps.\nError E1042 on 2026-11-21.\n"

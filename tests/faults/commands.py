@@ -226,7 +226,6 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("config set", ("config", "set", "search.limit", "7")),
     Command("config set --user", ("config", "set", "--user", "search.limit", "7")),
-    Command("model use", ("model", "use", "built-in"), ends=(0, 6)),
     Command("init", ("init", "fresh")),
     Command("trust", ("trust", "memory")),
     Command("trust --remove", ("trust", "--remove", "memory")),

@@ -22,7 +22,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
     """Put an embedder that counts in the place of the model."""
     counting = CountingEmbedder()
     monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: counting)
-    monkeypatch.setattr(embeddings, "default_model_name", lambda: counting.model)
+    monkeypatch.setattr(embeddings, "built_in_name", lambda: counting.model)
     return counting
 
 

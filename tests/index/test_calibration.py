@@ -1,6 +1,5 @@
 """What is measured of a model makes its cosines mean what those of the built-in one do."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
-from memcli.index import calibration, embedder
+from memcli.index import calibration, embedder, embeddings
 from memcli.index.calibration import Calibration, measure
 from memcli.index.embedding_model import find_model
 from memcli.search.thresholds import thresholds
 from tests.conftest import Mem
 
+BUILT_IN = dict(calibration._known)
 TEXTS = ("The bakery closes at noon on Sundays", "User's cat is called Miso", "Deploys run on Hetzner")
 
 
@@ -34,7 +34,8 @@ def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return output, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     monkeypatch.setattr(embedder.OnnxEmbedder, "_run", pushed)
-    calibration._read.clear()
+    calibration._known.clear()
+    calibration._known.update(BUILT_IN)
     return folder
 
 
@@ -50,32 +51,28 @@ def relevance(mem: Mem, query: str) -> list[float]:
     return [hit["relevance"] for hit in mem("search", query, "--mode", "vector", "--json").json["hits"]]
 
 
-def state(mem: Mem) -> str:
-    return str(next(one["calibrated"] for one in mem("model", "list", "--json").json["models"] if one["is_chosen"]))
-
-
-def test_a_calibrated_model_gives_the_relevance_that_the_built_in_one_gives(
-    mem: Mem, memories: Path, crowded: Path
-) -> None:
+def test_a_model_gives_the_relevance_that_the_built_in_one_gives(mem: Mem, memories: Path, crowded: Path) -> None:
     queries = ("pet", "when can I buy bread", "where does it run", "violin")
     before = [relevance(mem, query) for query in queries]
-    assert state(mem) == "yes"
-    assert mem("model", "use", str(crowded), "--wait").code == 0
-    assert state(mem) == "no"
-    ran = mem("search", "pet", "--json")
-    (notice,) = ran.json["notices"]
-    assert f"run `mem model calibrate {crowded}`" in notice
-    ((_, said),) = mem("model", "status").rows
-    assert said.endswith("(calibrated: no)")
-
-    ran = mem("model", "calibrate", str(crowded), "--json")
-    assert ran.code == 0, ran.err
-    assert 0.6 < ran.json["floor"] < ran.json["top"] <= 1.01
-    assert mem("search", "pet", "--json").json["notices"] == []
-    assert state(mem) == "without the comparison"
+    assert mem("config", "set", "--user", "embedding.model", str(crowded)).code == 0
+    assert mem("index").code == 0
     for query, expected in zip(queries, before, strict=True):
-        found = relevance(mem, query)
-        assert found[:2] == pytest.approx(expected[:2], abs=0.04)
+        assert relevance(mem, query)[:2] == pytest.approx(expected[:2], abs=0.04)
+
+
+def test_a_model_is_measured_once_on_a_machine(
+    mem: Mem, memories: Path, crowded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mem("config", "set", "--user", "embedding.model", str(crowded)).code == 0
+    assert mem("index").code == 0
+
+    def measured_again(embedder: object) -> None:
+        raise AssertionError("measured again")
+
+    calibration._known.clear()
+    calibration._known.update(BUILT_IN)
+    monkeypatch.setattr(embeddings, "measure", measured_again)
+    assert relevance(mem, "pet")
 
 
 def test_the_built_in_model_measured_by_itself_is_itself() -> None:
@@ -84,50 +81,33 @@ def test_the_built_in_model_measured_by_itself_is_itself() -> None:
 
 
 def test_the_threshold_of_another_topic_moves_with_the_scale(crowded: Path) -> None:
-    calibration._read["some@12345678"] = (Calibration(0.7, 0.9, True), None)
+    calibration._known["some@12345678"] = Calibration(0.7, 0.9)
     assert thresholds("some@12345678").topic == pytest.approx(0.7 + 0.2 * thresholds("").topic)
     assert thresholds("unknown@12345678").shown == 0
 
 
-@pytest.mark.parametrize(
-    "said",
-    [b"", b"{", b"[]", b'{"floor": 0.5}', b'{"model": "x@1", "floor": 0.5, "top": 1.0}', b'{"floor": "a", "top": 1}'],
-)
-def test_a_calibration_that_is_damaged_or_of_other_weights_counts_for_nothing(crowded: Path, said: bytes) -> None:
-    name = find_model(crowded).name
-    (crowded / calibration.FILE).write_bytes(said)
-    assert calibration.read_calibration(name, crowded) is None
-    for floor, top in ((0.9, 0.9), (0.5, float("nan")), (0.5, 9.0)):
-        (crowded / calibration.FILE).write_text(json.dumps({"model": name, "floor": floor, "top": top}))
-        calibration._read.clear()
-        assert calibration.read_calibration(name, crowded) is None
-
-
-def test_a_folder_that_cannot_be_written_and_the_built_in_model_are_refused_in_one_line(
-    mem: Mem, world: Path, crowded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran = mem("model", "calibrate", "built-in")
-    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-
-    def refused(self: Path, *_: object, **__: object) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", refused)
-        ran = mem("model", "calibrate", str(crowded))
-    assert (ran.code, len(ran.err.splitlines())) == (6, 1)
-    assert "Permission denied): copy the model to a folder of yours" in ran.err
+@pytest.mark.parametrize("noted", [b"", b"{", b"[]", b'{"x@1": 5}', b'{"x@1": ["a", 1]}', b'{"x@1": [0.9, 0.9]}'])
+def test_a_note_that_is_damaged_counts_for_nothing_and_is_written_anew(tmp_path: Path, noted: bytes) -> None:
+    (tmp_path / calibration.FILE).write_bytes(noted)
+    calibration._known.pop("x@1", None)
+    assert calibration.calibration_of("x@1", tmp_path) is None
+    calibration.keep(Calibration(0.5, 1.0), "x@1", tmp_path)
+    calibration._known.pop("x@1")
+    assert calibration.calibration_of("x@1", tmp_path) == Calibration(0.5, 1.0)
 
 
 def test_a_model_that_tells_nothing_apart_cannot_be_calibrated() -> None:
     class Blind:
-        model = "blind@00000000"
+        model, dimension = "blind@00000000", 64
 
         def embed(self, texts: list[str]) -> NDArray[np.float32]:
-            return np.tile(np.eye(1, 8, dtype=np.float32), (len(texts), 1))
+            return np.tile(np.eye(1, 64, dtype=np.float32), (len(texts), 1))
 
-    with pytest.raises(UnavailableError, match="blind@"):
-        measure(Blind())  # type: ignore[arg-type]
+    with pytest.raises(UnavailableError, match="gives texts about anything"):
+        measure(Blind())
+    Blind.dimension = 8
+    with pytest.raises(UnavailableError, match="gives 8 numbers"):
+        measure(Blind())
 
 
 def test_what_a_model_can_read_is_a_property_of_the_model() -> None:

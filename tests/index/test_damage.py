@@ -103,7 +103,6 @@ INDEX_DAMAGE = {
     "a token that is none": sql("update meta set value = 'xyz' where key = 'token'"),
     "no dimension": sql("delete from meta where key = 'dimension'"),
     "another dimension": sql("update meta set value = 65 where key = 'dimension'"),
-    "another model": sql("update meta set value = 'another@00000000' where key = 'model'"),
     "rows that never were": sql(
         "update vectors set vector = vector + 1000", "update chunks set vector = vector + 1000"
     ),
@@ -223,7 +222,7 @@ def test_damaged_vectors_are_made_anew(
         rows = index.connection.execute(
             "select vector, prefix || substr(text, start + 1, stop - start) from chunks join texts using(file)"
         ).fetchall()
-        matrix = index.embedding.answering.matrix()
+        matrix = index.embedding.table.matrix()
         assert matrix is not None
         kept = matrix.take([row for row, _ in rows])
         return bool(np.allclose(kept, CountingEmbedder().embed([text for _, text in rows])))
@@ -240,7 +239,7 @@ from tests.fakes import CountingEmbedder
 
 embedder = CountingEmbedder()
 embedding.open_embedder = lambda *args, **options: embedder
-embedding.default_model_name = lambda: embedder.model
+embedding.built_in_name = lambda: embedder.model
 animals = sys.argv[2].split(",")
 derived = Path("memory/.mem")
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.errors import UnavailableError
-from memcli.index.embedder import OnnxEmbedder, default_model_name, open_embedder
-from memcli.index.embedding_model import find_model
+from memcli.index.embedder import OnnxEmbedder, open_embedder
+from memcli.index.embedding_model import built_in_name, find_model
 from memcli.index.text_vectors import CONTEXT_END, batched
 from tests.processes import run
 
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_an_open_model_has_the_name_known_without_opening_it(embedder: OnnxEmbedder) -> None:
     named: Embedder = embedder
-    assert named.model == default_model_name()
+    assert named.model == built_in_name()
     assert named.dimension == 384
 
 

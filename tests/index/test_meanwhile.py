@@ -205,7 +205,7 @@ from memcli.index import embeddings as embedding
 from tests.fakes import CountingEmbedder
 
 embedding.open_embedder = lambda *args, **options: CountingEmbedder()
-embedding.default_model_name = lambda: CountingEmbedder().model
+embedding.built_in_name = lambda: CountingEmbedder().model
 os.chdir(sys.argv[2])
 sys.exit(run(["search", "quagga", "--json", "-n", "100"]))
 """
@@ -237,7 +237,7 @@ from tests.fakes import CountingEmbedder
 from tests.index.contents import assert_as_new
 
 embedding.open_embedder = lambda *args, **options: CountingEmbedder()
-embedding.default_model_name = lambda: CountingEmbedder().model
+embedding.built_in_name = lambda: CountingEmbedder().model
 os.chdir(sys.argv[1])
 entries = Path("memory/entries")
 entries.mkdir()
@@ -300,7 +300,7 @@ from memcli.index import embeddings as embedding
 from tests.fakes import CountingEmbedder
 
 embedding.open_embedder = lambda *args, **options: CountingEmbedder()
-embedding.default_model_name = lambda: CountingEmbedder().model
+embedding.built_in_name = lambda: CountingEmbedder().model
 os.chdir(sys.argv[1])
 
 def mem(*words):

@@ -33,7 +33,7 @@ ENTRY = "---\nid: {id}\ntype: {type}\nsource: user\ncreated_at: 2026-11-20T08:00
 def embedder(monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
     fake = CountingEmbedder()
     monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: fake)
-    monkeypatch.setattr(embeddings, "default_model_name", lambda: fake.model)
+    monkeypatch.setattr(embeddings, "built_in_name", lambda: fake.model)
     return fake
 
 
