@@ -357,7 +357,7 @@ def test_each_option_changes_the_answer_or_is_refused(
     words, options = OPTIONS[command]
     dull = []
     for option, values in {**EVERYWHERE, **options}.items():
-        if option not in shown_options(command):
+        if option not in shown_options(command) or (command, option) in SHOWN_BY:
             continue
         said = OTHERWISE.get((command, option), words)
         run = spawn if option == "--within" or command == "mcp" else mem  # they leave the process, or take its input
