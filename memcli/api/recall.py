@@ -1,4 +1,4 @@
-"""Recall the memories a prompt should have, replay what those of a session were given, prove what it taught."""
+"""Recall the memories a prompt should have, prove what it taught."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
-from ..errors import NotFoundError, UsageError
+from ..errors import UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from ..recall.recall import recall as _recall
 from ..recall.request import Judge, RecallRequest, judge_of
@@ -14,8 +14,6 @@ from .workspace import Workspace, Workspaces, every, lazily
 
 if TYPE_CHECKING:
     from ..consolidation.proof import ProofAnswer
-    from ..consolidation.replay import GivenPrompt, Replayed, Side
-    from ..store.sessions.sessions import Session
 
 
 __all__ = [
@@ -25,27 +23,19 @@ __all__ = [
     "SECTIONS",
     "STANDING",
     "Budget",
-    "GivenPrompt",
     "Memory",
     "Pack",
     "Proof",
     "ProofAnswer",
-    "Replay",
-    "Replayed",
-    "Side",
     "prove",
     "recall",
-    "replay",
 ]
 
 
 __getattr__ = lazily(
     __name__,
     {
-        "GivenPrompt": "consolidation.replay",
         "ProofAnswer": "consolidation.proof",
-        "Replayed": "consolidation.replay",
-        "Side": "consolidation.replay",
     },
 )
 
@@ -152,63 +142,3 @@ def prove(workspace: Workspace, names: Sequence[str] = ()) -> tuple[Proof, ...]:
         for one in chosen
         if not one.problem
     )
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What memory would have given to prompts of a session then, and gives now."""
-
-    session: str  # its id
-    prompts: tuple["Replayed", ...]  # in their order
-    total: int  # prompts that the session has
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Return what is to be said of the recalls, each line once."""
-        return tuple(dict.fromkeys(line for one in self.prompts for line in one.now.notices))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem replay`."""
-        return {"session": self.session, "prompts": [one.as_dict() for one in self.prompts]}
-
-
-def replay(workspaces: Workspaces, name: str, *, turn: int | None = None, limit: int = 20) -> Replay:
-    """Ask memory again for the last `limit` prompts of a session, or for the one at the position `turn`.
-
-    The first workspace that has the session counts; its memories and those of the others are asked for. Writes
-    nothing. Raise NotFoundError for a session that there is not or that has no prompt, UsageError for another turn.
-    """
-    from ..consolidation.replay import prompts
-    from ..consolidation.replay import replay as ask_again
-
-    found_in = every(workspaces)
-    where, session = _session(found_in, name)
-    asked = prompts(where, session)
-    if turn is not None and not any(one.turn == turn for one in asked):
-        raise UsageError(f"turn {turn} is no prompt of {session.id}", _prompts_there(asked))
-    if limit < 1:
-        raise UsageError(f"a limit of {limit}", "ask for at least one prompt")
-    chosen = [one for one in asked if one.turn == turn] if turn is not None else asked[-limit:]
-    if not chosen:
-        raise NotFoundError(
-            f"{session.id} has no prompt of a user", f"`mem session show {session.id}` shows what it has"
-        )
-    return Replay(session.id, tuple(ask_again(found_in, session.id, one) for one in chosen), len(asked))
-
-
-def _session(workspaces: Sequence[Workspace], name: str) -> "tuple[Workspace, Session]":
-    """Return a session in the first workspace that has it."""
-    from ..store.sessions.sessions import find
-
-    missing = NotFoundError(f"no session {name!r}")
-    for number, where in enumerate(workspaces):
-        try:
-            return where, find(where, name)
-        except NotFoundError as error:
-            missing = missing if number else error
-    raise missing
-
-
-def _prompts_there(asked: "Sequence[GivenPrompt]") -> str:
-    there = ", ".join(str(one.turn) for one in asked[:10])
-    return f"prompts are at {there}{', …' if len(asked) > 10 else ''}" if asked else "it has none"

@@ -105,6 +105,7 @@ _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
 _GROUPS = (["session"], ["history"], ["config"])
 _DROPPED = {
+    "replay": "`mem recall PROMPT --as-of DATE` gives what was believed then",
     "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",
 }
 """What took the place of commands that earlier versions had."""

@@ -1,4 +1,4 @@
-"""`mem recall` and `mem replay`, and what `mem check --recall` and `mem consolidate --prove` show of a session."""
+"""`mem recall`, and what `mem check --recall` and `mem consolidate --prove` show of a session."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,15 +10,12 @@ from ..api.recall import FORMATS, Budget, Proof
 from ..api.reference import shorten
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, in_format
-from .session_show import Id
 
 if TYPE_CHECKING:
-    from ..api.recall import Replayed, Side
     from ..api.workspace import Workspace
 
 ALL = "all"
-_SHOWN = 100  # characters of a question or prompt shown in one line
-_LEFT_OUT = 5  # memories left out that are named
+_SHOWN = 100  # characters of a question shown in one line
 
 
 def recall(
@@ -118,82 +115,3 @@ def tell_proof(found: Proof) -> None:
 def proof_document(found: Proof) -> dict[str, object]:
     """Return one session's proof for `--json`."""
     return found.as_dict()
-
-
-def replay(
-    name: Id,
-    turn: Annotated[
-        int | None,
-        typer.Option("--turn", metavar="N", help="The prompt at this position of the session, with all reasons."),
-    ] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Without --turn: how many prompts, the last ones.")] = 20,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
-) -> None:
-    """Say what memory would have given to a prompt of a session then, what it gives now, and why.
-
-    Without --turn, a line for each prompt: its position, its time, how many memories it is given then and now, and how
-    many of them differ. `mem session show ID` has the positions. Only what is searched for the prompt is replayed:
-    MEMORY.md and notes, which a session is given at its start, are left out, and what the session was shown already
-    counts for nothing. What was forgotten since is not among what was known then.
-    """
-    told = api.replay(context.reading(workspace, scope), name, turn=turn, limit=limit)
-    if as_json:
-        output.say_json(told.as_dict())
-    else:
-        for one in told.prompts:
-            _tell(one, whole=turn is not None)
-        if turn is None and told.total > len(told.prompts):
-            output.note(f"the last {len(told.prompts)} of {told.total} prompts: -n shows more")
-    for notice in told.notices:
-        output.note(notice)
-
-
-def _tell(one: "Replayed", *, whole: bool) -> None:
-    text = shorten(one.prompt.text, _SHOWN)
-    then = "?" if one.then is None else str(len(one.then.given))
-    if not whole and not output.is_watched():
-        output.say_row((one.prompt.turn, one.prompt.moment, then, len(one.now.given), len(one.changed), text))
-        return
-    output.say_styled((f"#{one.prompt.turn}  ", "1"), (text, ""))
-    if not whole:
-        changed = f" · {len(one.changed)} differ" if one.changed else ""
-        output.say_styled((f"      {_day(one)} · then {then} · now {len(one.now.given)}{changed}", "36"))
-        return
-    if one.then is None:
-        output.say("then: the message has no time, so nobody knows what was known")
-    else:
-        _tell_side(f"then ({_day(one)})", one.then)
-    _tell_side("now", one.now)
-    if one.then is not None:
-        output.say("changed" if one.changed else "nothing changed")
-    for difference in one.changed:
-        sign = "+" if difference.is_new else "-"
-        output.say(f"  {sign} {difference.id} ({shorten(difference.summary, 60)}): {difference.why}")
-
-
-def _tell_side(name: str, side: "Side") -> None:
-    output.say(f"{name}: {_sum(side)}")
-    for given in side.given:
-        memory = given.memory
-        output.say_styled((f"  {memory.score:.2f}  ", "1"), (shorten(memory.summary or memory.text, _SHOWN), ""))
-        output.say_styled((f"        {memory.id} · {memory.type or memory.kind} · {memory.date}", "36"))
-        output.say(f"        {given.why}")
-    left = list(side.left_out.items())
-    for name_, why in left[:_LEFT_OUT]:
-        output.say(f"  left out: {name_}: {why}")
-    if len(left) > _LEFT_OUT:
-        output.say(f"  left out: {len(left) - _LEFT_OUT} more")
-
-
-def _sum(side: "Side") -> str:
-    if side.is_gated:
-        return f"nothing: the prompt asks for no memory (the best has relevance {side.relevance:.2f})"
-    if not side.given:
-        return "nothing was found that fits" if not side.left_out else "nothing of what was found"
-    return output.number_of(len(side.given), "memory")
-
-
-def _day(one: "Replayed") -> str:
-    return "no time" if one.then is None else one.prompt.moment[:16].replace("T", " ")

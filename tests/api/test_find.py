@@ -60,7 +60,6 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], Callable[[Workspace], Any]]] = {
         ("recall", "which port?", "--only", "long_term"),
         lambda opened: recall.recall(opened, "which port?", sections=("long_term",)).as_dict(),
     ),
-    "replay": (("replay", "s1"), lambda opened: recall.replay(opened, "s1").as_dict()),
 }
 
 
@@ -93,14 +92,12 @@ def test_what_is_wrong_is_raised_before_anything_is_read(opened: Workspace) -> N
         lambda: read.read(opened, "MEMORY.md", lines="9:1"),
         lambda: recall.recall(opened, "x", sections=("attic",)),
         lambda: recall.recall(opened, "x", budget=recall.Budget(soft=-1)),
-        lambda: recall.replay(opened, "s1", turn=99),
     ):
         with pytest.raises(UsageError):
             wrong()
     for missing in (
         lambda: read.read(opened, "no-such-entry"),
         lambda: read.read_key_history(opened, "no/key"),
-        lambda: recall.replay(opened, "no-session"),
         lambda: recall.prove(opened, ("no-session",)),
     ):
         with pytest.raises(NotFoundError):

@@ -92,7 +92,6 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("session import", "session", "import", "chat.txt")
     yield ask("session ls")
     yield ask("session show", "session", "show", "talk")
-    yield ask("replay", "replay", "talk")
     yield ask("session stats", "session", "stats", "talk")
     yield ask("session recap", "session", "recap", "talk")
     yield ask("consolidate", "consolidate", "chat", "--dry-run")

@@ -164,7 +164,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         },
     ),
     "rollup": (["shop"], {"--tag": ["infra"], "--all": [], "--dry-run": [], "--quiet": []}),
-    "replay": (["talk"], {"--turn": ["1"], "--limit": ["1"]}),
     "promote": (["{id}"], {"--demote": [], "--auto": [], "--apply": [], "--source": ["user"]}),
     "diff": ([], {"--format": ["markdown"]}),
     "check": (
