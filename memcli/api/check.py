@@ -51,7 +51,7 @@ class CheckReport:
         """Return the JSON document of `mem check`."""
         return {
             "problems": [
-                {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.mends}
+                {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.fixable}
                 for one in self.problems
             ],
             "files": self.files,

@@ -1,7 +1,7 @@
 """Turn conversations into history and memories, and the episodes of a project into one page."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..consolidation.backlog import ImportedTranscript as ImportedTranscript
     from ..consolidation.plan import Outcome
     from ..consolidation.rollup import RolledUp as RolledUp
+    from ..consolidation.rollup import RollupReport as RollupReport
     from ..store.redaction import Redacted as Redacted
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "ImportedTranscript",
     "Redacted",
     "RolledUp",
-    "RollupReport",
     "consolidate",
     "rollup",
 ]
@@ -180,66 +180,36 @@ def _consolidated(outcome: "Outcome", *, with_diff: bool = False) -> Consolidate
     )
 
 
-@dataclass(frozen=True)
-class RollupReport:
-    """The pages that sum up episodes, and what is wrong with pages that could not be changed."""
-
-    pages: "tuple[RolledUp, ...]"
-    dry_run: bool
-    failed: tuple[MemError, ...] = ()
-
-    @staticmethod
-    def diff(page: "RolledUp") -> str:
-        """Write what changes on a page as a unified diff."""
-        from ..beliefs.plan import as_diff
-
-        return as_diff(page.plan)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem rollup`."""
-        rows = [
-            {
-                "project": None if one.group.is_tag else one.group.name,
-                "tag": one.group.name if one.group.is_tag else None,
-                "path": one.path,
-                "how": one.how,
-                "episodes": one.episodes,
-                "error": one.error,
-            }
-            | ({"diff": self.diff(one)} if self.dry_run else {})
-            for one in self.pages
-        ]
-        return {"summaries": rows}
-
-
 @recorded("rollup")
 def rollup(
     workspace: Workspace, project: str = "", *, tag: str = "", everything: bool = False, dry_run: bool = False
-) -> RollupReport:
+) -> "RollupReport":
     """Sum up in one page the episodes of a project, with a tag, or of every project.
 
     The configured LLM tells them, or their own words do; why an LLM failed is in a page's `error`. With `everything` a
     page that cannot be changed is in `failed` and stops none of the rest. Raise UsageError unless exactly one of the
     three is given, NotFoundError if there are no episodes, RefusedError for a page that cannot be changed.
     """
-    from ..beliefs.plan import applied
-    from ..consolidation.rollup import EpisodeGroup, groups, rollup_plan
+    from ..beliefs.plan import applied, as_diff
+    from ..consolidation.rollup import EpisodeGroup, RollupReport, groups, rollup_plan
     from ..llm import chosen_llm
 
     if sum(map(bool, (project, tag, everything))) != 1:
         raise UsageError("what to sum up is not clear", "name a project, --tag TAG or --all")
     chosen = groups(workspace) if everything else [EpisodeGroup(project or tag, is_tag=bool(tag))]
     llm = chosen_llm(workspace.settings)
-    pages: list[RolledUp] = []
+    pages = []
     failed: list[MemError] = []
     for group in chosen:
         try:
             proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}")(0))
-            if not dry_run:
+            if dry_run:
+                proposed = replace(proposed, diff=as_diff(proposed.plan))
+            else:
                 applied(workspace, proposed.plan, "mem rollup")
             pages.append(proposed)
         except RefusedError as error:  # a page that a person has to mend stops none of the rest
             if not everything:
                 raise
             failed.append(error)
-    return RollupReport(tuple(pages), dry_run, tuple(failed))
+    return RollupReport(tuple(pages), tuple(failed))

@@ -1,7 +1,7 @@
 """Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time, past
 from ..index.filters import SORTS, Filter
+from ..results import to_json
 from ..search.results import DOCUMENT, MODES, Hit, SearchResults
 from .choice import KINDS, Choice, require_stored
 from .workspace import Workspace, Workspaces, every
@@ -116,7 +117,7 @@ class EntryList:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem ls`."""
-        return {"entries": [one.fields for one in self.entries], "problems": [asdict(one) for one in self.problems]}
+        return {"entries": [one.fields for one in self.entries], "problems": to_json(self.problems)}
 
 
 def list_entries(
@@ -211,7 +212,7 @@ class GrepResults:
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem grep`."""
         rows = [{name: value for name, value in vars(one).items() if name != "workspace"} for one in self.matches]
-        problems = [asdict(one) for one in (*self.late, *self.problems)]
+        problems = to_json((*self.late, *self.problems))
         return {"pattern": self.pattern, "matches": rows, "is_cut": self.is_cut, "problems": problems}
 
 

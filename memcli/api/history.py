@@ -5,6 +5,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
+from ..results import to_json
 from ..store.redaction import Redacted
 from .workspace import FileProblem, Workspace, Workspaces, every, recorded
 
@@ -65,7 +66,7 @@ class HistoryRead:
         """Return the JSON document of `mem history show`."""
         return {
             "records": [asdict(one) for one in self.records],
-            "problems": [asdict(one) for one in self.problems],
+            "problems": to_json(self.problems),
         }
 
 

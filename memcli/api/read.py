@@ -15,6 +15,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
 from ..formats.times import past
+from ..results import to_json
 from ..store import access_log, addresses, atomic_files
 from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
@@ -80,7 +81,7 @@ class TextPage:
             "next_offset": self.next_offset,
             "expired": self.expired,
             "fields": self.fields,
-            "problems": [asdict(one) for one in self.problems],
+            "problems": to_json(self.problems),
         }
 
 

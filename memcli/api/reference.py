@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from ..errors import MemError
 from ..formats.entry_values import TYPES
@@ -15,6 +17,7 @@ from ..store.workspace import Surroundings, find
 __all__ = [
     "TABLE",
     "Setting",
+    "documents",
     "entry_fields",
     "ids",
     "keys",
@@ -27,6 +30,16 @@ __all__ = [
     "written",
 ]
 
+_RESULTS = {
+    "decay": "maintenance.decay.DecayReport",
+    "dedup": "beliefs.deduplication.DedupReport",
+    "index": "maintenance.stats.IndexReport",
+    "promote": "maintenance.promotion.Promotion",
+    "rollup": "consolidation.rollup.RollupReport",
+    "stats": "maintenance.stats.Stats",
+    "tend": "maintenance.tend.TendReport",
+}
+"""What each command answers with; a name may hold an option that changes the answer."""
 Names = list[tuple[str, str]]
 """Each with what is said of it; empty where there is nothing to say."""
 
@@ -77,6 +90,17 @@ def entry_fields() -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(says))):
                 told[name] = " ".join(says.split())
     return {name: told.get(name, "") for name in FIELDS}
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of what each command answers with, by its name."""
+    from ..results import schema_of
+
+    schemas = {}
+    for name, path in _RESULTS.items():
+        module, _, cls = path.rpartition(".")
+        schemas[name] = schema_of(getattr(import_module(f"memcli.{module}"), cls))
+    return schemas
 
 
 def transcript_writers() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem
+from ..results import to_json
 from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
@@ -50,7 +51,7 @@ class Exported:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
-        return {"file": self.file, "files": self.files, "problems": [asdict(one) for one in self.problems]}
+        return {"file": self.file, "files": self.files, "problems": to_json(self.problems)}
 
 
 @dataclass(frozen=True)

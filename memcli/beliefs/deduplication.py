@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heappush, heappushpop
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
@@ -20,12 +20,13 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
+from ..results import Applied, OptionalDiff, Result
 from ..store.journal import Change, Step
 from ..store.local_log import read_review
 from ..store.workspace import Workspace
 from .comparison import are_twins, is_comparable
 from .merging import are_apart, are_of_one_kind, is_same_slot, says, sharing, told_anew
-from .plan import Plan
+from .plan import Plan, as_diff
 from .review import Question, by_age, pair_question
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
 
@@ -52,9 +53,9 @@ _ENTRIES = Filter(kinds=("entry",))
 class DuplicateGroup:
     """Memories that say the same: the one that stays, and those it takes in."""
 
-    kept: str
-    merged: tuple[str, ...]
-    says: str
+    kept: Annotated[str, "the entry that stays"]
+    merged: Annotated[tuple[str, ...], "the ids of those that are merged into it"]
+    says: Annotated[str, "what they say"]
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,53 @@ class Fold:
         return [Change(self.kept.path, self.kept.text, self.whole.text), *gone]
 
 
-@dataclass(frozen=True)
-class Tidied:
-    """What there is to tidy, and what could not be looked at."""
+class LikelyPair(NamedTuple):
+    """Two entries that may say the same, the newer first."""
 
+    ids: Annotated[tuple[str, ...], "the newer entry and the older"]
+    texts: Annotated[tuple[str, ...], "what they say, in this order"]
+    dates: Annotated[tuple[str, ...], "when they were made, in this order"]
+    p: Annotated[float, "how likely they say the same, 0 to 1"]
+
+
+@dataclass(frozen=True)
+class DedupReport(Result):
+    """The entries that say what another one says, merged or to be merged, and what could not be looked at."""
+
+    workspace: Workspace
     plan: Plan
-    groups: tuple[DuplicateGroup, ...] = ()
-    problems: tuple[tuple[str, str], ...] = ()
+    applied: Applied = False
+    groups: Annotated[tuple[DuplicateGroup, ...], "entries that say the same"] = ()
+    problems: Annotated[tuple[tuple[str, str], ...], "path and reason of what could not be looked at"] = ()
     notices: tuple[str, ...] = ()
     unheard: str = ""  # why a judge said nothing of some
-    likely: tuple[Question, ...] = ()  # pairs that may say the same, the surest first
+    questions: tuple[Question, ...] = ()  # about pairs that may say the same, the surest first
     has_more: bool = False  # whether other pairs were left out
+    unapplied: tuple[tuple[str, str], ...] = ()  # files that changed meanwhile: path, and where our text is
+
+    @property
+    def likely(
+        self,
+    ) -> Annotated[
+        tuple[LikelyPair, ...],
+        "pairs that may say the same in other words, the surest first; `mem dedup ID ID` makes one memory of two",
+    ]:
+        """Return the pairs that are asked about."""
+        pairs = ((question, [side.entry for side in question.sides]) for question in self.questions)
+        return tuple(
+            LikelyPair(
+                tuple(entry.id for entry in entries),
+                tuple(entry.body for entry in entries),
+                tuple(entry.created_at for entry in entries),
+                round(question.chance, 3),
+            )
+            for question, entries in pairs
+        )
+
+    @property
+    def diff(self) -> OptionalDiff:
+        """Return as a unified diff what is not done yet."""
+        return None if self.applied else as_diff(self.plan, self.workspace)
 
 
 class Twins(NamedTuple):
@@ -107,7 +144,7 @@ class _Seen:
     notices: tuple[str, ...] = ()
 
 
-def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely: int = 0) -> Tidied:
+def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely: int = 0) -> DedupReport:
     """Propose to merge what says the same: word for word, or as a judge finds of what is near in meaning.
 
     Without a judge also return `likely` pairs that may say the same in other words.
@@ -136,10 +173,11 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely:
             ids = tuple(one.entry.id for one in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
-    tidied = Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
+    plan = Plan(tuple(steps), reasons)
+    report = DedupReport(workspace, plan, False, tuple(groups), tuple(problems), seen.notices, unheard)
     merged = {identifier for group in groups for identifier in group.merged}
     pairs = [pair for pair in _open_pairs(seen, read) if merged.isdisjoint(side.entry.id for side in pair)]
-    return _with_likely(workspace, tidied, pairs, likely) if likely and not judge and pairs else tidied
+    return _with_likely(report, pairs, likely) if likely and not judge and pairs else report
 
 
 def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
@@ -244,9 +282,7 @@ def _open_pairs(seen: _Seen, read: Callable[[str], EntryFile | None]) -> Iterato
             yield by_age(one, other)
 
 
-def _with_likely(
-    workspace: Workspace, tidied: Tidied, pairs: Sequence[tuple[EntryFile, EntryFile]], limit: int
-) -> Tidied:
+def _with_likely(report: DedupReport, pairs: Sequence[tuple[EntryFile, EntryFile]], limit: int) -> DedupReport:
     """Ask about the pairs that may say the same, the surest first and those put off last.
 
     Pairs are compared until there are enough, the nearest first. What the review asks about is left to it; what
@@ -255,6 +291,7 @@ def _with_likely(
     from ..index.text_vectors import ReadTexts
     from .neighbours import Learned
 
+    workspace = report.workspace
     learned, texts = Learned(), ReadTexts(in_bulk=True)
     embedder = ask(workspace, lambda index: index.embedding.embedder(bulk=True))
     noted = read_review(workspace)
@@ -275,8 +312,8 @@ def _with_likely(
                 questions.append(question)
     questions.sort(key=lambda question: (noted.later.get(question.id, ""), -question.chance, question.id))
     has_more = compared < len(pairs) or len(questions) > limit
-    notices = (*tidied.notices, *filter(None, [learned.notice]))
-    return replace(tidied, likely=tuple(questions[:limit]), has_more=has_more, notices=notices)
+    notices = (*report.notices, *filter(None, [learned.notice]))
+    return replace(report, questions=tuple(questions[:limit]), has_more=has_more, notices=notices)
 
 
 def _may_be_asked(one: Entry, other: Entry) -> bool:

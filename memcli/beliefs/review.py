@@ -181,7 +181,7 @@ class _Desk:
         for one in faded_rules(self.workspace, self.rows):
             rule = self.read(one.row["id"])
             if rule is not None:
-                reason = f"nobody confirmed or read it for {one.fading.age:.0f} days"
+                reason = f"nobody confirmed or read it for {one.age_days:.0f} days"
                 found.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
         return found
 

@@ -51,5 +51,5 @@ def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list
     return [
         one
         for one in judged(rules, workspace.now, workspace.settings, counts)
-        if one.verdict == "spare" and one.score < threshold and not one.row["pinned"]
+        if one.verdict == "spare" and one.score < threshold and not one.pinned
     ]

@@ -140,7 +140,7 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
         output.note(f"mended {reason}")
     for fault in report.problems:
         output.say(str(replace(fault, path=context.here(where, fault.path))))
-    fixable = sum(fault.mends for fault in report.problems)
+    fixable = sum(fault.fixable for fault in report.problems)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
     if report.nameless:

@@ -13,7 +13,7 @@ from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
 if TYPE_CHECKING:
-    from ..api.maintain import Decayed, DecayReport, Judged
+    from ..api.maintain import DecayReport, Judged
 
 NEAREST = 10
 """Entries shown on a terminal besides those that have faded."""
@@ -42,84 +42,74 @@ def decay(
     faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
     """
     where = context.writing(workspace, scope)
-    found = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
+    report = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
     if as_json:
-        output.say_json(found.as_dict())
-    elif found.decayed:
-        _tell(where, found.decayed)
+        output.say_json(report.as_dict())
+    elif report.applied:
+        _show_archived(where, report)
     else:
         words = f" --workspace {shlex.quote(workspace)}" if workspace else f" --scope {scope}" if scope else ""
-        _show(where, found, words, everything=all_ or not output.is_watched())
-    if found.decayed and found.decayed.problems:
+        _show(where, report, words, everything=all_ or not output.is_watched())
+    if report.failed:
         raise typer.Exit(3)
 
 
-def _tell(where: Workspace, done: "Decayed") -> None:
-    for identifier, path in (*done.archived, *done.superseded):
+def _show_archived(where: Workspace, report: "DecayReport") -> None:
+    for identifier, path in report.archived:
         output.say_row(("archived", identifier, context.here(where, path)))
-    for notice in done.notices:
+    for notice in report.notices:
         output.note(notice)
-    for path, reason in done.problems:
-        output.note(f"{context.here(where, path)}: {reason}")
+    for file in report.failed:
+        output.note(f"{context.here(where, file.path)}: {file.reason}")
     if output.is_heard():
-        count = len(done.archived)
+        count = len(report.archived) - len(report.superseded)
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
 
 
-def _show(where: Workspace, found: "DecayReport", words: str, *, everything: bool) -> None:
-    entries = found.entries
+def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bool) -> None:
+    entries, faded = report.entries, report.faded
     if not output.is_watched():
-        for one in entries:
-            numbers = one.fading
-            output.say_row(
-                (
-                    *(one.row["id"], f"{numbers.age:.1f}", numbers.accesses, f"{numbers.trust:g}"),
-                    *(f"{one.score:.3f}", one.verdict, one.reason),
-                )
-            )
+        for entry in entries:
+            numbers = f"{entry.age_days:.1f}", entry.accesses, f"{entry.trust:g}", f"{entry.score:.3f}"
+            output.say_row((entry.id, *numbers, entry.verdict, entry.reason))
         return
-    faded = [one for one in entries if one.verdict == "archive"]
-    rest = [one for one in entries if one.verdict != "archive"]
-    shown = rest if everything else [one for one in rest if one.verdict == "keep"][:NEAREST]
-    count = f"{len(faded):,} of {len(entries):,}"
+    others = [entry for entry in entries if entry.verdict != "archive"]
+    shown = others if everything else [entry for entry in others if entry.verdict == "keep"][:NEAREST]
     if faded:
-        output.say(f"{count} have faded (below {found.threshold:g}, or expired); search loses these:")
+        count = f"{len(faded):,} of {len(entries):,}"
+        output.say(f"{count} have faded (below {report.threshold:g}, or expired); search loses these:")
         _table(faded)
-        output.say("")
     if shown:
-        output.say("the next ones:" if not everything else "these stay:")
+        output.say("these stay:" if everything else "the next ones:")
         _table(shown)
-        output.say("")
     if entries:
         output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
-        left = len(rest) - len(shown)
-        output.say(_advice(where, found, words) + (f"; {left:,} more: mem decay --all" if left else ""))
+        left = len(others) - len(shown)
+        output.say(_advice(where, report, words) + (f"; {left:,} more: mem decay --all" if left else ""))
 
 
-def _advice(where: Workspace, found: "DecayReport", words: str) -> str:
+def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
     """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
-    if not any(one.verdict == "archive" for one in found.entries):
+    if not report.faded:
         return "nothing has faded"
-    if not found.is_own_layout:
+    if not where.layout.is_mems:
         return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
-    more = f" --max-fraction {found.needed_fraction:g}" if found.needed_fraction else ""
+    more = f" --max-fraction {report.needed_fraction:g}" if report.needed_fraction else ""
     return f"archive them, to be had back with `mem restore`: mem decay --apply{more}{words}"
 
 
 def _table(entries: "Sequence[Judged]") -> None:
     """Print entries by type, the largest group first, each with the lowest score first."""
-    sizes = Counter(one.row["type"] for one in entries)
-    ordered = sorted(entries, key=lambda one: (-sizes[one.row["type"]], one.row["type"], one.score))
+    sizes = Counter(entry.type for entry in entries)
+    ordered = sorted(entries, key=lambda entry: (-sizes[entry.type], entry.type, entry.score))
     head = ("type", "id", "age", "days", "reads", "trust", "score", "verdict", "what it says")
-    output.table(head, [(one.row["type"], *_cells(one)) for one in ordered], 8)
+    output.table(head, [_cells(entry) for entry in ordered], 8)
+    output.say("")
 
 
-def _cells(one: "Judged") -> tuple[str, ...]:
-    numbers = one.fading
-    days = f"{numbers.days:g}" if numbers.days < float("inf") else "-"
-    verdict = "pinned" if one.verdict == "spare" and one.row["pinned"] else one.verdict
-    verdict = "expired" if one.is_expired else verdict
-    return (
-        *(one.row["id"], f"{numbers.age:.0f}", days, str(numbers.accesses), f"{numbers.trust:g}"),
-        *(f"{one.score:.3f}", verdict, one.row["summary"]),
-    )
+def _cells(entry: "Judged") -> tuple[str, ...]:
+    days = "-" if entry.decay_days is None else f"{entry.decay_days:g}"
+    verdict = "pinned" if entry.verdict == "spare" and entry.pinned else entry.verdict
+    verdict = "expired" if entry.is_expired else verdict
+    numbers = f"{entry.age_days:.0f}", days, str(entry.accesses), f"{entry.trust:g}", f"{entry.score:.3f}"
+    return entry.type, entry.id, *numbers, verdict, entry.summary

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..api.reference import TABLE, Setting, entry_fields, written
+from ..api.reference import TABLE, Setting, documents, entry_fields, written
 from ..errors import UsageError
 from . import output
 from .app import commands, run, table
@@ -54,6 +54,7 @@ def schema() -> dict[str, Any]:
                 shape.setdefault("required", []).append(name)
             inner = {"description": says, **_shape(kind, path.rstrip("?"), shapes, found["$defs"])}
             shape.setdefault("properties", {})[name] = shapes[path.rstrip("?")] = inner
+    found["documents"] |= documents()
     return found
 
 

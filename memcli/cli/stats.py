@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ..api.stats import TOP, Stats, StatsReport
+from ..api.stats import TOP, Stats
 from ..api.stats import stats as counted
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
@@ -19,81 +19,80 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
     A terminal gets bars; a pipe gets lines of section, name and value.
     """
     where = context.writing(workspace, scope, "counted in")
-    found = counted(where)
+    report = counted(where)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     elif output.is_watched():
-        _draw(found)
+        _draw(report)
     else:
-        for line in _lines(found):
+        for line in _lines(report):
             output.say_row(line)
 
 
-def _lines(report: StatsReport) -> Iterator[tuple[object, ...]]:
+def _lines(report: Stats) -> Iterator[tuple[object, ...]]:
     """Yield the numbers as lines of section, name, value and, for an entry, what it says."""
-    found, state = report.stats, report.index
-    for section, numbers in _sections(found):
+    for section, numbers in _sections(report):
         for name, count in numbers.items():
             yield section, name, count
-    yield from (("used", one.row["id"], one.fading.accesses, one.row["summary"]) for one in found.used)
-    yield from (("stale", one.row["id"], f"{one.fading.age:.0f}", one.row["summary"]) for one in found.stale)
-    yield from (("conflict", row["id"], " ".join(row["conflicts_with"]), row["summary"]) for row in found.conflicts)
-    yield from (("is", name, count) for name, count in (("pinned", found.pinned), ("faded", found.faded)))
-    yield from (("file", kind, count) for kind, count in state.kinds.items())
-    yield from (("memory", name, count) for name, count in (("bytes", report.size), ("budget", report.budget)))
-    yield "index", "texts", state.chunks
-    yield "index", "not embedded", state.not_embedded
-    yield "index", "bytes", state.size
+    yield from (("used", entry.id, entry.accesses, entry.summary) for entry in report.most_used)
+    yield from (("stale", entry.id, f"{entry.age_days:.0f}", entry.summary) for entry in report.stalest)
+    yield from (("conflict", entry.id, " ".join(entry.conflicts_with), entry.summary) for entry in report.conflicts)
+    yield from (("is", name, count) for name, count in (("pinned", report.pinned), ("faded", report.faded)))
+    yield from (("file", kind, count) for kind, count in report.files.items())
+    yield from (("memory", name, getattr(report.memory, name)) for name in ("bytes", "budget"))
+    yield "index", "texts", report.index.chunks
+    yield "index", "not embedded", report.index.not_embedded
+    yield "index", "bytes", report.index.bytes
     yield "index", "problems", len(report.problems)
 
 
-def _sections(found: Stats) -> list[tuple[str, Mapping[str, int]]]:
+def _sections(report: Stats) -> list[tuple[str, Mapping[str, float]]]:
     return [
-        ("status", found.statuses),
-        ("type", found.types),
-        ("layer", found.layers),
-        ("source", found.sources),
-        ("age", found.ages),
-        ("tag", found.tags),
-        ("project", found.projects),
-        ("month", found.growth),
+        ("status", report.statuses),
+        ("type", report.types),
+        ("layer", report.layers),
+        ("source", report.sources),
+        ("age", report.ages),
+        ("tag", report.tags),
+        ("project", report.projects),
+        ("month", report.growth),
     ]
 
 
-def _draw(report: StatsReport) -> None:
+def _draw(report: Stats) -> None:
     """Draw the numbers for a person, on one screen."""
-    found, state = report.stats, report.index
-    output.say(f"{sum(found.statuses.values()):,} entries: {_listed(found.statuses)}; {found.pinned:,} pinned")
-    if found.layers:
-        output.say(f"layers: {_listed(found.layers)}; sources: {_listed(found.sources)}")
-    _pair(("type", found.types), ("made in", found.growth))
-    _pair(("changed", found.ages), ("tag", found.tags))
+    state, page = report.index, report.memory
+    output.say(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
+    if report.layers:
+        output.say(f"layers: {_listed(report.layers)}; sources: {_listed(report.sources)}")
+    _pair(("type", report.types), ("made in", report.growth))
+    _pair(("changed", report.ages), ("tag", report.tags))
     for head, rows in (
-        ("reads", [(f"{one.fading.accesses:,}", one.row) for one in found.used]),
-        ("days old", [(f"{one.fading.age:,.0f}", one.row) for one in found.stale]),
-        ("conflicts with", [(row["conflicts_with"][0], row) for row in found.conflicts[:TOP]]),
+        ("reads", [(f"{entry.accesses:,}", entry.id, entry.summary) for entry in report.most_used]),
+        ("days old", [(f"{entry.age_days:,.0f}", entry.id, entry.summary) for entry in report.stalest]),
+        ("conflicts with", [(row.conflicts_with[0], row.id, row.summary) for row in report.conflicts[:TOP]]),
     ):
         if rows:
             output.say("")
-            output.table((head, "id", "what it says"), [(cell, row["id"], row["summary"]) for cell, row in rows], 2)
+            output.table((head, "id", "what it says"), rows, 2)
     output.say("")
-    kinds = {FILES.get(kind, kind): count for kind, count in state.kinds.items()}
-    output.say(f"{report.workspace.layout.memory}: {report.size:,} of {report.budget:,} bytes; files: {_listed(kinds)}")
-    output.say(f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.size / 1e6:.1f} MB")
+    kinds = {FILES.get(kind, kind): count for kind, count in report.files.items()}
+    output.say(f"{page.path}: {page.bytes:,} of {page.budget:,} bytes; files: {_listed(kinds)}")
+    output.say(f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.bytes / 1e6:.1f} MB")
     for count, what, command in (
         (len(report.problems), "problems", "mem check"),
-        (len(found.conflicts), "in conflict", "mem ls --conflicts"),
-        (found.faded, "faded", "mem decay"),
+        (len(report.conflicts), "in conflict", "mem ls --conflicts"),
+        (report.faded, "faded", "mem decay"),
     ):
         if count:
             output.say(f"{what}: {count:,} ({command})")
 
 
-def _listed(numbers: Mapping[str, int]) -> str:
+def _listed(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items()) or "none"
 
 
-def _pair(one: tuple[str, Mapping[str, int]], two: tuple[str, Mapping[str, int]]) -> None:
+def _pair(one: tuple[str, Mapping[str, float]], two: tuple[str, Mapping[str, float]]) -> None:
     """Draw two sets of bars beside each other, or below where the terminal is narrow."""
     from itertools import zip_longest
     from shutil import get_terminal_size
@@ -110,7 +109,7 @@ def _pair(one: tuple[str, Mapping[str, int]], two: tuple[str, Mapping[str, int]]
             output.say(f"{first or ' ' * min(width, WIDEST)}  {second}".rstrip())
 
 
-def bars(title: str, numbers: Mapping[str, int], width: int) -> list[str]:
+def bars(title: str, numbers: Mapping[str, float], width: int) -> list[str]:
     """Draw a line a number: its name, the number, and a bar in the proportion of the largest."""
     most = max(max(numbers.values()), 1)
     digits = len(f"{most:,}")

@@ -33,22 +33,19 @@ def tend(
         elif not quiet:
             output.note(error.message)
         return
-    found = maintain.tend(where)
-    done = found.done
-    failed = [one.error for one in done if one.error]
-    for one in done:
-        if one.error:
-            output.failure(one.error, as_json=as_json)
+    report = maintain.tend(where)
+    for failure in report.errors:
+        output.failure(failure, as_json=as_json)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     elif not quiet:
-        for one in done:
-            if one.said:
-                output.say_row((one.name, one.said))
-        if not any(one.said or one.error for one in done) and output.is_heard():
+        for task in report.done:
+            if task.said:
+                output.say_row((task.task, task.said))
+        if not report.errors and not any(task.said for task in report.done) and output.is_heard():
             output.note("nothing is due")
-    if failed:
-        raise typer.Exit(3 if len(failed) < len(done) else failed[0].exit_code)
+    if report.errors:
+        raise typer.Exit(3 if report.done else report.errors[0].exit_code)
 
 
 def index(
@@ -71,28 +68,27 @@ def index(
     found_in = context.reading(workspace, scope)
     files, texts = output.Bar("reading files"), output.Bar("embedding texts")
     try:
-        found = indexed(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
+        report = indexed(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
     finally:
         files.clear()
         texts.clear()
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     else:
-        for one in found.workspaces:
+        for row in report.workspaces:
             output.say(
-                f"{one.workspace.root}: {one.files:,} files ({one.added:,} new, {one.changed:,} changed,"
-                f" {one.removed:,} gone), {one.chunks:,} texts, {one.not_embedded:,} not embedded"
+                f"{row.workspace}: {row.files:,} files ({row.added:,} new, {row.changed:,} changed,"
+                f" {row.removed:,} gone), {row.chunks:,} texts, {row.not_embedded:,} not embedded"
             )
-        for one in found.workspaces:
-            for problem in one.problems:
-                output.note(str(replace(problem, path=context.here(one.workspace, problem.path))))
-    for one in found.workspaces:
-        root = one.workspace.root
-        if one.elsewhere:
-            output.note(f"{root}: nothing can be written there: its index is kept in {one.elsewhere}")
-        if one.unfinished:
-            output.note(f"{root}: {one.not_embedded:,} texts are not embedded: {one.unfinished}")
-    if found.error is not None:
-        raise typer.Exit(found.error.exit_code)
-    if found.problems:
+        for row in report.workspaces:
+            for problem in row.faults:
+                output.note(str(replace(problem, path=context.here(row.where, problem.path))))
+    for row in report.workspaces:
+        if row.elsewhere:
+            output.note(f"{row.workspace}: nothing can be written there: its index is kept in {row.elsewhere}")
+        if row.unfinished:
+            output.note(f"{row.workspace}: {row.not_embedded:,} texts are not embedded: {row.unfinished}")
+    if report.error is not None:
+        raise typer.Exit(report.error.exit_code)
+    if report.problems:
         raise typer.Exit(3)

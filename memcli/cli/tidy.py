@@ -14,7 +14,7 @@ from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, Source
 
 if TYPE_CHECKING:
     from ..api.consolidate import RollupReport
-    from ..api.maintain import Promotion, Tidied
+    from ..api.maintain import DedupReport, Promotion
 
 
 def dedup(
@@ -61,35 +61,39 @@ def dedup(
         _merge(names, distinct, source, workspace, scope, as_json=as_json)
         return
     where = context.writing(workspace, scope, "tidied in")
-    done = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
-    tidied = done.tidied
-    for notice in tidied.notices:
+    report = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
+    for notice in report.notices:
         output.note(notice)
-    tell_unheard(tidied.unheard)
-    for path, reason in tidied.problems:
+    tell_unheard(report.unheard)
+    for path, reason in report.problems:
         output.note(f"{context.here(where, path)}: {reason}")
-    for path, place in done.kept:
-        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, place)}")
+    for path, ours in report.unapplied:
+        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, ours)}")
     if as_json:
-        output.say_json(done.as_dict())
-    elif apply:
-        for group in tidied.groups:
-            output.say_row((group.kept, " ".join(group.merged), group.says))
+        output.say_json(report.as_dict())
     else:
-        output.say(done.diff, end="")
-    if not as_json and output.is_heard():
-        count = sum(len(group.merged) for group in tidied.groups)
-        options = "--judge --apply" if judge else "--apply"
-        hint = "" if apply or not count else f": `mem dedup {options}` merges them"
-        repeats = f"{output.number_of(count, 'repeat')} of {output.number_of(len(tidied.groups), 'text')}{hint}"
-        if count or not tidied.likely:
-            output.note(repeats if count else "nothing to merge")
-    if tidied.likely and not as_json:
-        _offer(where, tidied)
-    if tidied.problems:
-        raise typer.Exit(3)
-    if tidied.unheard:
-        raise typer.Exit(7)
+        _show_dedup(where, report, "--judge --apply" if judge else "--apply")
+    if report.problems or report.unheard:
+        raise typer.Exit(3 if report.problems else 7)
+
+
+def _show_dedup(where: Workspace, report: "DedupReport", options: str) -> None:
+    if report.applied:
+        _show_groups(report)
+    else:
+        output.say(report.diff or "", end="")
+    count = sum(len(group.merged) for group in report.groups)
+    if output.is_heard() and (count or not report.questions):
+        hint = "" if report.applied or not count else f": `mem dedup {options}` merges them"
+        repeats = f"{output.number_of(count, 'repeat')} of {output.number_of(len(report.groups), 'text')}{hint}"
+        output.note(repeats if count else "nothing to merge")
+    if report.questions:
+        _offer(where, report)
+
+
+def _show_groups(report: "DedupReport") -> None:
+    for group in report.groups:
+        output.say_row((group.kept, " ".join(group.merged), group.says))
 
 
 def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope: str, *, as_json: bool) -> None:
@@ -97,8 +101,8 @@ def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope:
     done = maintain.merge(found, *names, distinct=distinct, source=source, by=context.speaker())
     if as_json:
         output.say_json(done.as_dict())
-    for group in done.tidied.groups if not as_json else ():
-        output.say_row((group.kept, " ".join(group.merged), group.says))
+    else:
+        _show_groups(done)
     if not done.applied:
         output.note(
             "noted as a proposal, since a user said this: `mem dedup` asks a person, --source user speaks for one"
@@ -107,20 +111,20 @@ def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope:
         output.say_row(("distinct", *names))
 
 
-def _offer(where: Workspace, tidied: "Tidied") -> None:
+def _offer(where: Workspace, report: "DedupReport") -> None:
     """Ask about likely repeats at a terminal, and list them elsewhere."""
     from .review_terminal import session, told
 
     if context.is_typed():
-        session(where, tidied.likely, "dedup")
+        session(where, report.questions, "dedup")
     else:
-        for question in tidied.likely:
+        for question in report.questions:
             newer, older = (side.entry.id for side in question.sides)
             output.say(f"\n{told(question)}\n  one memory: mem dedup {older} {newer}")
             output.say(
                 f"  newer holds: mem supersede {older} {newer}\n  keep both: mem dedup {older} {newer} --distinct"
             )
-    if tidied.has_more:
+    if report.has_more:
         output.note("there may be more: `mem dedup` goes on once these are answered, --limit 0 offers all")
 
 
@@ -142,29 +146,27 @@ def rollup(
     where a page could not be changed, and the others are summed up.
     """
     where = context.writing(workspace, scope)
-    done = consolidate.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
-    for failure in done.failed:
+    report = consolidate.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
+    failed = [page for page in report.summaries if page.error]
+    for failure in report.failed:
         output.note(str(failure))
-    for one in done.pages:
-        if one.error:
-            output.note(f"{one.group.name}: the LLM failed ({one.error}); told in the episodes' own words")
+    for page in failed:
+        output.note(f"{page.group.name}: the LLM failed ({page.error}); told in the episodes' own words")
     if as_json:
-        output.say_json(done.as_dict())
+        output.say_json(report.as_dict())
     elif not quiet:
-        _tell(where, done)
-    if any(one.error for one in done.pages):
-        raise typer.Exit(7)
-    if done.failed:
-        raise typer.Exit(3)
+        _show_pages(where, report)
+    if failed or report.failed:
+        raise typer.Exit(7 if failed else 3)
 
 
-def _tell(where: Workspace, done: "RollupReport") -> None:
-    changed = [one for one in done.pages if one.plan]
-    for one in changed:
-        if done.dry_run:
-            output.say(done.diff(one), end="")
+def _show_pages(where: Workspace, report: "RollupReport") -> None:
+    changed = [page for page in report.summaries if page.plan]
+    for page in changed:
+        if page.diff is None:
+            output.say_row((context.here(where, page.path), page.how, page.episodes))
         else:
-            output.say_row((context.here(where, one.path), one.how, one.episodes))
+            output.say(page.diff, end="")
     if not changed and output.is_heard():
         output.note("nothing new to sum up")
 
@@ -195,37 +197,30 @@ def promote(
         raise UsageError("--auto with ids" if names else "nothing to promote", "name entries, or give --auto alone")
     where = context.writing(workspace, scope)
     if demote:
-        done = maintain.demote(where, names or ())
+        report = maintain.demote(where, names or ())
     else:
         by = context.speaker()
         found_in = context.reading(workspace, scope) if names else [where]
-        done = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
+        report = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
     if as_json:
-        output.say_json(done.as_dict())
-        return
-    if done.applied:
-        _tell_promotion(done.promotion)
+        output.say_json(report.as_dict())
     else:
-        output.say(done.diff, end="")
+        _show_promotion(report)
+
+
+def _show_promotion(report: "Promotion") -> None:
+    if report.applied:
+        rows = [("promoted", *line) for line in report.promoted] + [("changed", *line) for line in report.changed]
+        for identifier, why in report.dropped:
+            rows.append(("demoted", identifier, "") if why == "demoted" else ("dropped", identifier, why))
+        for row in rows:
+            output.say_row(row)
+    else:
+        output.say(report.diff, end="")
         if output.is_heard():
-            is_any = bool(done.promotion.plan)
-            output.note("`mem promote --auto --apply` does this" if is_any else "nothing to promote or drop")
-    _tell_passed(done.promotion)
-
-
-def _tell_promotion(proposed: "Promotion") -> None:
-    for one, statement in proposed.promoted:
-        output.say_row(("promoted", one, statement))
-    for one, statement in proposed.changed:
-        output.say_row(("changed", one, statement))
-    for one, why in proposed.dropped:
-        output.say_row(("demoted" if why == "demoted" else "dropped", one, "" if why == "demoted" else why))
-
-
-def _tell_passed(proposed: "Promotion") -> None:
-    """Say what stays out, in one line a reason."""
+            output.note("`mem promote --auto --apply` does this" if report.plan else "nothing to promote or drop")
     by_reason: dict[str, list[str]] = {}
-    for one, why in proposed.passed:
-        by_reason.setdefault(why, []).append(one)
+    for identifier, why in report.passed:
+        by_reason.setdefault(why, []).append(identifier)
     for why, ids in by_reason.items():
         output.note(f"{ids[0]}{f' and {len(ids) - 1:,} more stay' if len(ids) > 1 else ' stays'} out: {why}")

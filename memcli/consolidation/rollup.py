@@ -6,7 +6,7 @@ Owns what stands between its two marks on that page; everything else on it is a 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Annotated, Any
 
 from ..beliefs.plan import Plan
 from ..dataclass import dataclass
@@ -17,6 +17,7 @@ from ..formats.text_lines import first_line, require_no_conflict, shorten
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..llm.client import Llm
+from ..results import FilePath, OptionalDiff, Result
 from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
@@ -56,11 +57,30 @@ class RolledUp:
     """What is proposed for a page."""
 
     group: EpisodeGroup
-    path: str
-    episodes: int
-    how: str  # llm, rules or nothing
+    path: FilePath
+    episodes: Annotated[int, "how many episodes were summed up"]
+    how: Annotated[str, "llm, rules, fallback or nothing"]
     plan: Plan = field(default_factory=Plan)
-    error: str = ""  # why the LLM gave nothing
+    error: Annotated[str, "what went wrong; empty where nothing did"] = ""  # why the LLM gave nothing
+    diff: OptionalDiff = None
+
+    @property
+    def project(self) -> Annotated[str | None, "the project it belongs to"]:
+        """Return the project; None for a tag."""
+        return None if self.group.is_tag else self.group.name
+
+    @property
+    def tag(self) -> Annotated[str | None, "the tag that is summed up; null for a project"]:
+        """Return the tag; None for a project."""
+        return self.group.name if self.group.is_tag else None
+
+
+@dataclass(frozen=True)
+class RollupReport(Result):
+    """The pages that sum up episodes, and what is wrong with pages that could not be changed."""
+
+    summaries: Annotated[tuple[RolledUp, ...], "the pages that sum up"]
+    failed: tuple[MemError, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from io import StringIO
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..dataclass import dataclass, field
 from ..errors import RefusedError
+from ..results import OPTIONAL, FileLine, FilePath
 
 BOM = "\ufeff"
 """What some editors put before the first line of a file."""
@@ -109,13 +110,17 @@ class Problem(NamedTuple):
 class FileProblem:
     """Something wrong with a file, as `path:line: reason`."""
 
-    path: str
-    line: int
-    reason: str
-    scope: str = field(default="", kw_only=True)  # of its workspace; empty where only one is looked at
-    left_out: bool = field(
+    path: FilePath
+    line: FileLine
+    reason: Annotated[str, "what is wrong"]
+    scope: Annotated[str, "project, user or documents; empty where only one workspace is looked at", OPTIONAL] = field(
+        default="", kw_only=True
+    )
+    left_out: Annotated[bool, "whether the answer lacks what the file says", OPTIONAL] = field(
         default=False, kw_only=True
-    )  # the answer may lack what it says; else its text was found all the same
+    )
+    rule: Annotated[str | None, "the name of the rule", OPTIONAL] = field(default=None, kw_only=True)
+    fixable: Annotated[bool | None, "whether `mem check --fix` mends it", OPTIONAL] = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)

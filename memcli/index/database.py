@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b
@@ -26,11 +26,11 @@ class Health:
 
     kinds: Mapping[str, int]  # files by kind, without the archive's
     entries: int  # with the archive's
-    chunks: int
-    not_embedded: int  # chunks without a vector
-    vectors: int
+    chunks: Annotated[int, "texts in the index"]
+    not_embedded: Annotated[int, "texts known only by their words so far"]
+    vectors: Annotated[int, "vectors kept"]
     embedded: int  # texts embedded since the index was made
-    size: int  # bytes on disk
+    bytes: Annotated[int, "size"]  # on disk
 
 
 class Database:
@@ -91,7 +91,7 @@ class Database:
             not_embedded=missing,
             vectors=run("select count(*) from vectors").fetchone()[0],
             embedded=int(self.meta("embedded") or 0),
-            size=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0,
+            bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0,
         )
 
     def chunk_count(self) -> int:

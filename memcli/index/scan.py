@@ -8,8 +8,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from ..dataclass import dataclass
+from ..store.file_steps import is_abandoned, is_temporary
 from ..store.layouts import DOCUMENTS, Layout
-from ..store.temporary_files import is_abandoned, is_temporary
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""

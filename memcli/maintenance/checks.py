@@ -54,7 +54,7 @@ def check(workspace: Workspace) -> Checked:
             found.append(Fault(path, 1, got, "read"))
     found += [
         Fault(
-            _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", mends=True
+            _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", fixable=True
         )
         for path in abandoned(workspace.root, listing)
     ]
@@ -145,13 +145,13 @@ def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
     workspace = index.workspace
     talk = [one for one in index.problems() if workspace.layout.kind_of(one.path) == "session"]
     cut_off = {path: cut_off_lines(workspace.path(path)) for path in {one.path for one in talk}}
-    found = [Fault(one.path, one.line, one.reason, "read", mends=one.line in cut_off[one.path]) for one in talk]
+    found = [Fault(one.path, one.line, one.reason, "read", fixable=one.line in cut_off[one.path]) for one in talk]
     stale = out_of_step(index, {one.path: one.digest for one in readings})
     # A file that changed while this looked is not the index's fault.
     stale = [path for path in stale if not _changed(workspace, path, readings)]
     if stale:
         reason = f"knows {stale[0]} otherwise than it is" + (f", and {len(stale) - 1:,} more" if stale[1:] else "")
-        found.append(Fault(".mem/index.db", 1, f"{reason}: run `mem index --rebuild`", "index", mends=True))
+        found.append(Fault(".mem/index.db", 1, f"{reason}: run `mem index --rebuild`", "index", fixable=True))
     return found
 
 

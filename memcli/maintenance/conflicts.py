@@ -106,7 +106,7 @@ def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, HalfM
     told = {one.path for one in merge.conflicts}
     changing = {one.path for one in merge.changes}  # nothing else mends these, such as an id that two of them have
     faults = [one for one in found.faults if one.path not in told or MARKER not in one.reason]
-    faults = [one for one in faults if one.path not in changing or not one.mends]
+    faults = [one for one in faults if one.path not in changing or not one.fixable]
     faults += [one.as_fault() for one in merge.conflicts]
     named = {one.path for one in faults if MARKER in one.reason}
     faults += [

@@ -6,17 +6,20 @@ Archiving moves a file as it is. Which entries have faded is decided in `recall/
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 from ..beliefs.plan import Plan, listed, put_away
 from ..beliefs.supersession import hidden_with, put_away_note
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.text_lines import FileProblem
+from ..formats.times import stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
+from ..results import Applied, FilePath, Reason, Result
 from ..store import access_log
 from ..store.entries import require_archive
 from ..store.history import history_steps
@@ -31,15 +34,46 @@ FRACTION = 0.25
 _FADED = "what has faded"
 
 
+class SkippedFile(NamedTuple):
+    """A file that was passed over."""
+
+    path: FilePath
+    reason: Reason
+
+
 @dataclass(frozen=True)
-class Survey:
-    """The verdicts on all active entries, the lowest score first, and what is wrong with files."""
+class DecayReport(Result):
+    """The verdicts on all active entries, the lowest score first, and what was archived."""
 
-    entries: tuple[Judged, ...]
-    problems: tuple[FileProblem, ...]
+    entries: Annotated[tuple[Judged, ...], "the entries"]
+    as_of: Annotated[str, "the moment it was judged at"]
+    threshold: Annotated[float, "the score below which an entry has faded"]
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+    applied: Applied = False
+    superseded: Annotated[
+        tuple[str, ...], "ids of what had been superseded by what has faded, and went to the archive with it"
+    ] = ()
+    folded: Annotated[tuple[str, ...], "files that took their counters in"] = ()
+    failed: Annotated[tuple[SkippedFile, ...], "what could not be done, and why"] = ()
+    archived: tuple[tuple[str, str], ...] = ()  # id and path in the archive of all that went there
+
+    @property
+    def faded(self) -> list[Judged]:
+        """Return what goes to the archive, or went there."""
+        return [entry for entry in self.entries if entry.verdict == "archive"]
+
+    @property
+    def needed_fraction(self) -> float:
+        """Return the share to allow if more than a quarter has faded; else 0."""
+        return needed_fraction(self.entries)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Say what went to the archive with what has faded."""
+        return put_away_note(_FADED, self.superseded)
 
 
-def survey(workspace: Workspace, moment: datetime | None = None) -> Survey:
+def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
     """Judge every active entry as of a moment, by default now; the index is brought up to date first."""
 
     def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem]]:
@@ -50,22 +84,9 @@ def survey(workspace: Workspace, moment: datetime | None = None) -> Survey:
     named = {one.path for one in problems}
     unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
-    return Survey(tuple(judged(rows, moment or workspace.now, workspace.settings, counts, unread)), tuple(problems))
-
-
-@dataclass(frozen=True)
-class Decayed:
-    """What an archiving did."""
-
-    archived: tuple[tuple[str, str], ...] = ()  # id and the path in the archive
-    superseded: tuple[tuple[str, str], ...] = ()  # id and path in the archive of what these had taken the place of
-    folded: tuple[str, ...] = ()  # ids whose counters went into their files
-    problems: tuple[tuple[str, str], ...] = ()  # path and why it was passed over
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Say what went to the archive with what has faded."""
-        return put_away_note(_FADED, [identifier for identifier, _ in self.superseded])
+    moment = moment or workspace.now
+    entries = judged(rows, moment, workspace.settings, counts, unread)
+    return DecayReport(tuple(entries), stamp(moment), workspace.settings["decay.threshold"], tuple(problems))
 
 
 def decay_plan(
@@ -84,23 +105,23 @@ def decay_plan(
             f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
         )
     moves: list[Step] = []
-    gone = {}
-    for one in faded:
+    moved = {}
+    for entry in faded:
         with suppress(MemError):
-            moves.append(put_away(workspace, one.row["path"]))
-            gone[one.row["path"]] = one
+            moves.append(put_away(workspace, entry.path))
+            moved[entry.path] = entry
     if not moves:
         return Plan(), {}
-    earlier = hidden_with(workspace, gone)
+    earlier = hidden_with(workspace, moved)
     moves += [put_away(workspace, path) for path in earlier.values()]
-    names = [one.row["id"] for one in gone.values()]
-    reasons = (*(f"{one.row['id']}: {one.reason}" for one in gone.values()), *put_away_note(_FADED, earlier))
+    names = [entry.id for entry in moved.values()]
+    reasons = (*(f"{entry.id}: {entry.reason}" for entry in moved.values()), *put_away_note(_FADED, earlier))
     return Plan((*moves, *history_steps(workspace, _told(names, earlier), noise(0))), reasons), earlier
 
 
 def decay(
-    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
-) -> Decayed:
+    workspace: Workspace, report: DecayReport, noise: Callable[[int], bytes], fraction: float = FRACTION
+) -> DecayReport:
     """Archive what has faded and write the counters of the rest into their files, as one journaled change.
 
     Raise RefusedError if decay is switched off, the workspace is not trusted or has no archive, and as `decay_plan`.
@@ -110,7 +131,8 @@ def decay(
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
     if not workspace.is_trusted:  # there everything fades: what its files say of their weight does not count
         raise RefusedError(f"{workspace.root} is not trusted", "look through it, then run `mem trust`")
-    staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
+    entries = report.entries
+    staying = [entry.row for entry in entries if entry.verdict in ("keep", "spare")]
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
         plan, earlier = decay_plan(workspace, entries, noise, fraction)
@@ -119,15 +141,22 @@ def decay(
         folding.finish(workspace)
     problems = list(folding.problems)
     moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
-    for one in entries:
-        path = one.row["path"]
-        if one.verdict == "unread":
-            problems.append((path, one.reason.rpartition("; ")[2]))
-        elif one.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
+    for entry in entries:
+        path = entry.path
+        if entry.verdict == "unread":
+            problems.append((path, entry.reason.rpartition("; ")[2]))
+        elif entry.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
             problems.append((path, "cannot be read"))
-    archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
-    superseded = tuple((identifier, moves[path]) for identifier, path in earlier.items())
-    return Decayed(archived, superseded, folding.ids, tuple(problems))
+    paths = {entry.id: entry.path for entry in entries if entry.path in moves} | earlier
+    return replace(
+        report,
+        entries=tuple(replace(entry, archived=moves.get(entry.path)) for entry in entries),
+        applied=True,
+        superseded=tuple(earlier),
+        folded=folding.ids,
+        failed=tuple(SkippedFile(*problem) for problem in problems),
+        archived=tuple((identifier, moves[path]) for identifier, path in paths.items()),
+    )
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:

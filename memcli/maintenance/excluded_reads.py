@@ -58,7 +58,7 @@ class ExcludedReads:
                 f" `mem check --secrets --fix --max-fraction {needed:g}` blanks all of them out"
             )
         for path, line in self.blanked:
-            yield Fault(path, line, f"{_WHAT}: {way}", "secret", mends=workspace.is_trusted and not needed)
+            yield Fault(path, line, f"{_WHAT}: {way}", "secret", fixable=workspace.is_trusted and not needed)
         for path, line in self.foreign:
             yield Fault(path, line, f"{_WHAT}: the file is another tool's, which is never changed", "secret")
 

@@ -17,9 +17,9 @@ from ..formats.times import parse_time
 from ..index import schema
 from ..index.file_reader import Reading
 from ..store.entries import revised
+from ..store.file_steps import remove_abandoned
 from ..store.journal import Change
 from ..store.sessions.append import end_cut_off
-from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
 from .invariants import Fault, guessed_flags
 from .purging import forget_deleted
@@ -32,7 +32,7 @@ def mend_plan(
 
     Files of other tools' folders get no ids: there a path names them as well.
     """
-    wrong = {(fault.path, fault.rule) for fault in faults if fault.mends}
+    wrong = {(fault.path, fault.rule) for fault in faults if fault.fixable}
     steps: list[Change] = []
     reasons: list[str] = []
     taken = {reading.entry.id for reading in readings if reading.entry is not None}
@@ -91,7 +91,7 @@ def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str,
     applied(workspace, plan, "mem check --fix")
     faults = list(faults)
     gone = removed(workspace, [fault.path for fault in faults if fault.rule == "unfinished"])
-    cut_off = dict.fromkeys(fault.path for fault in faults if fault.rule == "read" and fault.mends)
+    cut_off = dict.fromkeys(fault.path for fault in faults if fault.rule == "read" and fault.fixable)
     whole = [path for path in cut_off if end_cut_off(workspace, path)]
     damaged = [fault for fault in faults if fault.rule == "index"]
     if damaged:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import tzinfo
+from typing import Annotated
 
 from ..beliefs.supersession import flags_left, is_guessed
 from ..data import table
@@ -20,6 +21,7 @@ from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
 from ..formats.text_lines import FileProblem, leftover_marker, underlines, without_code
 from ..formats.times import parse_time
 from ..index.file_reader import Reading
+from ..results import OPTIONAL
 
 LEFT_OVER = "a git conflict marker that was left: remove it and look whether both sides are there, or indent it"
 _REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
@@ -31,8 +33,8 @@ _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 class Fault(FileProblem):
     """Something that must not be so, as `path:line: reason`."""
 
-    rule: str  # as the table of `rule_texts` names them: read, conflict, id and so on
-    mends: bool = False  # there is one right answer, and --fix knows it
+    rule: Annotated[str, "the name of the rule", OPTIONAL]  # of the table of `rule_texts`: read, conflict, id and so on
+    fixable: Annotated[bool, "whether `mem check --fix` mends it", OPTIONAL] = False  # there is one right answer
 
 
 def rule_texts() -> Mapping[str, str]:
@@ -142,7 +144,7 @@ def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[
             continue
         if first.setdefault(entry.id, reading.path) != reading.path:
             reason = f"has the id {entry.id} of {first[entry.id]}: give one of them another"
-            yield Fault(reading.path, line_in_head(reading.text, entry.id), reason, "id", mends=True)
+            yield Fault(reading.path, line_in_head(reading.text, entry.id), reason, "id", fixable=True)
 
 
 def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
@@ -154,7 +156,7 @@ def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
             at = circle.index(entry.id)
             shown = [*circle[at:], *circle[:at], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
             reason = f"superseded in a circle: {' → '.join(shown)}: make one of them active"
-            yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain", mends=True)
+            yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain", fixable=True)
 
 
 def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
@@ -313,4 +315,4 @@ def guesses(readings: Sequence[Reading]) -> Iterator[Fault]:
             named = f"is flagged with {', '.join(names[:_NAMED])}{more}"
             what = f"{named} by a guess" if names else "has a guessed likely_same"
             line = line_in_head(one.text, "conflicts_with" if names else "likely_same")
-            yield Fault(one.path, line, f"{what}: `mem check --fix` takes that off", "flag", mends=True)
+            yield Fault(one.path, line, f"{what}: `mem check --fix` takes that off", "flag", fixable=True)

@@ -7,9 +7,9 @@ demoted although it is confirmed says so (`metadata: {promote: false}`), so that
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from ..beliefs.plan import Plan
+from ..beliefs.plan import Plan, as_diff
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
@@ -18,6 +18,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statements, with_lines
 from ..formats.text_lines import normalized
 from ..formats.times import past
+from ..results import Applied, Diff, FilePath, Id, Reason, Result
 from ..store import atomic_files
 from ..store.access_log import Access
 from ..store.entries import decoded
@@ -33,16 +34,38 @@ _WEIGHTS = {"constraint": 2.0, "preference": 1.5, "correction": 1.5, "entity": 1
 """What a line of a type is worth beside a fact: who forgets a rule does harm."""
 
 
+class PromotedEntry(NamedTuple):
+    """An entry with the line it has on the page."""
+
+    id: Id
+    statement: Annotated[str, "the line on the page"]
+
+
+class UnpromotedEntry(NamedTuple):
+    """An entry that has no line on the page, or none any more."""
+
+    id: Id
+    reason: Reason
+
+
 @dataclass(frozen=True)
-class Promotion:
-    """What is to become of the promoted lines."""
+class Promotion(Result):
+    """What became, or is to become, of the promoted lines of the page."""
 
     plan: Plan
-    promoted: tuple[tuple[str, str], ...] = ()  # id and statement of new lines
-    changed: tuple[tuple[str, str], ...] = ()  # of lines whose entry says something else now
-    dropped: tuple[tuple[str, str], ...] = ()  # id and why its line leaves
-    passed: tuple[tuple[str, str], ...] = ()  # id and why a confirmed entry stays out
-    size: int = 0  # bytes of all promoted lines afterwards
+    path: FilePath
+    promoted: Annotated[tuple[PromotedEntry, ...], "entries that became lines of the page"]
+    changed: Annotated[tuple[PromotedEntry, ...], "what was changed"]
+    dropped: Annotated[tuple[UnpromotedEntry, ...], "lines taken off the page"]
+    passed: Annotated[tuple[UnpromotedEntry, ...], "entries that stay out, and why"]
+    bytes: Annotated[int, "size"]  # of all promoted lines
+    budget: Annotated[int, "the size that is aimed at"]
+    applied: Applied = False
+
+    @property
+    def diff(self) -> Diff:
+        """Return the changes as a unified diff."""
+        return as_diff(self.plan)
 
 
 def is_confirmed(row: Row, workspace: Workspace) -> bool:
@@ -157,6 +180,7 @@ class _Page:
     """The page as it stands."""
 
     path: str
+    budget: int
     text: str
     is_there: bool
     promoted: Promoted
@@ -171,7 +195,7 @@ def _page(workspace: Workspace) -> _Page:
     promoted = read_promoted(text)
     if promoted.problem:
         raise RefusedError(f"{path}:{promoted.problem.line}: {promoted.problem.reason}", f"mem edit {path}")
-    return _Page(path, text, is_there, promoted)
+    return _Page(path, workspace.settings["promote.budget"], text, is_there, promoted)
 
 
 def _promotion(
@@ -186,14 +210,15 @@ def _promotion(
     standing = {line.id: line for line in page.promoted.lines}
     headings = {one: heading_of(known[one]["type"]) for one in said}
     text = with_lines(page.text, said, dropped, headings)
-    promoted = [(one, told) for one, told in said.items() if one not in standing]
-    ours = {one: line.statement for one, line in standing.items() if line.is_ours}
-    changed = [(one, told) for one, told in said.items() if one in ours and ours[one] != told]
+    promoted = [PromotedEntry(*pair) for pair in said.items() if pair[0] not in standing]
+    ours = {identifier: line.statement for identifier, line in standing.items() if line.is_ours}
+    changed = [PromotedEntry(*pair) for pair in said.items() if ours.get(pair[0], pair[1]) != pair[1]]
     reasons = [f"{one}: promoted" for one, _ in promoted] + [f"{one}: {why}" for one, why in dropped.items()]
     page_steps = [Change(page.path, page.text if page.is_there else None, text)] if text != page.text else []
-    size = size_of_ours(text)
     plan = Plan((*page_steps, *steps), tuple(reasons))
-    return Promotion(plan, tuple(promoted), tuple(changed), tuple(dropped.items()), tuple(passed), size)
+    leaving, staying_out = (tuple(UnpromotedEntry(*pair) for pair in pairs) for pairs in (dropped.items(), passed))
+    lines = tuple(promoted), tuple(changed), leaving, staying_out
+    return Promotion(plan, page.path, *lines, size_of_ours(text), page.budget)
 
 
 def _by_id(rows: Iterable[Row]) -> dict[str, Row]:

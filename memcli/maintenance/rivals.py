@@ -41,9 +41,9 @@ def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str], twi
     faults = [one for one in found.faults if one.path not in disputed and (one.path, one.line, one.rule) not in told]
     taken = {one.path: fold.kept for fold in twins for one in fold.taken}
     faults += [one.as_fault() for one in _unflagged([one for one in found.readings if one.path not in taken])]
-    faults += [Fault(path, 1, _TWIN.format(kept.path), "twin", mends=True) for path, kept in taken.items()]
-    faults += [Fault(path, 1, again, "archive", mends=True) for path in disputed]
-    faults += [Fault(page, line, stale.format(shown_name(name)), "page", mends=True) for name, line in lines.items()]
+    faults += [Fault(path, 1, _TWIN.format(kept.path), "twin", fixable=True) for path, kept in taken.items()]
+    faults += [Fault(path, 1, again, "archive", fixable=True) for path in disputed]
+    faults += [Fault(page, line, stale.format(shown_name(name)), "page", fixable=True) for name, line in lines.items()]
     return Checked(tuple(sorted(faults, key=lambda one: (one.path, one.line, one.reason))), found.readings)
 
 
@@ -52,7 +52,7 @@ def settle_plan(workspace: Workspace, found: Checked, disputed: Collection[str],
 
     What the plan changes `before` already waits for another run.
     """
-    around = [one.path for one in found.faults if one.rule == "chain" and one.mends]
+    around = [one.path for one in found.faults if one.rule == "chain" and one.fixable]
     changed = {step.path for step in before.steps}
     plan = before + _flag_plan(workspace, found.readings, around, changed)
     for one in (one for one in found.readings if one.path in disputed and one.path not in changed):
@@ -153,7 +153,7 @@ class Pair(NamedTuple):
     def as_fault(self) -> Fault:
         """Return what there is to say of it."""
         reason = f"{self.reason}: `mem review` asks which one holds"
-        return Fault(self.one.path, line_in_head(self.one.text, "key"), reason, "key", mends=True)
+        return Fault(self.one.path, line_in_head(self.one.text, "key"), reason, "key", fixable=True)
 
 
 def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:

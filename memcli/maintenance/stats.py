@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
+from ..errors import BusyError, MemError, UnavailableError
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time
 from ..index import schema
 from ..index.database import Health
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..recall.retention import Judged, judged, last_accessed
+from ..recall.retention import judged, last_accessed
+from ..results import FilePath, Id, Result, Summary
 from ..store import access_log
 from ..store.access_log import Access
 from ..store.settings import Settings
@@ -29,27 +31,80 @@ TOP = 5
 Row = Mapping[str, Any]
 
 
+class UsedEntry(NamedTuple):
+    """An entry, and how often it was read."""
+
+    id: Id
+    path: FilePath
+    summary: Summary
+    accesses: Annotated[int, "how often it was read"]
+
+
+class StaleEntry(NamedTuple):
+    """An entry, and how little of it is left."""
+
+    id: Id
+    path: FilePath
+    summary: Summary
+    score: Annotated[float, "the score it is ordered or judged by"]
+    age_days: Annotated[float, "days since it was created or changed"]
+
+
+class EntryInConflict(NamedTuple):
+    """An entry, and those it is flagged with."""
+
+    id: Id
+    path: FilePath
+    summary: Summary
+    conflicts_with: Annotated[Sequence[str], "ids of the entries it may contradict; always a list"]
+
+
+class PageSize(NamedTuple):
+    """The size of the page of long-term memory."""
+
+    path: FilePath
+    bytes: Annotated[int, "size"]
+    budget: Annotated[int, "the size that is aimed at"]
+
+
+Counts = Mapping[str, float]
+
+
 @dataclass(frozen=True)
-class Stats:
-    """The numbers of one workspace's entries. Of the active ones, unless the name says another thing."""
+class Stats(Result):
+    """What is in a workspace, in numbers: of the active entries, unless it says another thing."""
 
-    statuses: Mapping[str, int] = field(default_factory=dict)  # of all entries
-    types: Mapping[str, int] = field(default_factory=dict)
-    layers: Mapping[str, int] = field(default_factory=dict)
-    sources: Mapping[str, int] = field(default_factory=dict)
-    ages: Mapping[str, int] = field(default_factory=dict)  # since they were made or last changed
-    tags: Mapping[str, int] = field(default_factory=dict)  # the commonest
-    projects: Mapping[str, int] = field(default_factory=dict)  # the commonest
-    growth: Mapping[str, int] = field(default_factory=dict)  # month → entries made in it, whatever their status
-    used: Sequence[Judged] = ()  # those read most
-    stale: Sequence[Judged] = ()  # those of the lowest score
-    conflicts: Sequence[Row] = ()
-    faded: int = 0  # how many would go to the archive
-    pinned: int = 0
+    statuses: Annotated[Counts, "entries by status"] = field(default_factory=dict)  # of all entries
+    types: Annotated[Counts, "entries by type"] = field(default_factory=dict)
+    layers: Annotated[Counts, "entries by layer"] = field(default_factory=dict)
+    sources: Annotated[Counts, "entries by source"] = field(default_factory=dict)
+    ages: Annotated[Counts, "entries by age"] = field(default_factory=dict)  # since they were made or last changed
+    tags: Annotated[Counts, "entries by tag"] = field(default_factory=dict)  # the commonest
+    projects: Annotated[Counts, "entries by project"] = field(default_factory=dict)  # the commonest
+    growth: Annotated[Counts, "entries by the month they were made in"] = field(default_factory=dict)  # of all entries
+    most_used: Annotated[Sequence[UsedEntry], "entries read most"] = ()
+    stalest: Annotated[Sequence[StaleEntry], "entries that were left alone longest"] = ()  # those of the lowest score
+    conflicts: Annotated[Sequence[EntryInConflict], "entries that may contradict each other"] = ()
+    faded: Annotated[int, "how many entries have faded"] = 0
+    pinned: Annotated[int, "how many entries never fade"] = 0
+    workspace: Annotated[str, "the folder of the workspace"] = ""
+    memory: Annotated[PageSize, "the page of long-term memory"] = PageSize("", 0, 0)
+    index: Annotated[Health, "the state of the index"] = Health({}, 0, 0, 0, 0, 0, 0)
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+
+    @property
+    def entries(self) -> Annotated[int, "how many entries"]:
+        """Return how many entries there are, whatever their status."""
+        return sum(int(count) for count in self.statuses.values())
+
+    @property
+    def files(self) -> Annotated[Counts, "the files"]:
+        """Return how many files there are of each kind."""
+        return self.index.kinds
 
 
-def survey(workspace: Workspace) -> tuple[Stats, list[FileProblem], Health]:
-    """Count the entries of a workspace, list what is wrong with files, and count what is in the index."""
+def survey(workspace: Workspace) -> Stats:
+    """Count what is in a workspace, how it grows, what is used and what fades; the index is brought up to date."""
 
     def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
         index.refresh()
@@ -57,7 +112,15 @@ def survey(workspace: Workspace) -> tuple[Stats, list[FileProblem], Health]:
 
     rows, problems, state = ask(workspace, asked)
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
-    return stats(rows, counts, workspace.now, workspace.zone, workspace.settings), problems, state
+    name = workspace.layout.memory
+    page = workspace.path(name)
+    return replace(
+        stats(rows, counts, workspace.now, workspace.zone, workspace.settings),
+        workspace=str(workspace.root),
+        memory=PageSize(name, page.stat().st_size if page.is_file() else 0, workspace.settings["memory.budget"]),
+        index=state,
+        problems=tuple(problems),
+    )
 
 
 def stats(
@@ -67,9 +130,11 @@ def stats(
     rows = list(rows)
     active = [row for row in rows if row["status"] == "active"]
     gone = over(rows)
-    found = judged(active, now, settings, accesses)
-    used = sorted((one for one in found if one.fading.accesses), key=lambda one: (-one.fading.accesses, one.row["id"]))
-    ages = Counter(_age(one.fading.age) for one in found)
+    verdicts = judged(active, now, settings, accesses)
+    used = sorted((entry for entry in verdicts if entry.accesses), key=lambda entry: (-entry.accesses, entry.id))
+    stale = [entry for entry in verdicts if entry.verdict != "spare"]
+    flagged = [row for row in active if is_in_conflict(row, gone)]
+    ages = Counter(_age(entry.age_days) for entry in verdicts)
     return Stats(
         _counted(row["status"] for row in rows),
         _counted(row["type"] for row in active),
@@ -79,10 +144,10 @@ def stats(
         _top(tag for row in active for tag in row["tags"]),
         _top(row["project"] for row in active if row["project"]),
         _growth(rows, now, zone),
-        used[:TOP],
-        [one for one in found if one.verdict != "spare"][:TOP],
-        [row for row in active if is_in_conflict(row, gone)],
-        sum(one.verdict == "archive" for one in found),
+        [UsedEntry(entry.id, entry.path, entry.summary, entry.accesses) for entry in used[:TOP]],
+        [StaleEntry(entry.id, entry.path, entry.summary, entry.score, entry.age_days) for entry in stale[:TOP]],
+        [EntryInConflict(row["id"], row["path"], row["summary"], row["conflicts_with"]) for row in flagged],
+        sum(entry.verdict == "archive" for entry in verdicts),
         sum(bool(row["pinned"]) for row in active),
     )
 
@@ -120,25 +185,47 @@ Progress = Callable[[int, int], None]
 class Indexed:
     """What is in a workspace's index, and what was new."""
 
-    workspace: Workspace
-    files: int
-    added: int  # files, as the next two
-    changed: int
-    removed: int
-    entries: int
-    chunks: int
-    not_embedded: int  # chunks without a vector
-    vectors: int
-    embedded: int  # texts embedded since the index was made
-    model: str | None  # the embedding model; None where none was used yet
-    elsewhere: str  # where the index is kept if not in the workspace; else empty
-    unfinished: str  # why chunks were left without a vector that should have got one; else empty
-    problems: tuple[FileProblem, ...]
+    where: Workspace
+    files: Annotated[int, "how many files"]
+    added: Annotated[int, "how many were new"]
+    changed: Annotated[int, "how many were changed"]
+    removed: Annotated[int, "files that are gone"]
+    entries: Annotated[int, "how many entries"]
+    chunks: Annotated[int, "texts in the index"]
+    not_embedded: Annotated[int, "texts known only by their words so far"]
+    vectors: Annotated[int, "vectors kept"]
+    embedded: Annotated[int, "texts embedded in this run"]
+    model: Annotated[str | None, "the embedding model; null where none was used"]
+    elsewhere: Annotated[
+        str, "the folder the index is kept in where nothing can be written to the workspace, else empty"
+    ]
+    unfinished: Annotated[str, "why not all is embedded; empty where it is"]
+    faults: tuple[FileProblem, ...]  # what is wrong with its files
 
     @property
-    def is_busy(self) -> bool:
-        """Return whether another process kept this one from embedding."""
-        return self.unfinished == BUSY
+    def workspace(self) -> Annotated[str, "the folder of the workspace"]:
+        """Return the folder."""
+        return str(self.where.root)
+
+
+@dataclass(frozen=True)
+class IndexReport(Indexed, Result):
+    """What is in the index of each workspace, and what was new; its own fields are those of the first."""
+
+    workspaces: Annotated[tuple[Indexed, ...], "the same for each workspace"]
+
+    @property
+    def problems(self) -> Annotated[tuple[FileProblem, ...], "what is wrong with files"]:
+        """Return what is wrong with files of any workspace."""
+        return tuple(problem for indexed in self.workspaces for problem in indexed.faults)
+
+    @property
+    def error(self) -> MemError | None:
+        """Return why texts are left without a vector: BusyError or UnavailableError; None where nothing is left."""
+        reasons = [indexed.unfinished for indexed in self.workspaces if indexed.unfinished]
+        if not reasons:
+            return None
+        return (BusyError if BUSY in reasons else UnavailableError)(reasons[0])
 
 
 def index(

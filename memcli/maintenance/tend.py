@@ -4,18 +4,20 @@ A task that fails does not keep the others from their turn. What a task needs fo
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
+from ..results import Result
 from ..store.lock import alone
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
     from ..beliefs.supersession import EntryFile
-    from ..recall.retention import Judged
+    from .decay import DecayReport
     from .promotion import Promotion
 
 Noise = Callable[[str], bytes]
@@ -35,12 +37,29 @@ class Task:
 class Tended:
     """What became of a task that was due."""
 
-    name: str
-    said: str = ""
+    task: Annotated[str, "name of the task"]
+    said: Annotated[str, "what was done"] = ""
     error: MemError | None = None
 
 
-def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tended]:
+@dataclass(frozen=True)
+class TendReport(Result):
+    """What became of the tasks that were due."""
+
+    tasks: tuple[Tended, ...] = ()
+
+    @property
+    def done(self) -> Annotated[tuple[Tended, ...], "the tasks that had something to do"]:
+        """Return the tasks that did not fail."""
+        return tuple(task for task in self.tasks if not task.error)
+
+    @property
+    def errors(self) -> tuple[MemError, ...]:
+        """Return the errors of the tasks that failed."""
+        return tuple(task.error for task in self.tasks if task.error)
+
+
+def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> TendReport:
     """Run the tasks that are due; raise BusyError while another `tend` works here."""
     done = []
     with alone(workspace, "tend", "mem tend"):
@@ -51,21 +70,27 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
                     done.append(Tended(task.name, task.run(workspace, what, noise)))
             except MemError as error:
                 done.append(Tended(task.name, error=error))
-    return done
+    return TendReport(tuple(done))
 
 
-def _faded(workspace: Workspace) -> "Sequence[Judged]":
+def _faded(workspace: Workspace) -> "DecayReport | None":
     """Judge the entries; return nothing if none has expired, or faded where the settings let `tend` archive that."""
     settings = workspace.settings
     if not settings["decay.enabled"] or workspace.layout.is_vault or not workspace.is_trusted:
-        return ()
+        return None
     if not settings["decay.auto"] and not ask(workspace, _has_expired):
-        return ()
+        return None
     from .decay import survey
 
-    entries = survey(workspace).entries
-    due = [entry for entry in entries if entry.is_expired or entry.verdict != "archive" or settings["decay.auto"]]
-    return due if any(entry.verdict == "archive" for entry in due) else ()
+    report = survey(workspace)
+    if not settings["decay.auto"]:
+        report = _of_expired(report)
+    return report if report.faded else None
+
+
+def _of_expired(report: "DecayReport") -> "DecayReport":
+    entries = (entry for entry in report.entries if entry.is_expired or entry.verdict != "archive")
+    return replace(report, entries=tuple(entries))
 
 
 def _has_expired(index: Index) -> bool:
@@ -73,20 +98,21 @@ def _has_expired(index: Index) -> bool:
     return index.has_expired()
 
 
-def _archive(workspace: Workspace, entries: "Sequence[Judged]", noise: Noise) -> str:
-    from .decay import decay, needed_fraction
+def _archive(workspace: Workspace, report: "DecayReport", noise: Noise) -> str:
+    from .decay import decay
 
-    left = ""
-    if needed_fraction(entries):  # a person has to look at so many, and a failure every night would be read by nobody
-        faded = sum(entry.verdict == "archive" and not entry.is_expired for entry in entries)
-        left = f"{faded:,} of {len(entries):,} have faded, too many to archive unasked: look at them with `mem decay`"
-        entries = [entry for entry in entries if entry.is_expired or entry.verdict != "archive"]
-    seed = " ".join(entry.row["id"] for entry in entries if entry.verdict == "archive")
+    left, total = "", len(report.entries)
+    if report.needed_fraction:  # a person has to look at so many, and a failure every night would be read by nobody
+        faded = sum(not entry.is_expired for entry in report.faded)
+        left = f"{faded:,} of {total:,} have faded, too many to archive unasked: look at them with `mem decay`"
+        report = _of_expired(report)
+    seed = " ".join(entry.id for entry in report.faded)
     if not seed:
         return left
-    archived = decay(workspace, entries, lambda attempt: noise(f"{seed} {attempt}")).archived
-    expired = {entry.row["id"] for entry in entries if entry.is_expired}.intersection(name for name, _ in archived)
-    counts = (len(archived) - len(expired), "faded"), (len(expired), "expired")
+    report = decay(workspace, report, lambda attempt: noise(f"{seed} {attempt}"))
+    expired = [entry for entry in report.entries if entry.archived and entry.is_expired]
+    count = sum(entry.archived is not None for entry in report.entries)
+    counts = (count - len(expired), "faded"), (len(expired), "expired")
     done = " and ".join(f"{count:,} that have {what}" for count, what in counts if count)
     return "; ".join(filter(None, (f"archived {done or 'nothing'}", left)))
 

@@ -13,6 +13,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..language.harness_text import quoted
+from ..results import to_json
 
 LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
 SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)
@@ -103,7 +104,7 @@ class Pack:
             "is_late": self.is_late,
             "is_gated": self.is_gated,
             "reset": self.reset,
-            "problems": [asdict(problem) for problem in self.problems],
+            "problems": to_json(self.problems),
             "notices": list(self.notices),
         }
 

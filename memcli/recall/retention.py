@@ -7,16 +7,17 @@ restored, or edited by hand, is as young as if it had changed that day. `mainten
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document
 from ..formats.times import parse_time, past
+from ..results import EntryType, FilePath, Id, Reason, Summary
 from ..store import access_log, atomic_files
 from ..store.access_log import Access
 from ..store.settings import Settings
@@ -32,6 +33,7 @@ LATELY = 30.0
 
 
 _EXPIRED = "expired at"
+_SHOWN = ("id", "path", "type", "tags", "summary", "pinned", "expires_at")
 
 
 class Values(Protocol):
@@ -60,11 +62,22 @@ class Fading:
 class Judged:
     """An entry with its score and the verdict on it."""
 
-    row: Mapping[str, Any]
-    fading: Fading
-    score: float
-    verdict: str  # archive, keep or spare
-    reason: str
+    row: Mapping[str, Any]  # of the index
+    id: Id
+    path: FilePath
+    type: EntryType
+    tags: Annotated[Sequence[str], "its tags"]
+    summary: Summary
+    pinned: Annotated[bool, "whether it never fades"]
+    expires_at: Annotated[str, "when it stops being true; empty where it does not"]
+    age_days: Annotated[float, "days since it was created or changed"]
+    decay_days: Annotated[float | None, "the time constant of its type; null for what never fades"]
+    accesses: Annotated[int, "how often it was read"]
+    trust: Annotated[float, "how far to trust it, 0 to 1"]
+    score: Annotated[float, "the score it is ordered or judged by"]
+    verdict: Annotated[str, "keep, archive, spare or unread"]
+    reason: Reason
+    archived: Annotated[str | None, "where it lies in the archive; null where it does not"] = None
 
     @property
     def is_expired(self) -> bool:
@@ -105,7 +118,7 @@ def judged(
 
     `unread` are paths whose frontmatter does not parse.
     """
-    found = []
+    verdicts = []
     for row in rows:
         noted = accesses.get(row["id"])
         back, edited = (_last(accesses, kind + row["id"]) for kind in (access_log.RESTORED, access_log.EDITED))
@@ -115,8 +128,20 @@ def judged(
             verdict, why = "unread", "left alone: its frontmatter does not parse"
         else:
             verdict, why = _verdict(row, numbers, back, read, now, settings["decay.threshold"])
-        found.append(Judged(row, numbers, numbers.score, verdict, f"{_explained(numbers)}; {why}"))
-    return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
+        verdicts.append(
+            Judged(
+                row,
+                **{key: row[key] for key in _SHOWN},
+                age_days=round(numbers.age, 3),
+                decay_days=numbers.days if numbers.days < math.inf else None,
+                accesses=numbers.accesses,
+                trust=numbers.trust,
+                score=round(numbers.score, 6),
+                verdict=verdict,
+                reason=f"{_explained(numbers)}; {why}",
+            )
+        )
+    return sorted(verdicts, key=lambda entry: (entry.score, entry.id, entry.path))
 
 
 def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:

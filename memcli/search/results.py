@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from ..formats.text_lines import FileProblem
+from ..results import to_json
 from ..store.addresses import file_of, is_records
 from ..store.workspace import Workspace
 
@@ -117,7 +118,7 @@ class SearchResults:
         return {
             "query": self.query,
             "hits": [hit.as_dict(explain=explain) for hit in self.hits],
-            "problems": [asdict(problem) for problem in self.problems],
+            "problems": to_json(self.problems),
             "notices": list(self.notices),
             "not_embedded": self.missing,
             "in_conversations": self.talk,

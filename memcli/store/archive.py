@@ -17,9 +17,9 @@ from pathlib import Path
 from ..errors import MemError
 from ..formats.text_lines import FileProblem, normalized
 from . import atomic_files, trust
+from .file_steps import is_temporary
 from .layouts import Layout
 from .privacy import make_derived, write_private
-from .temporary_files import is_temporary
 from .workspace import Workspace
 
 KEEP = ".gitkeep"

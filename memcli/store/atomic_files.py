@@ -16,7 +16,6 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.ids import blake2b
 from . import file_steps
 from .privacy import contained
-from .temporary_files import sweep
 
 _swept: set[Path] = set()  # folders this process has cleared
 
@@ -102,7 +101,7 @@ def _sweep_once(folder: Path) -> None:
     """Clear a folder just written to of what killed writers left; only the first time, since it lists the folder."""
     if folder not in _swept:
         _swept.add(folder)
-        sweep(folder, time.time())
+        file_steps.sweep(folder, time.time())
 
 
 def _replace(target: Path, data: bytes, expected: str, *, keeps_age: bool) -> None:

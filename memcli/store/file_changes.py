@@ -9,7 +9,7 @@ from ..errors import NotFoundError, RefusedError
 from . import atomic_files, file_steps
 from .atomic_files import remove
 from .entries import decoded
-from .temporary_files import temporary_name
+from .file_steps import temporary_name
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from . import atomic_files, merge_driver, trust
+from .file_steps import PREFIX
 from .layout_detection import Recognised, recognise
 from .layouts import LAYOUTS, MARKDOWN, MEM
 from .redaction import Redactor, secret_in_name
 from .settings import FORMAT, FORMAT_KEY
-from .temporary_files import PREFIX
 from .workspace import MARKER, Surroundings, opened
 
 MARKER_TEXT = f"""\

@@ -12,7 +12,7 @@ from ..errors import BusyError, GitError, MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.three_way import MARKER as MARKER_SIZE
 from ..formats.three_way import Merged
-from .temporary_files import temporary_name
+from .file_steps import temporary_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ from ..dataclass import dataclass
 from ..errors import GitError, UsageError
 from ..formats.text_lines import conflict_marker
 from . import file_steps, git
+from .file_steps import is_temporary
 from .layouts import DERIVED, LAYOUTS, Layout, adjusted
 from .privacy import small_text
 from .settings import stated_settings
-from .temporary_files import is_temporary
 from .workspace import MARKER, Workspace
 
 WORKTREE = "worktree"

@@ -65,14 +65,13 @@ def test_decay_judges_first_and_archives_only_when_told(place: Workspace) -> Non
         put(place, f"mem_{name}", f"Shed {name} is locked at dusk.")
     before = documents(place)
     report = maintain.decay(place)
-    assert (report.entries[0].row["id"], report.entries[0].verdict) == ("mem_old", "archive")
-    assert report.decayed is None
+    assert (report.entries[0].id, report.entries[0].verdict) == ("mem_old", "archive")
+    assert not report.applied
     assert documents(place) == before
-    done = maintain.decay(place, apply=True).decayed
-    assert done is not None
+    done = maintain.decay(place, apply=True)
     assert [name for name, _ in done.archived] == ["mem_old"]
     assert not (place.root / "entries/mem_old.md").exists()
-    assert "mem_old" not in [one.row["id"] for one in maintain.decay(place).entries]
+    assert "mem_old" not in [one.id for one in maintain.decay(place).entries]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +128,15 @@ def test_twins_are_shown_as_a_diff_and_merged_when_told(place: Workspace) -> Non
     assert documents(place) == before
     assert "superseded" in shown.diff
     assert shown.as_dict()["diff"] == shown.diff
-    assert [group.kept for group in maintain.dedup(place, apply=True).tidied.groups] == ["mem_1"]
-    assert maintain.dedup(place).tidied.groups == ()
+    assert [group.kept for group in maintain.dedup(place, apply=True).groups] == ["mem_1"]
+    assert maintain.dedup(place).groups == ()
 
 
 def test_a_twin_is_merged_and_what_was_found_distinct_is_not(place: Workspace) -> None:
     put(place, "mem_1", "The pilot boat leaves at 18:00.", source="user")
     put(place, "mem_2", "the pilot boat  leaves at 18:00", source="user", created_at="2026-02-28T08:00:00Z")
     put(place, "mem_3", "The pilot boat leaves at 18:00.", created_at="2026-02-28T08:00:00Z", distinct=["mem_1"])
-    [group] = maintain.dedup(place).tidied.groups
+    [group] = maintain.dedup(place).groups
     assert (group.kept, group.merged) == ("mem_1", ("mem_2",))
 
 
@@ -198,7 +197,7 @@ def test_consolidation_that_is_switched_off_is_refused(place: Workspace, environ
 
 def test_tend_does_what_is_due_and_then_nothing(place: Workspace) -> None:
     put(place, "mem_a", "The lock gate opens inwards.")
-    (one,) = [one for one in maintain.tend(place).done if one.name == "index"]
+    (one,) = [one for one in maintain.tend(place).done if one.task == "index"]
     assert (one.error, one.said) == (None, "embedded 1 texts")
     assert maintain.tend(place).as_dict() == {"done": []}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.temporary_files import is_temporary
+from memcli.store.file_steps import is_temporary
 from tests.conftest import Mem
 
 

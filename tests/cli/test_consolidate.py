@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from memcli.store.file_steps import is_temporary
 from memcli.store.init import PAGE_TEXT
-from memcli.store.temporary_files import is_temporary
 from tests.conftest import Mem, Ran
 from tests.llm_server import LlmServer, dribble, plain, reset, say
 from tests.processes import race, running

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memcli.store.temporary_files import PREFIX
+from memcli.store.file_steps import PREFIX
 from memcli.transfer import export as exporting
 from tests.conftest import FIXTURES, Mem
 

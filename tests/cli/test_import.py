@@ -11,9 +11,9 @@ import pytest
 
 from memcli.errors import RefusedError
 from memcli.store import file_steps
+from memcli.store.file_steps import PREFIX
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
-from memcli.store.temporary_files import PREFIX
 from memcli.transfer import foreign_memories, importer
 from memcli.transfer.bundle import BundledFile
 from tests.conftest import FIXTURES, Mem

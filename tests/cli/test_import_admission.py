@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.temporary_files import PREFIX
+from memcli.store.file_steps import PREFIX
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.temporary_files import PREFIX, temporary_name
+from memcli.store.file_steps import PREFIX, temporary_name
 from tests.conftest import Mem
 
 KILLED = """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memcli.store.temporary_files import is_temporary
+from memcli.store.file_steps import is_temporary
 from tests.faults.commands import Command
 from tests.faults.disk import Fault
 from tests.faults.scene import MARK, WORLD, WORLD_FILES

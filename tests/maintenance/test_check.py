@@ -179,7 +179,7 @@ def test_an_index_out_of_step_is_noticed(workspace: Workspace) -> None:
         connection.execute("update files set digest = 'other', noted = noted + 1000000000000000000")
     connection.close()
     (fault,) = check(workspace).faults
-    assert (fault.path, fault.rule, fault.mends) == (".mem/index.db", "index", True)
+    assert (fault.path, fault.rule, fault.fixable) == (".mem/index.db", "index", True)
     assert "knows entries/a.md otherwise than it is" in fault.reason
 
 

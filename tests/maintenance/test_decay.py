@@ -13,7 +13,8 @@ from memcli.errors import RefusedError
 from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.maintenance.decay import Decayed, decay, decay_plan
+from memcli.maintenance.decay import DecayReport, decay_plan
+from memcli.maintenance.decay import decay as decayed
 from memcli.recall.retention import Judged, judged, last_accessed
 from memcli.store import access_log, entries
 from memcli.store.workspace import Surroundings, Workspace, opened
@@ -55,12 +56,16 @@ def judge(workspace: Workspace, **more: Any) -> list[Judged]:
     return judged(found, workspace.now, workspace.settings, counts, **more)
 
 
-def run(workspace: Workspace, fraction: float = 1.0) -> Decayed:
+def decay(workspace: Workspace, entries: list[Judged], *more: Any) -> DecayReport:
+    return decayed(workspace, DecayReport(tuple(entries), "", 0.1, ()), *more)
+
+
+def run(workspace: Workspace, fraction: float = 1.0) -> DecayReport:
     return decay(workspace, judge(workspace), noise, fraction)
 
 
 def verdicts(workspace: Workspace) -> dict[str, str]:
-    return {one.row["id"]: one.verdict for one in judge(workspace)}
+    return {one.id: one.verdict for one in judge(workspace)}
 
 
 LONG_AGO = "2026-09-01T00:00:00Z"
@@ -70,7 +75,7 @@ def test_the_lowest_score_comes_first_and_explains_itself(workspace: Workspace) 
     put(workspace, "young", 15, "access_count: 2\n")
     put(workspace, "old", 300)
     old, young = judge(workspace)
-    assert (old.row["id"], old.verdict) == ("old", "archive")
+    assert (old.id, old.verdict) == ("old", "archive")
     assert old.reason == "e^(-300.0/30) × (1 + ln(0 + 1)) × 1 = 0.000; below 0.1"
     assert (young.verdict, round(young.score, 3)) == ("keep", 1.273)
     assert young.reason == "e^(-15.0/30) × (1 + ln(2 + 1)) × 1 = 1.273; not below 0.1"
@@ -128,7 +133,7 @@ def test_faded_entries_move_as_they_are_and_come_back_byte_for_byte(workspace: W
     entries.restore(workspace, "archive/entries/old.md")
     assert path.read_bytes() == before
     assert (path.stat().st_mode, path.stat().st_mtime) == (status.st_mode, status.st_mtime)
-    assert judge(workspace)[0].fading.accesses == 1
+    assert judge(workspace)[0].accesses == 1
 
 
 def test_one_record_of_history_tells_of_it(workspace: Workspace) -> None:
@@ -153,7 +158,7 @@ def test_a_year_of_ids_is_not_listed_in_full(workspace: Workspace) -> None:
 
 def test_nothing_faded_writes_nothing(workspace: Workspace) -> None:
     put(workspace, "young")
-    assert run(workspace) == Decayed()
+    assert not run(workspace).archived
     assert not list(workspace.root.glob("HISTORY*"))
 
 
@@ -191,7 +196,7 @@ def test_what_does_not_parse_is_left_where_it_is(workspace: Workspace) -> None:
     (one,) = judge(workspace, unread={"entries/odd.md"})
     assert one.verdict == "unread"
     done = decay(workspace, [one], noise)
-    assert done.problems == (("entries/odd.md", "left alone: its frontmatter does not parse"),)
+    assert done.failed == (("entries/odd.md", "left alone: its frontmatter does not parse"),)
     assert path.exists()
 
 
@@ -207,7 +212,7 @@ def test_counters_go_into_the_files_that_stay_and_nothing_else_changes(workspace
     fields = document.parse(foreign.read_text()).fields
     assert (fields["accessCount"], fields["access"]) == (6, "public")
     assert run(workspace).folded == ()
-    assert {one.row["id"]: one.fading.accesses for one in judge(workspace)} == {"theirs": 6, "young": 5}
+    assert {one.id: one.accesses for one in judge(workspace)} == {"theirs": 6, "young": 5}
 
 
 def test_a_file_without_frontmatter_keeps_its_counter_beside_it(workspace: Workspace) -> None:
@@ -217,7 +222,7 @@ def test_a_file_without_frontmatter_keeps_its_counter_beside_it(workspace: Works
     access_log.note(workspace, ["entries/plain.md"])
     assert run(workspace).folded == ()
     assert path.read_text() == "Just a line.\n"
-    assert judge(workspace)[0].fading.accesses == 1
+    assert judge(workspace)[0].accesses == 1
 
 
 def test_the_plan_says_why_and_shows_where_each_file_goes(workspace: Workspace) -> None:
@@ -235,8 +240,8 @@ def test_what_was_superseded_goes_with_what_had_taken_its_place_and_is_told(work
     put(workspace, "kept", 1)
     put(workspace, "by-kept", 900, "status: superseded\nsuperseded_by: kept\n")
     done = run(workspace, 0.5)
-    assert done.archived == (("third", "archive/entries/third.md"),)
-    assert done.superseded == (("second", "archive/entries/second.md"), ("first", "archive/entries/first.md"))
+    assert done.archived == tuple((name, f"archive/entries/{name}.md") for name in ("third", "second", "first"))
+    assert done.superseded == ("second", "first")
     assert sorted(path.stem for path in (workspace.root / "entries").iterdir()) == ["by-kept", "kept"]
     said = "1 entry has faded and went to the archive: third, with what had been superseded: second, first."
     assert said in (workspace.root / "HISTORY-2026-11.md").read_text()
@@ -247,7 +252,7 @@ def test_two_runs_at_once_archive_and_tell_of_it_once(workspace: Workspace) -> N
     seen = judge(workspace)
     assert len(decay(workspace, seen, noise, 1.0).archived) == 1
     late = decay(workspace, seen, lambda attempt: b"87654321", 1.0)
-    assert late == Decayed()
+    assert not late.archived
     assert (workspace.root / "HISTORY-2026-11.md").read_text().count("archive: old") == 1
 
 
@@ -259,7 +264,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(workspace: Workspace) 
     path.mkdir()
     done = decay(workspace, seen, noise, 1.0)
     assert done.archived == (("b", "archive/entries/b.md"),)
-    assert done.problems == (("entries/a.md", "cannot be read"),)
+    assert done.failed == (("entries/a.md", "cannot be read"),)
 
 
 def test_switched_off_it_archives_nothing(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_over_the_budget_the_least_valuable_line_leaves(tmp_path: Path) -> None:
     later = auto(workspace, c=Access(9, "2026-11-21T00:00:00Z"))
     assert later.dropped == (("b", "over the budget"),)
     assert later.promoted == (("c", "It is c, a plain fact."),)
-    assert later.size <= 100
+    assert later.bytes <= 100
     assert by_name(workspace, "b").dropped == (("c", "over the budget"),)
 
 

@@ -30,7 +30,7 @@ def counted(*rows: dict[str, Any], zone: str = "UTC", **accesses: Access) -> Sta
 
 
 def test_nothing_is_counted_as_nothing() -> None:
-    assert counted() == Stats(growth={"2026-11": 0}, used=[], stale=[], conflicts=[])
+    assert counted() == Stats(growth={"2026-11": 0}, most_used=[], stalest=[], conflicts=[])
 
 
 def test_what_is_superseded_or_archived_counts_by_status_and_month_alone() -> None:
@@ -66,15 +66,15 @@ def test_a_month_is_the_one_where_the_user_lives() -> None:
 
 def test_reads_not_yet_in_the_files_count() -> None:
     found = counted(row("a", access_count=2), row("b"), row("c"), b=Access(5, "2026-11-21T00:00:00Z"))
-    assert [(one.row["id"], one.fading.accesses) for one in found.used] == [("b", 5), ("a", 2)]
+    assert [(one.id, one.accesses) for one in found.most_used] == [("b", 5), ("a", 2)]
 
 
 def test_the_stalest_are_those_that_fade_first() -> None:
     rows = [row(str(days), days) for days in (10, 300, 100)]
     found = counted(*rows, row("e", 900, layer="episodic", type="episode"), row("p", 900, pinned=True))
-    assert [one.row["id"] for one in found.stale] == ["300", "100", "10"]
+    assert [one.id for one in found.stalest] == ["300", "100", "10"]
     assert (found.faded, found.pinned) == (2, 1)
 
 
 def test_conflicts_are_listed() -> None:
-    assert [one["id"] for one in counted(row("a", conflicts_with="b"), row("b")).conflicts] == ["a"]
+    assert [one.id for one in counted(row("a", conflicts_with="b"), row("b")).conflicts] == ["a"]

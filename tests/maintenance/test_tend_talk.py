@@ -16,8 +16,8 @@ CONSOLIDATE, COMPACT, ROLLUP = SESSION_TASKS
 WINDOW = {"MEM_CONSOLIDATE_WINDOW": "6", "MEM_CONSOLIDATE_KEEP": "2"}
 
 
-def done(workspace: Workspace) -> list[Tended]:
-    return tend(workspace, lambda seed: seed.encode().ljust(8, b"."), SESSION_TASKS)
+def done(workspace: Workspace) -> tuple[Tended, ...]:
+    return tend(workspace, lambda seed: seed.encode().ljust(8, b"."), SESSION_TASKS).tasks
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def test_a_session_is_consolidated_once_enough_waits(workspace: Workspace) -> None:
     say(workspace, *["We use tool X here"] * 6)
-    assert done(workspace) == []
+    assert done(workspace) == ()
     say(workspace, "We use tool Y here", first=7)
     (one,) = done(workspace)
-    assert (one.name, one.error) == ("consolidate", None)
+    assert (one.task, one.error) == ("consolidate", None)
     assert one.said.startswith("5 messages")
     assert cursor(workspace) == "m5", "the latest messages are left for next time"
     before = state(workspace)
-    assert done(workspace) == []
+    assert done(workspace) == ()
     assert state(workspace) == before
 
 
@@ -43,7 +43,7 @@ def test_what_was_put_away_does_not_wait_for_more(workspace: Workspace) -> None:
     reset(workspace, find(workspace, "s"))
     (one,) = done(workspace)
     assert one.said.startswith("2 messages")
-    assert done(workspace) == []
+    assert done(workspace) == ()
 
 
 def test_an_llm_that_fails_is_said_and_the_messages_stay_due(workspace: Workspace) -> None:
@@ -62,9 +62,9 @@ def test_a_long_session_is_compacted_unless_that_is_switched_off(workspace: Work
     limits = {"MEM_SESSION_SOFT_LIMIT": "30000", "MEM_SESSION_HARD_LIMIT": "60000"}
     say(workspace, *["We use tool X here " * 80] * 100)
     off = at(workspace.root, **WINDOW, **limits, MEM_SESSION_COMPACT="off", MEM_CONSOLIDATE_ENABLED="off")
-    assert done(off) == []
+    assert done(off) == ()
     said = done(at(workspace.root, **WINDOW, **limits))
-    assert [one.name for one in said] == ["consolidate", "compact"]
+    assert [one.task for one in said] == ["consolidate", "compact"]
     assert (workspace.root / "archive/sessions/s/session.jsonl").exists()
 
 
@@ -75,7 +75,7 @@ def test_a_session_that_cannot_be_compacted_stops_no_other(workspace: Workspace)
     file = workspace.root / "sessions/a/session.jsonl"
     file.write_bytes(file.read_bytes().replace(b"tool X", b"tool \xff", 1))
     said = done(at(workspace.root, **WINDOW, **limits, MEM_CONSOLIDATE_ENABLED="off"))
-    assert [one.name for one in said] == ["compact"]
+    assert [one.task for one in said] == ["compact"]
     assert "sessions/a/session.jsonl:1: not UTF-8" in str(said[0].error)
     assert (workspace.root / "archive/sessions/b/session.jsonl").exists()
 
@@ -94,13 +94,13 @@ def test_a_project_with_some_episodes_is_summed_up(workspace: Workspace) -> None
         target = workspace.root / session.page_path
         target.write_text(target.read_text().replace('"metadata": {}', '"metadata": {"cwd": "/home/rita/shop"}'))
     said = done(workspace)
-    assert [(one.name, one.error) for one in said] == [("consolidate", None), ("rollup", None)]
+    assert [(one.task, one.error) for one in said] == [("consolidate", None), ("rollup", None)]
     assert said[1].said == "entries/projects/shop/summary.md"
-    assert done(workspace) == []
+    assert done(workspace) == ()
 
 
 def test_with_consolidation_switched_off_nothing_is_due(workspace: Workspace) -> None:
     say(workspace, *["We use tool X here"] * 9)
     off = replace(workspace, settings=at(workspace.root, MEM_CONSOLIDATE_ENABLED="off").settings)
-    assert done(off) == []
+    assert done(off) == ()
     assert not (workspace.root / "MEMORY.md").exists() or page(workspace)

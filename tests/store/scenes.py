@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from memcli.store import atomic_files
-from memcli.store.temporary_files import is_temporary
+from memcli.store.file_steps import is_temporary
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
 OLD = b"old text\n" * 40

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.store.temporary_files import is_temporary
+from memcli.store.file_steps import is_temporary
 from tests.crash import FailingOS, wire
 from tests.processes import run
 from tests.store.scenes import NEW, OLD, SCENES, Scene, found, prepare

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import NotFoundError, RefusedError
 from memcli.store import atomic_files
-from memcli.store.temporary_files import PREFIX, sweep
+from memcli.store.file_steps import PREFIX, sweep
 from tests.conftest import Mem
 from tests.processes import race, run, running
 

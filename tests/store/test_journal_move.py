@@ -10,8 +10,8 @@ import pytest
 from memcli.errors import RefusedError
 from memcli.formats.times import parse_time
 from memcli.store import atomic_files
+from memcli.store.file_steps import is_temporary
 from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
-from memcli.store.temporary_files import is_temporary
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import temporary_files
-from memcli.store.temporary_files import PREFIX, is_abandoned, is_temporary, remove_abandoned, sweep, temporary_name
+from memcli.store import file_steps
+from memcli.store.file_steps import PREFIX, is_abandoned, is_temporary, remove_abandoned, sweep, temporary_name
 
 OLD_STYLE = f"{PREFIX}0123456789abcdef"
 
@@ -22,7 +22,7 @@ def aged(path: Path, seconds: float) -> Path:
 
 def dead_name() -> str:
     """Give the name that a process which has ended would have written to."""
-    code = "from memcli.store.temporary_files import temporary_name; print(temporary_name())"
+    code = "from memcli.store.file_steps import temporary_name; print(temporary_name())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -44,7 +44,7 @@ def test_a_file_of_another_machine_or_an_older_release_stays_for_an_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     young = [aged(tmp_path / OLD_STYLE, 3500), aged(tmp_path / dead_name(), 3500)]
-    monkeypatch.setattr(temporary_files, "_machine", lambda: "another1")
+    monkeypatch.setattr(file_steps, "_machine", lambda: "another1")
     assert [is_abandoned(path, time.time()) for path in young] == [False, False]
     for path in young:
         aged(path, 3700)

@@ -16,9 +16,9 @@ from ...dataclass import dataclass
 from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
+from ..file_steps import is_running
 from ..local_log import append, log
 from ..redaction import redactor
-from ..temporary_files import is_running
 from ..workspace import Workspace
 
 FOLDER = "turns"

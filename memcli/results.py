@@ -1,0 +1,88 @@
+"""What a job returns, declared once: its JSON document and the schema of that follow from the class.
+
+A field or property of the type `Annotated[kind, "what it says"]` is in the document, and nothing else is. A name that
+Python keeps for itself is written with an underscore at its end.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
+
+OPTIONAL = object()
+"""Marks what is left out of the document where it is None."""
+
+Id = Annotated[str, "what `mem read` takes"]
+FilePath = Annotated[str, "path of the file in the workspace"]
+FileLine = Annotated[int, "line of the file, from 1"]
+EntryType = Annotated[
+    str,
+    "fact, preference, constraint, correction, observation, entity, procedure, lesson, episode or summary; another"
+    " tool's own where it has one",
+]
+Reason = Annotated[str, "why"]
+Summary = Annotated[str, "what it says, in one line"]
+Applied = Annotated[bool, "whether it was done, and not only shown"]
+Diff = Annotated[str, "the change as a unified diff"]
+OptionalDiff = Annotated[str | None, "the change as a unified diff", OPTIONAL]
+
+_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+class Result:
+    """What a job returns to a program, and the command line shows."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        document: dict[str, Any] = to_json(self)
+        return document
+
+
+@cache
+def members(cls: Any) -> Mapping[str, Any]:
+    """Return what of a class is in its document: the declared types by the names of fields and properties."""
+    declared: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        declared |= getattr(base, "__annotations__", {})
+        for name, member in vars(base).items():
+            if getter := getattr(member, "fget", None):
+                declared[name] = getter.__annotations__.get("return")
+    return {name: kind for name, kind in declared.items() if get_origin(kind) is Annotated}
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as JSON has it; a dictionary is taken to be so already."""
+    if isinstance(value, str | int | float | dict | None):
+        return value
+    cls: Any = type(value)
+    if declared := members(cls):
+        return {
+            name.rstrip("_"): to_json(member)
+            for name, kind in declared.items()
+            if (member := getattr(value, name)) is not None or OPTIONAL not in kind.__metadata__
+        }
+    return dict(value) if isinstance(value, Mapping) else [to_json(item) for item in value]
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type."""
+    origin, inside = get_origin(kind), [part for part in get_args(kind) if part is not ...]
+    if origin is Annotated:
+        inner = schema_of(inside[0])
+        if OPTIONAL in kind.__metadata__ and isinstance(inner.get("type"), list):
+            inner["type"] = next(name for name in inner["type"] if name != "null")
+        return {"description": kind.__metadata__[0], **inner}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(inside[1]) or True}
+    if isinstance(origin, type) and inside and NoneType not in inside:
+        return {"type": "array", "items": schema_of(inside[0])}
+    if inside:
+        parts = [schema_of(part) for part in inside]
+        return {key: part[key] for part in parts for key in part} | {"type": sorted(part["type"] for part in parts)}
+    if kind in _NAMES:
+        return {"type": _NAMES[kind]}
+    if not (declared := members(kind) if isinstance(kind, type) else {}):
+        return {}
+    required = [name.rstrip("_") for name, member in declared.items() if OPTIONAL not in member.__metadata__]
+    properties = {name.rstrip("_"): schema_of(member) for name, member in declared.items()}
+    return {"type": "object", "required": required, "properties": properties}
