@@ -7,7 +7,7 @@ Python keeps for itself is written with an underscore at its end.
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 OPTIONAL = object()
 """Marks what is left out of the document where it is None."""
@@ -72,6 +72,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         if OPTIONAL in kind.__metadata__ and isinstance(inner.get("type"), list):
             inner["type"] = next(name for name in inner["type"] if name != "null")
         return {"description": kind.__metadata__[0], **inner}
+    if origin is Literal:
+        return {"type": "string"}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": schema_of(inside[1]) or True}
     if isinstance(origin, type) and inside and NoneType not in inside:

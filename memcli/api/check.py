@@ -1,7 +1,7 @@
 """Find what is wrong with the files of a workspace, and fix what has one right answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated
 
 from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
@@ -12,6 +12,7 @@ from ..maintenance import checks, fixes
 from ..maintenance.conflicts import with_conflicts
 from ..maintenance.excluded_reads import FRACTION, ExcludedReads, excluded_reads
 from ..maintenance.invariants import Fault, rule_texts
+from ..results import Diff, Result
 from ..store.archive import newly_adopted
 from ..store.git import Staged, staged
 from ..store.revisions import changed_files, left_behind, prefix, since
@@ -38,26 +39,14 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Result):
     """What is wrong, and what was fixed."""
 
-    problems: tuple[Fault, ...]  # those that are left
-    files: int  # looked at
-    fixed: tuple[str, ...] = ()  # what was done, a line each
-    diff: str = ""  # of the fixes asked for
+    problems: Annotated[tuple[Fault, ...], "what is wrong with files"]  # those that are left
+    files: Annotated[int, "how many files"]  # looked at
+    fixed: Annotated[tuple[str, ...], "what was mended"] = ()
+    diff: Diff = ""  # of the fixes asked for
     nameless: int = 0  # entries whose only id is their path, where `fix` would give them one
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem check`."""
-        return {
-            "problems": [
-                {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.fixable}
-                for one in self.problems
-            ],
-            "files": self.files,
-            "fixed": list(self.fixed),
-            "diff": self.diff,
-        }
 
 
 @recorded("check")
@@ -142,31 +131,11 @@ def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:
 
 
 @dataclass(frozen=True)
-class CitedReport:
+class CitedReport(CheckReport):
     """The cited lines that are not what they were."""
 
-    left: tuple[Cited, ...]
-    accepted: tuple[str, ...]  # what was, or for a dry run would be, accepted, a line each
-    diff: str
-    is_changed: bool  # files were changed
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem check --cited`."""
-        return {
-            "problems": [
-                {
-                    "path": one.path,
-                    "line": one.line,
-                    "reason": one.reason,
-                    "rule": "cited",
-                    "fixable": one.now is not None,
-                }
-                for one in self.left
-            ],
-            "files": len({one.path for one in self.left}),
-            "fixed": list(self.accepted) if self.is_changed else [],
-            "diff": self.diff,
-        }
+    cited: tuple[Cited, ...] = ()
+    accepted: tuple[str, ...] = ()  # what was, or for a dry run would be, accepted, a line each
 
 
 @recorded("check --refresh")
@@ -183,9 +152,11 @@ def check_cited(workspace: Workspace, *, accept: str = "", dry_run: bool = False
         if plan and not dry_run:
             applied(workspace, plan, "mem check --refresh")
             found = citations(workspace)
-    return CitedReport(
-        tuple(one for one in found if not one.is_moved), plan.reasons, as_diff(plan), bool(plan) and not dry_run
-    )
+    left = tuple(line for line in found if not line.is_moved)
+    faults = tuple(Fault(line.path, line.line, line.reason, "cited", line.now is not None) for line in left)
+    count = len({fault.path for fault in faults})
+    fixed = () if dry_run else plan.reasons
+    return CitedReport(faults, count, fixed, as_diff(plan), cited=left, accepted=plan.reasons)
 
 
 def _entry(workspace: Workspace, name: str) -> str:

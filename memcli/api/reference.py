@@ -31,10 +31,13 @@ __all__ = [
 ]
 
 _RESULTS = {
+    "check": "api.check.CheckReport",
     "decay": "maintenance.decay.DecayReport",
     "dedup": "beliefs.deduplication.DedupReport",
     "index": "maintenance.stats.IndexReport",
     "promote": "maintenance.promotion.Promotion",
+    "review": "beliefs.review.ReviewReport",
+    "review answer": "beliefs.decisions.Answered",
     "rollup": "consolidation.rollup.RollupReport",
     "stats": "maintenance.stats.Stats",
     "tend": "maintenance.tend.TendReport",

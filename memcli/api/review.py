@@ -1,14 +1,13 @@
 """Settle what needs a person's yes or no: list the questions, let an LLM propose answers, answer them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from ..beliefs import decisions
-from ..beliefs.decisions import DECISIONS, Answered, Decision, allowed
-from ..beliefs.proposals import Proposed, propose
-from ..beliefs.review import Now, Question, fresh, review_queue
+from ..beliefs.decisions import Answered
+from ..beliefs.proposals import propose
+from ..beliefs.review import DECISIONS, Decision, Now, Proposed, Question, ReviewReport, fresh, review_queue
 from ..beliefs.supersession import EntryFile
-from ..dataclass import dataclass
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
 from ..store.undo_records import places
@@ -16,7 +15,6 @@ from .workspace import Workspace, recorded
 
 __all__ = [
     "DECISIONS",
-    "AnswerReport",
     "Answered",
     "Decision",
     "EntryFile",
@@ -24,7 +22,6 @@ __all__ = [
     "Question",
     "ReviewReport",
     "ReviewSession",
-    "allowed",
     "answer",
     "review",
     "shorten",
@@ -32,24 +29,6 @@ __all__ = [
 
 BY = ("user", "observed")
 """Whose answers are taken."""
-
-
-@dataclass(frozen=True)
-class ReviewReport:
-    """What waits for an answer."""
-
-    count: int  # of all questions
-    questions: tuple[Question, ...]  # the first of them, as many as were asked for
-    problems: tuple[tuple[str, str], ...]  # path and reason: files that could not be read
-    judged: Proposed | None = None  # what came of asking an LLM; None where none was asked
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem review`."""
-        return {
-            "count": self.count,
-            "questions": [_question(one) for one in self.questions],
-            "problems": [{"path": path, "reason": reason} for path, reason in self.problems],
-        }
 
 
 @recorded("review")
@@ -73,26 +52,12 @@ def review(
 
         asked_of = llm_judge(workspace, progress)
         judged = propose(workspace, review_queue(workspace).questions[: limit or None], asked_of, asking)
-    queue = review_queue(workspace)
-    return ReviewReport(len(queue.questions), queue.questions[: limit or None], queue.problems, judged)
-
-
-@dataclass(frozen=True)
-class AnswerReport:
-    """What became of an answer."""
-
-    id: str  # of the question
-    decision: str
-    action: str  # settled, proposed or later
-    changed: tuple[str, ...]  # ids of the entries
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem review answer`."""
-        return {"id": self.id, "decision": self.decision, "action": self.action, "changed": list(self.changed)}
+    report = review_queue(workspace)
+    return replace(report, questions=report.questions[: limit or None], judged=judged)
 
 
 @recorded("review answer")
-def answer(workspace: Workspace, name: str, decision: str, *, source: str = "observed") -> AnswerReport:
+def answer(workspace: Workspace, name: str, decision: str, *, source: str = "observed") -> Answered:
     """Answer the question of an id with one of `DECISIONS`; as `observed` it may only become a proposal.
 
     Raise UsageError for a decision or source that there is not, NotFoundError if the question was settled, RefusedError
@@ -105,9 +70,7 @@ def answer(workspace: Workspace, name: str, decision: str, *, source: str = "obs
         raise UsageError(
             f"no decision {decision!r}", fix if decision == "edit" else f"use one of {', '.join(DECISIONS)}"
         )
-    question = _named(workspace, name)
-    done = decisions.answer_question(workspace, question, decision, source)
-    return AnswerReport(question.id, decision, done.action, done.ids)
+    return decisions.answer_question(workspace, _named(workspace, name), decision, source)
 
 
 class ReviewSession:
@@ -142,7 +105,7 @@ class ReviewSession:
         decision: Decision,
         progress: Callable[[int, int], object],
     ) -> tuple[list[Question], list[str]]:
-        if len(questions) > 1 and decision == "keep" and all("keep" in allowed(one) for one in questions):
+        if len(questions) > 1 and decision == "keep" and all("keep" in question.answers for question in questions):
             return decisions.keep_all(workspace, questions, progress)
         done: list[Question] = []
         problems: list[str] = []
@@ -182,22 +145,3 @@ def _named(workspace: Workspace, name: str) -> Question:
             f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"
         )
     return found[0]
-
-
-def _question(one: Question) -> dict[str, Any]:
-    proposal = one.proposal
-    return {
-        "id": one.id,
-        "kind": one.kind,
-        "reason": one.reason,
-        "group": one.group,
-        "likelihoods": None,  # of an earlier version, which guessed
-        "memories": [_memory(side) for side in one.sides],
-        "answers": list(allowed(one)),
-        "proposal": ({"decision": proposal.decision, "by": proposal.by, "at": proposal.at} if proposal else None),
-    }
-
-
-def _memory(side: EntryFile) -> dict[str, Any]:
-    names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
-    return {**{name: getattr(side.entry, name) for name in names}, "path": side.path, "text": side.entry.body}

@@ -6,11 +6,12 @@ MEMORY.md; it is noted with the question, and a person decides.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
+from ..results import Result
 from ..store import local_log
 from ..store.access_log import confirmations
 from ..store.journal import Change
@@ -19,29 +20,21 @@ from .deduplication import could_be_one, taking_in
 from .forgotten import accepting, forgetting, refusing
 from .merging import is_believed_over, may_replace
 from .plan import Plan, applied, listed
-from .review import Now, Question, fresh
+from .review import Decision, Now, Question, fresh
 from .supersession import EntryFile, flags_left, put_away_note, revised_entry, supersede_plan
 
-Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
 """The source of what an LLM decides, where `llm.decides` lets it."""
-DECISIONS: tuple[Decision, ...] = get_args(Decision)
-_SINGLE: tuple[Decision, ...] = ("keep", "forget", "later")
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What became of an answer: settled, proposed or later; `ids` are the memories that changed."""
+class Answered(Result):
+    """What became of an answer."""
 
-    action: str
-    ids: tuple[str, ...] = ()
-
-
-def allowed(question: Question) -> tuple[Decision, ...]:
-    """Return the decisions a question takes; one key holds one value, so that both cannot be kept."""
-    if not question.is_pair:
-        return _SINGLE
-    return tuple(one for one in DECISIONS if one != "keep") if question.kind == "key" else DECISIONS
+    id: Annotated[str, "the question"]
+    decision: Annotated[str, "keep, newer, older, same, forget or later"]
+    action: Annotated[str, "what was done: settled, proposed (a person decides) or later"]
+    changed: Annotated[tuple[str, ...], "ids of the memories it is about; empty for later"] = ()
 
 
 def answer_question(
@@ -52,23 +45,23 @@ def answer_question(
     Raises UsageError for one the question does not take, NotFoundError where it was settled meanwhile and RefusedError
     where a text changed since it was asked.
     """
-    if decision not in allowed(question):
-        fix = f"use one of {', '.join(allowed(question))}"
+    if decision not in question.answers:
+        fix = f"use one of {', '.join(question.answers)}"
         if question.kind == "key" and decision == "keep":
             fix = "give one of them another key with `mem write --id ID --key KEY`, or decide which holds"
         raise UsageError(f"{decision!r} does not answer {question.id}", fix)
     if decision == "later":
         local_log.note_later(workspace, [question.id])
-        return Answered("later")
+        return Answered(question.id, decision, "later")
     now = _unchanged(question, Now(workspace))
     ids = tuple(one.entry.id for one in now.sides)
     if _is_for_a_person(now, decision, source):
         local_log.note_proposal(workspace, now.id, decision, source)
-        return Answered("proposed", ids)
+        return Answered(question.id, decision, "proposed", ids)
     plan = decision_plan(workspace, now, decision, by_person=source == "user", reason=reason)
     applied(workspace, plan, "mem review")
     local_log.note_looked(workspace, ids)
-    return Answered("settled", ids)
+    return Answered(question.id, decision, "settled", ids)
 
 
 def keep_all(

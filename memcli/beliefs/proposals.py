@@ -4,28 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..dataclass import dataclass
 from ..errors import BusyError, MemError
 from ..store import local_log
 from ..store.workspace import Workspace
 from .comparison import Kind, is_comparable
 from .decisions import LLM as BY
-from .decisions import Decision, answer_question
+from .decisions import answer_question
 from .llm_judge import MOST, LlmJudge
-from .review import Question
+from .review import Decision, Proposed, Question
 
 _DECISIONS: Mapping[Kind, Decision] = {"same": "same", "update": "newer", "distinct": "keep"}
 """What a verdict proposes; of two that contradict each other only a person knows which holds."""
-
-
-@dataclass(frozen=True)
-class Proposed:
-    """What came of asking an LLM."""
-
-    asked: int  # pairs
-    settled: int = 0  # questions it decided
-    proposed: int = 0
-    unheard: str = ""  # why it said nothing of some
 
 
 def propose(

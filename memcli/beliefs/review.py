@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
 from ..formats.ids import blake2b
 from ..index.index import ask
+from ..results import FilePath, Id, Result
 from ..store import local_log
 from ..store.local_log import ProposedDecision
 from ..store.workspace import Workspace
@@ -30,16 +31,40 @@ HUB = 3
 _DONE = "the question was settled meanwhile, or one of its memories is gone"
 
 
+Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+_SINGLE: tuple[Decision, ...] = ("keep", "forget", "later")
+
+
+class QuestionMemory(NamedTuple):
+    """A memory as a question shows it."""
+
+    id: Id
+    type: Annotated[str, "what it claims, such as fact or preference"]
+    key: Annotated[str, "the slot it fills; empty for none"]
+    project: Annotated[str, "the project it belongs to; empty for none"]
+    source: Annotated[str, "who said it: user, observed, inferred or repository"]
+    trust: Annotated[float, "how far it is trusted, from 0 to 1"]
+    strength: Annotated[int, "how often it was confirmed"]
+    created_at: Annotated[str, "when it was made"]
+    updated_at: Annotated[str, "when it was last changed"]
+    pinned: Annotated[bool, "whether it never fades"]
+    path: FilePath
+    text: Annotated[str, "its whole text"]
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked, and of which memories; of a pair the newer comes first."""
 
-    id: str
-    kind: QuestionKind
+    id: Annotated[str, "what `mem review answer` takes; another one once a text of it is edited"]
+    kind: Annotated[QuestionKind, "conflict, same, key, faded, held or new"]
     sides: tuple[EntryFile, ...]
-    reason: str
-    group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
-    proposal: ProposedDecision | None = None
+    reason: Annotated[str, "why it is asked"]
+    group: Annotated[
+        str, "what it has in common with others: the id of an entry in many pairs, or what brought it in"
+    ] = ""
+    proposal: Annotated[ProposedDecision | None, "a decision of somebody who may not take it; null for none"] = None
     chance: float = 0.0  # learned probability that a likely pair says the same
 
     @property
@@ -47,16 +72,56 @@ class Question:
         """Tell whether two memories are held against each other."""
         return len(self.sides) == 2
 
+    @property
+    def memories(self) -> Annotated[list[QuestionMemory], "what it is about; of a pair the newer first"]:
+        """Return what is shown of its sides."""
+        names = QuestionMemory._fields[:-2]
+        return [
+            QuestionMemory(**{name: getattr(side.entry, name) for name in names}, path=side.path, text=side.entry.body)
+            for side in self.sides
+        ]
+
+    @property
+    def answers(self) -> Annotated[tuple[Decision, ...], "the decisions it takes"]:
+        """Return the decisions it takes; one key holds one value, so that both cannot be kept."""
+        if not self.is_pair:
+            return _SINGLE
+        return tuple(decision for decision in DECISIONS if decision != "keep" or self.kind != "key")
+
+    @property
+    def likelihoods(self) -> Annotated[Mapping[str, float] | None, "always null: an earlier version guessed"]:
+        """Return nothing."""
+        return None
+
+
+class UnreadFile(NamedTuple):
+    """A file that nothing can be asked about."""
+
+    path: FilePath
+    reason: Annotated[str, "what is wrong"]
+
 
 @dataclass(frozen=True)
-class Queue:
-    """All questions in the order they are asked, and the files that could not be read."""
+class Proposed:
+    """What came of asking an LLM."""
 
-    questions: tuple[Question, ...] = ()
-    problems: tuple[tuple[str, str], ...] = ()  # path and reason
+    asked: int  # pairs
+    settled: int = 0  # questions it decided
+    proposed: int = 0
+    unheard: str = ""  # why it said nothing of some
 
 
-def review_queue(workspace: Workspace) -> Queue:
+@dataclass(frozen=True)
+class ReviewReport(Result):
+    """The questions in the order they are asked, and the files that could not be read."""
+
+    count: Annotated[int, "how many questions wait, also where fewer are listed"]
+    questions: Annotated[tuple[Question, ...], "what waits for a yes or no, in the order it is asked"]
+    problems: Annotated[tuple[UnreadFile, ...], "files nothing can be asked about"]
+    judged: Proposed | None = None  # what came of asking an LLM; None where none was asked
+
+
+def review_queue(workspace: Workspace) -> ReviewReport:
     """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
     rows, faults = ask(workspace, review_rows)
     noted = local_log.read_review(workspace)
@@ -67,7 +132,8 @@ def review_queue(workspace: Workspace) -> Queue:
     found = [replace(one, proposal=noted.proposals.get(one.id)) for one in _grouped(found)]
     sizes = Counter(one.group for one in found)
     found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
-    return Queue(tuple(found), tuple(dict.fromkeys([*desk.problems, *faults])))
+    problems = dict.fromkeys([*desk.problems, *faults])
+    return ReviewReport(len(found), tuple(found), tuple(UnreadFile(*problem) for problem in problems))
 
 
 def held(workspace: Workspace) -> list[Question]:

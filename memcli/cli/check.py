@@ -159,22 +159,22 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
 
 def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) -> None:
     """Print the citations that are not what they were, after accepting those asked for; exit with 1 or 3 for any."""
-    found = api.check_cited(where, accept=accept, dry_run=dry_run)
+    report = api.check_cited(where, accept=accept, dry_run=dry_run)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     elif dry_run:
-        output.say(found.diff, end="")
+        output.say(report.diff, end="")
     else:
-        for reason in found.accepted:
+        for reason in report.accepted:
             output.note(f"accepted {reason}")
-        for one in found.left:
-            output.say(f"{context.here(where, one.path)}:{one.line}: {one.reason}")
-        ids = list(dict.fromkeys(one.id for one in found.left if one.now))
+        for line in report.cited:
+            output.say(f"{context.here(where, line.path)}:{line.line}: {line.reason}")
+        ids = list(dict.fromkeys(line.id for line in report.cited if line.now))
         if ids:
             more = " (`all` for every one)" if len(ids) > 1 else ""
             way = f"`mem check --refresh {ids[0]}` accepts what stands there{more}"
             output.note(f"read it again; if it still holds, {way}")
-        if not found.left and output.is_heard():
+        if not report.cited and output.is_heard():
             output.note("every cited line is as it was")
-    if found.left:
-        raise typer.Exit(3 if found.is_changed else 1)
+    if report.cited:
+        raise typer.Exit(3 if report.fixed else 1)

@@ -82,7 +82,7 @@ def review(
     else:
         from .review_terminal import told
 
-        output.say("\n\n".join(f"{told(one)}\n  answers: {' '.join(api.allowed(one))}" for one in found.questions))
+        output.say("\n\n".join(f"{told(one)}\n  answers: {' '.join(one.answers)}" for one in found.questions))
     if found.judged is not None and found.judged.unheard:
         raise typer.Exit(7)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..api.review import Decision, EntryFile, Question, ReviewSession, allowed, shorten
+from ..api.review import Decision, EntryFile, Question, ReviewSession, shorten
 from ..api.workspace import Workspace
 from ..errors import MemError
 from . import output
@@ -117,7 +117,7 @@ class _Asking:
         """Write the question, and what may be typed."""
         both = " both" if question.is_pair else ""
         names = {"keep": f"keep{both}", "forget": f"forget{both}"}
-        letters = [letter for letter, decision in _LETTERS.items() if decision in allowed(question)]
+        letters = [letter for letter, decision in _LETTERS.items() if decision in question.answers]
         choices = [f"[{letter}]{names.get(_LETTERS[letter], _LETTERS[letter])[1:]}" for letter in letters]
         proposed = [f"[y] as proposed: {question.proposal.decision}"] if question.proposal else []
         size = len(self._group(question))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from stat import S_ISREG
+from typing import Annotated
 
 from ..dataclass import dataclass
 from .privacy import make_derived, narrowed, write_private
@@ -108,9 +109,9 @@ REVIEW = "review"
 class ProposedDecision:
     """A decision somebody proposed who may not take it."""
 
-    decision: str
-    by: str  # observed, inferred or llm
-    at: str  # RFC 3339, UTC
+    decision: Annotated[str, "keep, newer, older, same or forget"]
+    by: Annotated[str, "observed or llm"]
+    at: Annotated[str, "when it was proposed"]
 
 
 @dataclass(frozen=True)

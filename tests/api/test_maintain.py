@@ -149,7 +149,7 @@ def test_the_index_and_the_numbers_count_the_same_entries(place: Workspace) -> N
     assert (one.entries, one.added, report.error, report.problems) == (2, one.files, None, ())
     assert seen[-1] == (one.files, one.files)
     counted = stats.stats(place)
-    assert (counted.stats.statuses, counted.index.entries) == ({"active": 2}, 2)
+    assert (counted.statuses, counted.index.entries) == ({"active": 2}, 2)
     assert counted.as_dict()["entries"] == 2
 
 
