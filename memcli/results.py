@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 OPTIONAL = object()
 """Marks what is left out of the document where it is None."""
+OPEN = object()
+"""Marks rows that may have fields which nobody can declare."""
 
 Id = Annotated[str, "what `mem read` takes"]
 FilePath = Annotated[str, "path of the file in the workspace"]
@@ -20,6 +22,11 @@ EntryType = Annotated[
     "fact, preference, constraint, correction, observation, entity, procedure, lesson, episode or summary; another"
     " tool's own where it has one",
 ]
+SessionId = Annotated[str, "id of the session"]
+Scope = Annotated[str, "project, user or documents"]
+CreatedAt = Annotated[str, "when it was made, RFC 3339"]
+UpdatedAt = Annotated[str, "when it was changed, RFC 3339"]
+Numbers = Mapping[str, int]
 Reason = Annotated[str, "why"]
 Summary = Annotated[str, "what it says, in one line"]
 Applied = Annotated[bool, "whether it was done, and not only shown"]
@@ -71,6 +78,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         inner = schema_of(inside[0])
         if OPTIONAL in kind.__metadata__ and isinstance(inner.get("type"), list):
             inner["type"] = next(name for name in inner["type"] if name != "null")
+        if OPEN in kind.__metadata__:
+            inner["items"]["additionalProperties"] = True
         return {"description": kind.__metadata__[0], **inner}
     if origin is Literal:
         return {"type": "string"}

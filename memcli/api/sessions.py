@@ -11,9 +11,9 @@ from ..store.sessions.event_file import recent_events
 from ..store.sessions.reading import (
     ClearedSession,
     DeletedSession,
+    ListedSession,
     SessionList,
     SessionStats,
-    SessionSummary,
     ShownSession,
     shown_session,
     summary_of,
@@ -23,7 +23,7 @@ from ..store.sessions.sessions import purge as purged
 from .workspace import Workspace, Workspaces, every, lazily, open_named, recorded
 
 if TYPE_CHECKING:
-    from ..consolidation.compaction import Compacted
+    from ..consolidation.compaction import Compacted, CompactReport
     from ..consolidation.recap import Recap
     from ..transcripts.import_all import ImportReport
     from ..transcripts.live_events import AddedEvents, NewEvent
@@ -33,16 +33,17 @@ __all__ = [
     "STATES",
     "AddedEvents",
     "ClearedSession",
+    "CompactReport",
     "Compacted",
     "DeletedSession",
     "ImportReport",
     "ImportedSession",
+    "ListedSession",
     "NewEvent",
     "Recap",
     "Session",
     "SessionList",
     "SessionStats",
-    "SessionSummary",
     "ShownSession",
     "append",
     "clear",
@@ -65,6 +66,7 @@ __getattr__ = lazily(
     __name__,
     {
         "AddedEvents": "transcripts.live_events",
+        "CompactReport": "consolidation.compaction",
         "Compacted": "consolidation.compaction",
         "ImportReport": "transcripts.import_all",
         "ImportedSession": "transcripts.session_import",
@@ -187,14 +189,14 @@ def list_sessions(workspaces: Workspaces, *, state: str = "", archived: bool = F
     """
     if state and state.upper() not in STATES:
         raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
-    listed: list[tuple[Workspace, SessionSummary]] = []
+    listed: list[ListedSession] = []
     notices: list[str] = []
     for where in every(workspaces):
         for session in sessions(where, archived=archived):
             notices += session.notices
             if not state or session.metadata.state == state.upper():
-                listed.append((where, summary_of(where, session)))
-    listed.sort(key=lambda one: one[1].updated_at, reverse=True)
+                listed.append(ListedSession(**vars(summary_of(where, session)), workspace=where))
+    listed.sort(key=lambda session: session.updated_at, reverse=True)
     return SessionList(tuple(listed), tuple(notices))
 
 
@@ -212,8 +214,14 @@ def stats(workspaces: Workspaces, name: str) -> SessionStats:
 
     where, session = find_session(workspaces, name)
     most = limits(where.settings)
-    unreadable = counts(where, session).unreadable
-    return SessionStats(summary_of(where, session), most.soft, most.hard, most.window, unreadable, session.notices)
+    return SessionStats(
+        **vars(summary_of(where, session)),
+        soft_limit=most.soft,
+        hard_limit=most.hard,
+        context_window=most.window,
+        unreadable=counts(where, session).unreadable,
+        notices=session.notices,
+    )
 
 
 def recap(workspaces: Workspaces, name: str = "") -> "Recap":
@@ -240,13 +248,14 @@ def compact(
     keep: int = 20,
     force: bool = False,
     on_done: "Callable[[Workspace, Compacted], object]" = lambda workspace, done: None,
-) -> "tuple[Compacted, ...]":
+) -> "CompactReport":
     """Make a session shorter, or every one past its soft limit; return what became of each, told to `on_done` as it is.
 
     Old messages become one summary and move to the archive; at least the last `keep` messages stay. `force` does it to
     a session that is not past its limit too. Raise NotFoundError, RefusedError or BusyError.
     """
     from ..consolidation.backlog import is_long
+    from ..consolidation.compaction import CompactReport
     from ..consolidation.compaction import compact as shorten
     from ..llm import chosen_llm
 
@@ -263,7 +272,7 @@ def compact(
     for session in chosen:
         done.append(shorten(where, session, llm, keep=keep, force=force))
         on_done(where, done[-1])
-    return tuple(done)
+    return CompactReport(tuple(done))
 
 
 @recorded("session clear")
@@ -275,8 +284,7 @@ def clear(workspaces: Workspaces, name: str) -> ClearedSession:
     where, session = find_session(workspaces, name, strict=True)
     require_own(session)
     redacted, notices = consolidate_before(where, session, chosen_llm, wait=_CLEAR_WAIT, most=_CLEAR_PARTS)
-    place = reset(where, session)
-    return ClearedSession(where, session.id, place, redacted, notices)
+    return ClearedSession(where, session.id, reset(where, session) or None, redacted, notices)
 
 
 @recorded("session delete")

@@ -165,7 +165,7 @@ def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:
 
 def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> None:
     """Say what became of many conversations, those of each tool in a line."""
-    for path, reason in sorted(report.problems.items()):
+    for path, reason in report.problems:
         output.note(f"{path}: {reason}")
     if report.redacted and not dry_run:
         places = len({one.name for one in report.redacted})
@@ -175,9 +175,10 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
     if as_json:
         output.say_json(report.as_dict())
         return
-    for one in report.taken if dry_run else ():
+    for one in report.sessions if dry_run else ():
         output.say_row((one.tool, one.session, one.started[:10], one.added, one.path))
-    for tool, tally in sorted(report.tallies.items()):
+    for tally in report.tools:
+        tool = tally.tool
         sums = {"new": tally.new, "grown": tally.grown, "known": tally.known}
         left = [f"{count:,} {reason}" for reason, count in sorted(tally.left_out.items(), key=lambda one: -one[1])]
         if dry_run or output.is_watched():
@@ -185,12 +186,12 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
             (output.note if dry_run else output.say)(f"{told}; left out: {', '.join(left)}" if left else told)
         else:
             output.say_row((tool, *sums.values(), *left))
-    if not report.tallies:
+    if not report.tools:
         output.note("no conversations found")
     elif output.is_heard() and not dry_run:
         if report.elsewhere:
             output.note("of other projects: `--scope user` takes those of no project, `--project DIR` those of one")
-        if report.taken:
+        if report.sessions:
             output.note(
                 "`mem consolidate --all` makes memories of them, `mem search --kind session` finds what was said"
             )
@@ -216,21 +217,20 @@ def compact(
     def tell(where: Workspace, done: api.Compacted) -> None:
         for notice in done.notices:
             output.note(notice)
-        before, after = done.tokens
-        place = context.here(where, done.place)
+        before, after = done.tokens_before, done.tokens_after
+        path = context.here(where, done.archived or "")
         if not as_json and done.moved and output.is_watched():
             what = output.number_of(done.moved, "event")
-            output.say(f"{done.session}: {what} moved to {place}, {before:,} to {after:,} tokens")
+            output.say(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
         elif not as_json and done.moved:
-            output.say_row(("compacted", done.session, done.moved, before, after, place))
+            output.say_row(("compacted", done.session, done.moved, before, after, path))
         elif not as_json and output.is_heard():
             output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
 
-    compacted = api.compact(found, name, keep=keep, force=force, on_done=tell)
-    rows = [done.as_dict() for done in compacted]
+    report = api.compact(found, name, keep=keep, force=force, on_done=tell)
     if as_json:
-        output.say_json({"sessions": rows})
-    if any(one.get("how") == "fallback" for row in rows for one in row["consolidated"]):
+        output.say_json(report.as_dict())
+    if report.fell_back:
         raise typer.Exit(7)
 
 

@@ -1,5 +1,6 @@
 """`mem session ls`, `show`, `stats` and `recap`: conversations looked at."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -44,10 +45,10 @@ def ls(
     if as_json:
         output.say_json(listed.as_dict())
         return
-    rows = [(one.id, one.state, one.messages, one.waiting, one.updated_at[:16]) for _, one in listed.sessions]
+    rows = [(row.id, row.state, row.messages, row.waiting, row.updated_at[:16]) for row in listed.sessions]
     if not output.is_watched():
-        for row, (where, one) in zip(rows, listed.sessions, strict=True):
-            output.say_row((*row, context.here(where, one.path)))
+        for row, session in zip(rows, listed.sessions, strict=True):
+            output.say_row((*row, context.here(session.workspace, session.path)))
     elif not rows:
         output.note("no sessions")
     else:
@@ -74,29 +75,28 @@ def show(
         return
     for text in shown.texts(TOOL_TEXT):
         output.say(text)
-    place = context.here(shown.workspace, shown.session.path)
-    output.problems([f"{place}:{one.line}: {one.reason}" for one in shown.problems])
+    path = context.here(shown.workspace, shown.path)
+    output.problems([replace(problem, path=path) for problem in shown.problems])
 
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show how long a session is, against its limits, and how much of it waits to be consolidated."""
-    told = api.stats(context.reading(workspace, scope), name)
-    for notice in told.notices:
+    stats = api.stats(context.reading(workspace, scope), name)
+    for notice in stats.notices:
         output.note(notice)
     if as_json:
-        output.say_json(told.as_dict())
+        output.say_json(stats.as_dict())
         return
-    one = told.summary
-    over = f", past the {told.passed} limit" if told.passed else ""
-    limits = f"{told.soft_limit:,} (soft limit) and {told.hard_limit:,} (hard limit)"
+    over = f", past the {stats.passed} limit" if stats.passed else ""
+    limits = f"{stats.soft_limit:,} (soft limit) and {stats.hard_limit:,} (hard limit)"
     for label, value in (
-        ("session", one.id),
-        ("state", one.state),
-        ("messages", f"{one.messages:,} of {one.events:,} events"),
-        ("tokens", f"about {one.tokens:,} of {limits}{over}"),
-        ("waiting", f"{one.waiting:,} to be consolidated"),
-        ("created", one.created_at),
-        ("updated", one.updated_at),
+        ("session", stats.id),
+        ("state", stats.state),
+        ("messages", f"{stats.messages:,} of {stats.events:,} events"),
+        ("tokens", f"about {stats.tokens:,} of {limits}{over}"),
+        ("waiting", f"{stats.waiting:,} to be consolidated"),
+        ("created", stats.created_at),
+        ("updated", stats.updated_at),
     ):
         output.say_row((label, value))
 

@@ -46,7 +46,7 @@ def _lines(report: Stats) -> Iterator[tuple[object, ...]]:
     yield "index", "problems", len(report.problems)
 
 
-def _sections(report: Stats) -> list[tuple[str, Mapping[str, float]]]:
+def _sections(report: Stats) -> list[tuple[str, Mapping[str, int]]]:
     return [
         ("status", report.statuses),
         ("type", report.types),
@@ -88,11 +88,11 @@ def _draw(report: Stats) -> None:
             output.say(f"{what}: {count:,} ({command})")
 
 
-def _listed(numbers: Mapping[str, float]) -> str:
+def _listed(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items()) or "none"
 
 
-def _pair(one: tuple[str, Mapping[str, float]], two: tuple[str, Mapping[str, float]]) -> None:
+def _pair(one: tuple[str, Mapping[str, int]], two: tuple[str, Mapping[str, int]]) -> None:
     """Draw two sets of bars beside each other, or below where the terminal is narrow."""
     from itertools import zip_longest
     from shutil import get_terminal_size
@@ -109,7 +109,7 @@ def _pair(one: tuple[str, Mapping[str, float]], two: tuple[str, Mapping[str, flo
             output.say(f"{first or ' ' * min(width, WIDEST)}  {second}".rstrip())
 
 
-def bars(title: str, numbers: Mapping[str, float], width: int) -> list[str]:
+def bars(title: str, numbers: Mapping[str, int], width: int) -> list[str]:
     """Draw a line a number: its name, the number, and a bar in the proportion of the largest."""
     most = max(max(numbers.values()), 1)
     digits = len(f"{most:,}")

@@ -4,13 +4,14 @@ Nothing is lost: the archived part keeps every line as it was, and what of it wa
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, NamedTuple
 
 from ..beliefs.admission import Steps, with_current
 from ..dataclass import dataclass
 from ..errors import LlmError, MemError, RefusedError
 from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..llm.client import Llm
+from ..results import Result, SessionId
 from ..store.redaction import Redacted, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.sessions import Session, at, counts, require_own
@@ -26,42 +27,52 @@ PROTECTED = 20_000
 """Tokens at the end of a session that stay as they are, unless the hard limit is passed."""
 
 
+class ConsolidatedPart(NamedTuple):
+    """What was consolidated before a session was made shorter."""
+
+    how: Annotated[str, "llm, rules, fallback or nothing"]
+    messages: Annotated[int, "how many messages"]
+    error: Annotated[str, "what went wrong; empty where nothing did"]
+
+
 @dataclass(frozen=True)
 class Compacted:
     """What became of a session."""
 
-    session: str
-    moved: int = 0  # events
-    place: str = ""  # the archive's folder
-    tokens: tuple[int, int] = (0, 0)  # before and after
-    how: str = ""  # llm or rules
-    entry: str = ""
-    consolidated: tuple[Outcome, ...] = ()
-    error: str = ""  # why the LLM gave no summary
+    session: SessionId
+    moved: Annotated[int, "events moved to the archive"] = 0
+    archived: Annotated[str | None, "where the messages went; null where nothing was moved"] = None
+    tokens_before: Annotated[int, "tokens there were"] = 0
+    tokens_after: Annotated[int, "tokens that are left"] = 0
+    how: Annotated[str | None, "llm, rules, fallback or nothing"] = None
+    summary: Annotated[str | None, "id of the entry the summary is kept as; null where there is none"] = None
+    error: Annotated[str, "what went wrong; empty where nothing did"] = ""  # why the LLM gave no summary
+    outcomes: tuple[Outcome, ...] = ()  # of consolidating first
+
+    @property
+    def consolidated(self) -> Annotated[list[ConsolidatedPart], "what was consolidated first"]:
+        """Return what was consolidated first."""
+        return [ConsolidatedPart(outcome.how, outcome.messages, outcome.error) for outcome in self.outcomes]
 
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what an LLM failed at."""
         told = f"{self.session}: the LLM failed ({self.error}); the summary is made of what was said"
-        failed = [one for one in self.consolidated if one.error]
-        late = [f"{one.session}: the LLM failed ({one.error}); the messages stay due" for one in failed]
+        failed = [outcome for outcome in self.outcomes if outcome.error]
+        late = [f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due" for outcome in failed]
         return (*([told] if self.error else ()), *late)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        before, after = self.tokens
-        names = ("how", "messages", "error")
-        return {
-            "session": self.session,
-            "moved": self.moved,
-            "archived": self.place or None,
-            "tokens_before": before,
-            "tokens_after": after,
-            "how": self.how or None,
-            "summary": self.entry or None,
-            "error": self.error,
-            "consolidated": [{name: getattr(one, name) for name in names} for one in self.consolidated],
-        }
+
+@dataclass(frozen=True)
+class CompactReport(Result):
+    """What became of sessions that were to be made shorter."""
+
+    sessions: Annotated[tuple[Compacted, ...], "the sessions"]
+
+    @property
+    def fell_back(self) -> bool:
+        """Return whether the LLM failed where something was to be consolidated first."""
+        return any(part.how == "fallback" for session in self.sessions for part in session.consolidated)
 
 
 def consolidate_before(
@@ -104,7 +115,7 @@ def compact(
         events = all_events(workspace, session)
         start = _start(events, keep, 0 if force else PROTECTED, most) if force or before > most.soft else 0
         if not any(event.type == "message" and not is_summary(event) for event in events[:start]):
-            return Compacted(session.id, tokens=(before, before))
+            return Compacted(session.id, tokens_before=before, tokens_after=before)
         outcomes: tuple[Outcome, ...] = ()
         if workspace.settings["consolidate.enabled"]:
             outcomes = tuple(in_turn(workspace, [session], llm, keep=lambda _: keep))
@@ -125,7 +136,8 @@ def compact(
             return planned.steps, planned
 
         done, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
-    return Compacted(session.id, len(old), done.place, (before, done.tokens), how, done.entry, outcomes, error)
+    sizes = before, done.tokens
+    return Compacted(session.id, len(old), done.place, *sizes, how, done.entry or None, error, outcomes)
 
 
 def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:

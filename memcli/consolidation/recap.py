@@ -4,9 +4,8 @@ Takes only words that were said, and few of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError
@@ -15,6 +14,7 @@ from ..formats.text_lines import shorten
 from ..formats.times import parse_time, stamp
 from ..language.harness_text import quoted
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
+from ..results import Result, SessionId
 from ..search.query import parse_query
 from ..store.history import read_log
 from ..store.sessions.event_file import recent_events
@@ -36,26 +36,22 @@ _TELLING = 60  # characters of a line by which it is known again
 class Said:
     """A message, cut short."""
 
-    role: str
-    text: str
+    role: Annotated[str, "user or assistant"]
+    text: Annotated[str, "the text, cut short"]
 
 
 @dataclass(frozen=True)
-class Recap:
-    """The little that is told."""
+class Recap(Result):
+    """The little that is told of a session."""
 
-    session: str
-    began: str
-    ended: str
-    messages: int
-    history: str = ""
-    open: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-    said: tuple[Said, ...] = ()  # the last messages in their order
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return asdict(self)
+    session: SessionId
+    began: Annotated[str, "when the session began"]
+    ended: Annotated[str, "when something was said last"]
+    messages: Annotated[int, "how many messages"]
+    history: Annotated[str, "what history says of it"] = ""
+    open: Annotated[tuple[str, ...], "what was left open"] = ()
+    prompts: Annotated[tuple[str, ...], "the last prompts"] = ()
+    said: Annotated[tuple[Said, ...], "the last messages in their order"] = ()
 
 
 def latest(workspace: Workspace) -> Session | None:

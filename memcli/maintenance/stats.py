@@ -16,7 +16,7 @@ from ..index.database import Health
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import judged, last_accessed
-from ..results import FilePath, Id, Result, Summary
+from ..results import FilePath, Id, Numbers, Result, Summary
 from ..store import access_log
 from ..store.access_log import Access
 from ..store.settings import Settings
@@ -67,21 +67,18 @@ class PageSize(NamedTuple):
     budget: Annotated[int, "the size that is aimed at"]
 
 
-Counts = Mapping[str, float]
-
-
 @dataclass(frozen=True)
 class Stats(Result):
     """What is in a workspace, in numbers: of the active entries, unless it says another thing."""
 
-    statuses: Annotated[Counts, "entries by status"] = field(default_factory=dict)  # of all entries
-    types: Annotated[Counts, "entries by type"] = field(default_factory=dict)
-    layers: Annotated[Counts, "entries by layer"] = field(default_factory=dict)
-    sources: Annotated[Counts, "entries by source"] = field(default_factory=dict)
-    ages: Annotated[Counts, "entries by age"] = field(default_factory=dict)  # since they were made or last changed
-    tags: Annotated[Counts, "entries by tag"] = field(default_factory=dict)  # the commonest
-    projects: Annotated[Counts, "entries by project"] = field(default_factory=dict)  # the commonest
-    growth: Annotated[Counts, "entries by the month they were made in"] = field(default_factory=dict)  # of all entries
+    statuses: Annotated[Numbers, "entries by status"] = field(default_factory=dict)  # of all entries
+    types: Annotated[Numbers, "entries by type"] = field(default_factory=dict)
+    layers: Annotated[Numbers, "entries by layer"] = field(default_factory=dict)
+    sources: Annotated[Numbers, "entries by source"] = field(default_factory=dict)
+    ages: Annotated[Numbers, "entries by age"] = field(default_factory=dict)  # since they were made or last changed
+    tags: Annotated[Numbers, "entries by tag"] = field(default_factory=dict)  # the commonest
+    projects: Annotated[Numbers, "entries by project"] = field(default_factory=dict)  # the commonest
+    growth: Annotated[Numbers, "entries by the month they were made in"] = field(default_factory=dict)  # of all entries
     most_used: Annotated[Sequence[UsedEntry], "entries read most"] = ()
     stalest: Annotated[Sequence[StaleEntry], "entries that were left alone longest"] = ()  # those of the lowest score
     conflicts: Annotated[Sequence[EntryInConflict], "entries that may contradict each other"] = ()
@@ -95,10 +92,10 @@ class Stats(Result):
     @property
     def entries(self) -> Annotated[int, "how many entries"]:
         """Return how many entries there are, whatever their status."""
-        return sum(int(count) for count in self.statuses.values())
+        return sum(self.statuses.values())
 
     @property
-    def files(self) -> Annotated[Counts, "the files"]:
+    def files(self) -> Annotated[Numbers, "the files"]:
         """Return how many files there are of each kind."""
         return self.index.kinds
 

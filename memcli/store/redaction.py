@@ -9,12 +9,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b, slug
 from ..formats.text_lines import first_line
+from ..results import FileLine
 from ..secrets.scanner import PERSONAL, Finding, env_values, redact, scan
 from .privacy import small_text
 from .workspace import Workspace
@@ -44,10 +45,10 @@ _SHORTEST = 4  # characters of a secret that is known again when somebody repeat
 class Redacted:
     """A place where a secret stood."""
 
-    name: str  # the file, or what it came by
-    line: int
-    rule: str
-    group: str = "secret"  # or personal
+    name: Annotated[str, "its name"]  # the file, or what it came by
+    line: FileLine
+    rule: Annotated[str, "the name of the rule"]
+    group: Annotated[str, "the group of the rule"] = "secret"  # or personal
 
     def __str__(self) -> str:
         return f"{self.name}:{self.line}: {self.rule} redacted"

@@ -6,15 +6,15 @@ tells of nothing that is not safe on disk yet.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
 from ..formats.session_event import word
 from ..formats.times import stamp
+from ..results import Reason, Result, SessionId
 from ..store.file_steps import synced_together
 from ..store.privacy import shut_out
 from ..store.redaction import Redacted
@@ -41,63 +41,46 @@ Progress = Callable[[int, int], object]
 class ImportedConversation:
     """A conversation that was brought in, or would be."""
 
-    session: str
-    tool: str
-    path: Path
-    added: int  # events
-    known: int
-    started: str
+    session: SessionId
+    tool: Annotated[str, "name of the tool"]
+    path: Annotated[str, "where the tool keeps it"]
+    added: Annotated[int, "how many were new"]  # events
+    known: Annotated[int, "how many were there already"]
+    started: Annotated[str, "when it began"]
 
 
 @dataclass(frozen=True)
 class Tally:
     """What became of the conversations of one tool."""
 
-    new: int
-    grown: int
-    known: int
-    events: int
-    left_out: Mapping[str, int]
-    """How many by the reason."""
+    tool: Annotated[str, "name of the tool"]
+    new: Annotated[int, "conversations that were new"]
+    grown: Annotated[int, "conversations that went on"]
+    known: Annotated[int, "conversations that were there already"]
+    events: Annotated[int, "how many events"]
+    left_out: Annotated[Mapping[str, int], "how many were left out, by reason"]
+
+
+class UnreadSource(NamedTuple):
+    """A file of another tool that could not be read, or not to its end."""
+
+    path: Annotated[str, "path of the file"]
+    reason: Reason
 
 
 @dataclass(frozen=True)
-class ImportReport:
+class ImportReport(Result):
     """What became of all sources."""
 
-    tallies: Mapping[str, Tally]
-    """By the name of the tool."""
-    taken: tuple[ImportedConversation, ...]
-    problems: Mapping[str, str]
-    """What is wrong with a file, by its path."""
-    redacted: tuple[Redacted, ...]
+    tools: Annotated[tuple[Tally, ...], "what became of the conversations of each tool"]
+    sessions: Annotated[tuple[ImportedConversation, ...], "the conversations that were taken"]
+    problems: Annotated[tuple[UnreadSource, ...], "what could not be read"]
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"]
 
     @property
     def elsewhere(self) -> int:
         """Count the conversations that were left out for having taken place in other projects."""
-        return sum(one.left_out.get(ELSEWHERE, 0) for one in self.tallies.values())
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        tools = [
-            {
-                "tool": tool,
-                "new": one.new,
-                "grown": one.grown,
-                "known": one.known,
-                "events": one.events,
-                "left_out": dict(one.left_out),
-            }
-            for tool, one in sorted(self.tallies.items())
-        ]
-        taken = [asdict(one) | {"path": str(one.path)} for one in self.taken]
-        problems = [{"path": path, "reason": reason} for path, reason in sorted(self.problems.items())]
-        return {
-            "tools": tools,
-            "sessions": taken,
-            "problems": problems,
-            "redacted": [asdict(one) for one in self.redacted],
-        }
+        return sum(tally.left_out.get(ELSEWHERE, 0) for tally in self.tools)
 
 
 def import_all(
@@ -149,11 +132,12 @@ class ImportRun:
 
     def report(self, problems: Mapping[str, str]) -> ImportReport:
         """Return what became of all, and `problems` of finding the sources."""
-        tallies = {}
-        for tool, sums in self._sums.items():
+        tallies = []
+        for tool, sums in sorted(self._sums.items()):
             new, grown, known, events = (sums.pop(name, 0) for name in ("new", "grown", "known", "events"))
-            tallies[tool] = Tally(new, grown, known, events, dict(+sums))
-        return ImportReport(tallies, tuple(self._taken), self._problems | {**problems}, tuple(self._redacted))
+            tallies.append(Tally(tool, new, grown, known, events, dict(+sums)))
+        unread = (UnreadSource(*problem) for problem in sorted((self._problems | {**problems}).items()))
+        return ImportReport(tuple(tallies), tuple(self._taken), tuple(unread), tuple(self._redacted))
 
     def take(self, sources: Sequence[Source], progress: Progress) -> None:
         """Take what is new of the sources, the latest first."""
@@ -245,7 +229,7 @@ class ImportRun:
         sums["grown" if known else "new"] += 1
         self._redacted += spool.cleaner.found
         source, started = reading.source, spool.transcript.started
-        self._taken.append(ImportedConversation(session, reading.seen.tool, source.path, added, known, started))
+        self._taken.append(ImportedConversation(session, reading.seen.tool, str(source.path), added, known, started))
 
     def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
         done = spool.keep_once(into, self._listing)

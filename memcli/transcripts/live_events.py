@@ -6,10 +6,10 @@ What nobody said is left out, a memory's own answers above all.
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import field
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import GitError, UsageError
@@ -17,6 +17,7 @@ from ..formats.session_event import Event, load, moment, role_of, word
 from ..formats.session_metadata import PROJECT, STATES
 from ..formats.times import parse_time, stamp
 from ..language.harness_text import recalls_memory
+from ..results import Numbers, Result
 from ..store import git
 from ..store.redaction import SECRET_FILE, Redacted, redactor
 from ..store.sessions.append import Appended, Noise, append
@@ -56,30 +57,14 @@ class NewEvent:
 
 
 @dataclass(frozen=True)
-class AddedEvents(Appended):
+class AddedEvents(Appended, Result):
     """What became of events that came in."""
 
-    skipped: Mapping[str, int] = field(default_factory=Counter)
-    """What was left out, by reason."""
-    redacted: tuple[Redacted, ...] = ()
-    remembered: tuple[str, ...] = ()
-    """Ids of the entries that say now what the user asked to remember."""
+    ids: Annotated[tuple[str, ...], "the ids of the events that were added"] = ()
+    skipped: Annotated[Numbers, "what was left out, by reason"] = field(default_factory=Counter)
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    remembered: Annotated[tuple[str, ...], "ids of the entries that say now what the user asked to remember"] = ()
     notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "session": self.session.id,
-            "added": self.added,
-            "known": self.known,
-            "ids": list(self.ids),
-            "messages": self.counts.messages,
-            "tokens": self.counts.tokens,
-            "waiting": self.counts.waiting,
-            "skipped": dict(self.skipped),
-            "redacted": [asdict(one) for one in self.redacted],
-            "remembered": list(self.remembered),
-        }
 
 
 def add_events(

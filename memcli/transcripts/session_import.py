@@ -5,24 +5,25 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import IO, Any, BinaryIO
+from typing import IO, Annotated, Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b, new_id
 from ..formats.session_event import load, moment, parse_event, word, word_at
 from ..formats.session_metadata import STATES, session_id
 from ..formats.times import parse_time
+from ..results import FilePath, Numbers, Result
 from ..store.file_steps import naming
 from ..store.redaction import SECRET_FILE, Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions.append import Appended, EventLine, event_line, take_in
 from ..store.sessions.call_filter import blanked
 from ..store.sessions.counts import Counts
 from ..store.sessions.event_file import EVENTS, METADATA, read_events, standing_ids
-from ..store.sessions.sessions import Listing, Session, made
+from ..store.sessions.sessions import Listing, made
 from ..store.workspace import Workspace
 from .reader import read_transcript
 from .transcript_format import Transcript, TranscriptFile
@@ -50,37 +51,22 @@ _LONGEST_WORD = 500
 
 
 @dataclass(frozen=True)
-class ImportedSession:
+class ImportedSession(Appended, Result):
     """What became of a transcript."""
 
-    session: Session
-    format: str
-    added: int
-    known: int  # events that stood there already
-    counts: Counts  # of the session now
-    skipped: Mapping[str, int]  # what was left out, by reason
-    redacted: tuple[Redacted, ...]
+    format: Annotated[str, "what the transcript was written by"] = ""
+    skipped: Annotated[Numbers, "what was left out, by reason"] = field(default_factory=Counter)
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
 
     @property
-    def unreadable(self) -> int:
+    def path(self) -> FilePath:
+        """Return where the session is."""
+        return self.session.path
+
+    @property
+    def unreadable(self) -> Annotated[int, "parts that could not be read"]:
         """Count the places that could not be read."""
         return sum(count for reason, count in self.skipped.items() if reason in UNREADABLE)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "session": self.session.id,
-            "path": self.session.path,
-            "format": self.format,
-            "added": self.added,
-            "known": self.known,
-            "messages": self.counts.messages,
-            "tokens": self.counts.tokens,
-            "waiting": self.counts.waiting,
-            "skipped": dict(self.skipped),
-            "unreadable": self.unreadable,
-            "redacted": [asdict(one) for one in self.redacted],
-        }
 
 
 @dataclass(frozen=True)
@@ -177,8 +163,8 @@ class Spool:
     def _imported(self, appended: Appended) -> ImportedSession:
         skipped = Counter(self.transcript.skipped)
         late = [Redacted(self.cleaner.name, 1, SECRET_FILE) for _ in self.cleaner.calls.late]
-        counts = (appended.added, appended.known, appended.counts)
-        return ImportedSession(appended.session, self.transcript.format, *counts, skipped, (*self.cleaner.found, *late))
+        redacted = (*self.cleaner.found, *late)
+        return ImportedSession(**vars(appended), format=self.transcript.format, skipped=skipped, redacted=redacted)
 
 
 def import_transcript(

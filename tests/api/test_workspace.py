@@ -75,11 +75,11 @@ def test_a_report_of_an_import_cannot_be_changed(workspace: Path, world: Path) -
     (world / "talks").mkdir()
     (world / "talks" / "one.jsonl").write_text('{"role": "user", "content": "Hello."}\n')
     report = sessions.import_sessions(open_workspace(workspace), world / "talks")
-    assert [one.added for one in report.taken] == [1]
+    assert [one.added for one in report.sessions] == [1]
     with pytest.raises(FrozenInstanceError):
-        report.taken = ()  # type: ignore[misc]
+        report.sessions = ()  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
-        next(iter(report.tallies.values())).new = 2  # type: ignore[misc]
+        report.tools[0].new = 2  # type: ignore[misc]
 
 
 def test_a_file_without_a_conversation_is_an_error_of_the_library(workspace: Path, world: Path) -> None:

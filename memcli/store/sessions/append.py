@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ...dataclass import dataclass
 from ...errors import RefusedError
@@ -15,6 +15,7 @@ from ...formats.session_event import Event, moment, parse_event, render_event, w
 from ...formats.session_metadata import PROJECT, SessionMetadata, folder_name
 from ...formats.text_lines import decoded
 from ...formats.times import parse_time
+from ...results import SessionId
 from .. import atomic_files
 from ..journal import exclusive
 from ..layouts import SESSION_FOLDER as FOLDER
@@ -45,11 +46,31 @@ class Appended:
     """What was added to a session."""
 
     session: Session
-    added: int
-    known: int  # events that stood there already
+    added: Annotated[int, "how many were new"]
+    known: Annotated[int, "how many were there already"]
     counts: Counts  # of the whole session now
     ids: tuple[str, ...] = ()  # of the events added, where they were few
     blanked: int = 0  # calls and results that touched a file shut out, besides those that came in without it
+
+    @property
+    def session_(self) -> SessionId:
+        """Return its id."""
+        return self.session.id
+
+    @property
+    def messages(self) -> Annotated[int, "how many messages"]:
+        """Count what was said in the session."""
+        return self.counts.messages
+
+    @property
+    def tokens(self) -> Annotated[int, "what the session costs a model: characters / 3.5 + 8,000"]:
+        """Estimate its size."""
+        return self.counts.tokens
+
+    @property
+    def waiting(self) -> Annotated[int, "messages that wait to be consolidated"]:
+        """Count what waits."""
+        return self.counts.waiting
 
 
 def append(

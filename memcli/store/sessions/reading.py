@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, TypedDict
 
 from ...dataclass import dataclass
 from ...errors import NotFoundError, UsageError
 from ...formats.session_event import Event, view, word
 from ...formats.session_metadata import PROJECT, folder_name, session_id
-from ...formats.text_lines import Problem
+from ...formats.text_lines import FileProblem, Problem
 from ...language.pasted_text import Prompt
+from ...results import OPEN, CreatedAt, FilePath, Id, Result, Scope, SessionId, UpdatedAt
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..redaction import Redacted
 from ..workspace import Workspace
@@ -114,38 +114,29 @@ def project_by_id(workspace: Workspace, name: str) -> str:
     return next(filter(None, projects_of(at(workspace, f"{FOLDER}/{folder_name(name)}", name))), "")
 
 
+_EVENT_FIELDS = ("id", "type", "role", "content", "timestamp", "name", "is_error")
+
+
 @dataclass(frozen=True)
 class SessionSummary:
     """A session and what it amounts to."""
 
-    id: str
-    state: str
-    """`ACTIVE`, `PAUSED` or `TERMINATED`."""
-    channel_type: str
-    channel_id: str
-    user_id: str
-    messages: int
-    events: int
-    tokens: int
-    """About what the session costs a model: characters / 3.5 + 8,000."""
-    message_tokens: int
-    """About what was said alone: characters / 3.5."""
-    tools_used: tuple[str, ...]
-    """Names of the tools, in the order of their first use."""
-    project: str
-    """Of what comes of the conversation, where it is said."""
-    waiting: int
-    """Messages that are still to be consolidated."""
-    created_at: str
-    updated_at: str
-    consolidated_to: str
-    """Id of the last message that was consolidated."""
-    path: str
-    """The session's folder within the workspace."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return asdict(self)
+    id: Id
+    state: Annotated[str, "ACTIVE, PAUSED or TERMINATED"]
+    channel_type: Annotated[str, "what kind of place that is"]
+    channel_id: Annotated[str, "where the conversation takes place"]
+    user_id: Annotated[str, "with whom"]
+    messages: Annotated[int, "how many messages"]
+    events: Annotated[int, "how many events"]
+    tokens: Annotated[int, "what the session costs a model: characters / 3.5 + 8,000"]
+    message_tokens: Annotated[int, "what was said alone: characters / 3.5"]
+    tools_used: Annotated[tuple[str, ...], "names of the tools, in the order of their first use"]
+    project: Annotated[str, "the project of what comes of it; empty where it is not said"]
+    waiting: Annotated[int, "messages that wait to be consolidated"]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    consolidated_to: Annotated[str, "the last event that is consolidated"]
+    path: FilePath  # of its folder
 
 
 def summary_of(where: Workspace, session: Session) -> SessionSummary:
@@ -172,116 +163,114 @@ def summary_of(where: Workspace, session: Session) -> SessionSummary:
 
 
 @dataclass(frozen=True)
-class SessionList:
-    """Sessions with the workspace each is in, the latest first."""
+class ListedSession(SessionSummary):
+    """A session with the workspace it is in."""
 
-    sessions: tuple[tuple[Workspace, SessionSummary], ...]
-    notices: tuple[str, ...] = ()
+    workspace: Workspace
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"sessions": [{**one.as_dict(), "scope": where.scope} for where, one in self.sessions]}
+    @property
+    def scope(self) -> Scope:
+        """Return the scope of its workspace."""
+        return self.workspace.scope
 
 
 @dataclass(frozen=True)
-class SessionStats:
+class SessionList(Result):
+    """Sessions, the latest first."""
+
+    sessions: Annotated[tuple[ListedSession, ...], "the sessions"]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SessionStats(SessionSummary, Result):
     """How long a session is, against its limits in tokens."""
 
-    summary: SessionSummary
-    soft_limit: int
-    """From here on old messages are compacted."""
-    hard_limit: int
-    """Past it the oldest are archived."""
-    context_window: int | None
-    """What the configured model takes in, where that is known."""
-    unreadable: int
-    """Lines that are no event."""
+    soft_limit: Annotated[int, "tokens past which it is compacted"]
+    hard_limit: Annotated[int, "tokens past which more than usual is compacted"]
+    context_window: Annotated[int | None, "tokens the model takes; null where not set"]
+    unreadable: Annotated[int, "parts that could not be read"]
     notices: tuple[str, ...] = ()
 
     @property
     def passed(self) -> str:
         """Return which limit is passed: `hard`, `soft` or none."""
-        tokens = self.summary.tokens
-        return "hard" if tokens > self.hard_limit else "soft" if tokens > self.soft_limit else ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        names = ("soft_limit", "hard_limit", "context_window", "unreadable")
-        return {**self.summary.as_dict(), **{name: getattr(self, name) for name in names}}
+        return "hard" if self.tokens > self.hard_limit else "soft" if self.tokens > self.soft_limit else ""
 
 
 @dataclass(frozen=True)
-class ClearedSession:
+class ClearedSession(Result):
     """A session that begins anew."""
 
     workspace: Workspace
-    session: str
-    archived: str
-    """The folder of what was said so far; empty where nothing was."""
+    session: SessionId
+    archived: Annotated[str | None, "where the session went; null where nothing was said"]
     redacted: tuple[Redacted, ...] = ()
     notices: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"session": self.session, "archived": self.archived or None}
-
 
 @dataclass(frozen=True)
-class DeletedSession:
+class DeletedSession(Result):
     """A session that was put away, or deleted for good."""
 
     workspace: Workspace
-    session: str
-    action: str
-    """`archived` or `purged`."""
-    paths: tuple[str, ...]
-    """Where it is now, or what is gone."""
+    session: SessionId
+    action: Annotated[str, "archived or purged"]
+    paths: Annotated[tuple[str, ...], "paths of the files"]  # where it is now, or what is gone
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"session": self.session, "action": self.action, "paths": list(self.paths)}
+
+class EventRow(TypedDict):
+    """An event as JSON has it, with what else its line says."""
+
+    position: Annotated[int, "its number in the session, from 1"]
+    id: Id
+    type: Annotated[str, "message, tool_call or tool_result"]
+    role: Annotated[str, "user, assistant, system or tool"]
+    content: Annotated[str, "the text"]
+    timestamp: Annotated[str, "when it was, RFC 3339"]
+    name: Annotated[str, "its name"]
+    is_error: Annotated[bool, "whether it failed"]
 
 
 @dataclass(frozen=True)
-class ShownSession:
+class ShownSession(Result):
     """What was said in a session, or in a part of it."""
 
     workspace: Workspace
     session: Session
-    events: tuple[tuple[int, Event], ...]
-    """Positions in the session, from 1, and what stands there."""
-    problems: tuple[Problem, ...] = ()
-    """Lines that could not be read."""
+    numbered: tuple[tuple[int, Event], ...]  # positions in the session, from 1, and what stands there
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()  # lines that could not be read
+
+    @property
+    def id(self) -> Id:
+        """Return the id of the session."""
+        return self.session.id
+
+    @property
+    def path(self) -> FilePath:
+        """Return the file of the session."""
+        return self.session.path
+
+    @property
+    def events(self) -> Annotated[list[EventRow], "what was said and done, in order", OPEN]:
+        """Return what was said and done."""
+        rows = []
+        for position, event in self.numbered:
+            row = {name: getattr(event, "text" if name == "content" else name) for name in _EVENT_FIELDS}
+            others = {name: value for name, value in event.extra.items() if name != "content"}
+            rows.append({"position": position, **row, **others})
+        return rows  # type: ignore[return-value]
 
     def texts(self, tool_limit: int = 0) -> Iterator[str]:
         """Yield each event as a person reads it; of what tools were given and answered no more than
         `tool_limit` characters, where that is given.
         """
-        return (view(event, position, self.workspace.zone, tool_limit) for position, event in self.events)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        rows = [
-            {
-                "position": position,
-                "id": one.id,
-                "type": one.type,
-                "role": one.role,
-                "content": one.text,
-                "timestamp": one.timestamp,
-                "name": one.name,
-                "is_error": one.is_error,
-                **{key: value for key, value in one.extra.items() if key != "content"},
-            }
-            for position, one in self.events
-        ]
-        path = self.session.path
-        wrong = [{"path": path, "line": one.line, "reason": one.reason} for one in self.problems]
-        return {"id": self.session.id, "path": path, "events": rows, "problems": wrong}
+        return (view(event, position, self.workspace.zone, tool_limit) for position, event in self.numbered)
 
 
 def shown_session(workspace: Workspace, session: Session, span: str = "") -> ShownSession:
     """Return the events of a session, or of a span of it; raise UsageError for what is no span."""
     problems: list[Problem] = []
     events = tuple(span_events(workspace, session, span, problems))
-    return ShownSession(workspace, session, events, tuple(problems))
+    faults = tuple(FileProblem(session.path, problem.line, problem.reason) for problem in problems)
+    return ShownSession(workspace, session, events, faults)
