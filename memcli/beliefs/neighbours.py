@@ -37,7 +37,7 @@ ALIKE = 0.72
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
 BY_WORDS = 3
-READ = 100  # texts whose word pieces are kept, with the vectors, from one pass of the model
+READ = 100_000  # characters of texts whose word pieces are read with their vectors, in one pass: 25,000 pieces, 40 MB
 BACKLOG = 20  # conversations from which on their texts are compared with fewer neighbours
 MANY = 200  # texts from which on the model is opened for bulk
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
@@ -204,9 +204,11 @@ def _look(
     for number, text in documents.items():
         found.near[number] = dict.fromkeys(entries_holding(index, text), 1.0)
     if any(keys):
-        filled = keys_in_use(index)
+        paths_by_key: dict[str, list[str]] = {}
+        for key, path in keys_in_use(index):
+            paths_by_key.setdefault(same_key(key), []).append(path)
         for near, key in zip(found.near, keys, strict=True):
-            near.update((path, None) for other, path in filled if key and same_key(other) == same_key(key))
+            near |= dict.fromkeys(paths_by_key.get(same_key(key), ()) if key else ())
     return found
 
 
@@ -225,11 +227,11 @@ def _by_meaning(
         seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
     if opened.embedder is None or opened.embedder.model != index.embedding.model():  # another one answers by now
         opened.embedder = index.embedding.embedder(bulk=opened.in_bulk or len(texts) > MANY)
-        opened.read, found.vectors = ReadTexts(in_bulk=opened.in_bulk), None
+        opened.read, found.vectors = ReadTexts(in_bulk=opened.in_bulk or len(texts) > MANY), None
     index.embedding.lend(opened.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if found.vectors is None:
-        if (len(texts) <= READ or opened.in_bulk) and is_learned_for(opened.embedder.model):
+        if (sum(map(len, texts)) <= READ or opened.in_bulk) and is_learned_for(opened.embedder.model):
             found.vectors = opened.read.vectors(opened.embedder, texts)
         else:
             found.vectors = opened.embedder.embed(texts)

@@ -69,6 +69,7 @@ class Redactor:
     _told: int = 0  # how many of the values were found in it
     _asker: str = ""  # who asked for a password in the message before
     _rules: dict[str, str] = field(default_factory=dict)  # name in frontmatter → the rule of the secret it says
+    _scanned: dict[str, str] = field(default_factory=dict)  # part of a path → the rule of the secret in it
 
     @property
     def refused(self) -> list[Redacted]:
@@ -89,6 +90,12 @@ class Redactor:
         spans = [(name.start, name.end) for name in names]
         apart = [finding for finding in findings if not any(finding.start in range(*span) for span in spans)]
         return sorted([*apart, *names], key=lambda finding: finding.start)
+
+    def rule_of(self, name: str) -> str:
+        """Return the rule of the first secret of a name or a part of one; empty if there is none."""
+        if name not in self._scanned:  # the folders of a path come with every file of theirs
+            self._scanned[name] = next((finding.rule for finding in self.findings(name)), "")
+        return self._scanned[name]
 
     def _names(self, text: str, start: int, end: int) -> Iterator[Finding]:
         """Yield the names in a part of a text that say a secret with hyphens for blanks."""
@@ -120,6 +127,7 @@ class Redactor:
         for value in said:
             if self._told < _MOST_TOLD and value not in self.values:
                 self.values = {*self.values, value}
+                self._scanned.clear()
                 self._told += 1
 
     @cached_property
@@ -232,10 +240,8 @@ def secret_in_name(guard: Redactor, name: str) -> str:
     bare = [part.rpartition(".")[0] or part for part in (*parts, *plain)]
     said = [_HASH.sub("", part).replace("-", " ").replace("_", " ") for part in bare if not part.isupper()]
     assigned = [_ANNOUNCES.sub(lambda match: f"{match[1].upper()}: ", part, count=1) for part in said]
-    for part in dict.fromkeys((*tails, *parts, *stems, *plain, *said, *assigned)):
-        for one in guard.findings(part):
-            return one.rule
-    return ""
+    spellings = dict.fromkeys((*tails, *parts, *stems, *plain, *said, *assigned))
+    return next((rule for rule in map(guard.rule_of, spellings) if rule), "")
 
 
 def nameable(guard: Redactor, path: str) -> str:
