@@ -12,7 +12,7 @@ Judged by text alone. A keep is kept when one entry has all its words; a drop wh
 answered when one of the first five hits has the words of the answer. A fact is found when one of the first five hits
 among what was kept has a cosine of at least .7 with it and holds its numbers and names; of raw messages, when one of
 the five nearest does. Only conversations of even number were looked at when something was changed. The proof of
-learning is what `mem check --recall` reports: the questions the conversation itself answered, asked of what was kept
+learning is `bench/proof.py`: the questions the conversation itself answered, asked of what was kept
 alone.
 """
 
@@ -33,10 +33,10 @@ from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from bench.measures import rows
+from bench.proof import asked_in, proof
 from memcli.cli.app import run
 from memcli.consolidation.backlog import all_events
 from memcli.consolidation.consolidate import consolidate
-from memcli.consolidation.proof import asked_in, proof
 from memcli.formats.frontmatter import document
 from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.filters import Filter

@@ -1,20 +1,15 @@
-"""Recall the memories a prompt should have, prove what it taught."""
+"""Recall the memories a prompt should have."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from ..recall.recall import recall as _recall
 from ..recall.request import Judge, RecallRequest, judge_of
-from .workspace import Workspace, Workspaces, every, lazily
-
-if TYPE_CHECKING:
-    from ..consolidation.proof import ProofAnswer
-
+from .workspace import Workspace, Workspaces, every
 
 __all__ = [
     "DOCUMENTS",
@@ -25,19 +20,8 @@ __all__ = [
     "Budget",
     "Memory",
     "Pack",
-    "Proof",
-    "ProofAnswer",
-    "prove",
     "recall",
 ]
-
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "ProofAnswer": "consolidation.proof",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -99,46 +83,3 @@ def _judge(workspace: Workspace, sections: Sequence[str]) -> Judge | None:
     if not workspace.settings["recall.judge"] or not {RELEVANT, DOCUMENTS} & set(sections):
         return None
     return judge_of(workspace.settings)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Which of the questions asked and answered in a session memory alone can answer."""
-
-    session: str  # its id
-    answers: tuple["ProofAnswer", ...]  # one a question, in their order
-
-    @property
-    def is_answered(self) -> bool:
-        """Return whether memory answers all of them."""
-        return all(one.is_answered for one in self.answers)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return one of the `sessions` of the JSON document of `mem check --recall`."""
-        return {
-            "session": self.session,
-            "asked": len(self.answers),
-            "answered": sum(one.is_answered for one in self.answers),
-            "questions": [
-                {**asdict(one.asked), "found": list(one.found), "hits": list(one.hits), "answered": one.is_answered}
-                for one in self.answers
-            ],
-        }
-
-
-def prove(workspace: Workspace, names: Sequence[str] = ()) -> tuple[Proof, ...]:
-    """Ask memory the questions of the sessions named, of all of the workspace if none is, without their conversations.
-
-    Sessions that cannot be read are left out. Raise NotFoundError for a session that there is not, UnavailableError
-    where the index fails.
-    """
-    from ..consolidation.backlog import all_events
-    from ..consolidation.proof import asked_in, proof
-    from ..store.sessions.sessions import find, sessions
-
-    chosen = [find(workspace, name) for name in names] if names else sessions(workspace)
-    return tuple(
-        Proof(one.id, tuple(proof(workspace, asked_in(all_events(workspace, one)))))
-        for one in chosen
-        if not one.problem
-    )

@@ -40,15 +40,6 @@ def check(
         str,
         in_format(("text", "github", "sarif"), "text; github for annotations of a workflow; sarif for code scanning."),
     ] = "text",
-    recall: Annotated[
-        str,
-        typer.Option(
-            metavar="SESSION",
-            help="Ask memory alone what was asked and answered in this session; `all` takes every one.",
-            autocompletion=value_completion.sessions,
-            show_default=False,
-        ),
-    ] = "",
     cited: Annotated[
         bool, typer.Option("--cited", help="Hold the lines that memories cite against the files alone.")
     ] = False,
@@ -82,23 +73,15 @@ def check(
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not (fix or refresh):
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
-    if since and (fix or in_index or recall or cited or refresh):
+    if since and (fix or in_index or cited or refresh):
         raise UsageError("--since looks at what changed since a commit", "give it alone, or with --format")
-    if format_ != "text" and (as_json or dry_run or recall or cited or refresh):
+    if format_ != "text" and (as_json or dry_run or cited or refresh):
         raise UsageError(
             f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"
         )
     if max_fraction != api.FRACTION and not (fix and for_secrets):
         raise UsageError("--max-fraction is for what --secrets --fix blanks out", "give all three")
     where = context.writing(workspace, scope, even_off=True)
-    if recall:
-        from .recall import show_proof
-
-        if fix or in_index or for_secrets:
-            raise UsageError("--recall asks memory and looks at no file", "give it alone")
-        if not show_proof(where, recall, as_json=as_json):
-            raise typer.Exit(1)
-        return
     if cited or refresh:
         if fix or in_index or for_secrets:
             raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")

@@ -1,8 +1,7 @@
 """`mem consolidate`."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -11,9 +10,6 @@ from ..errors import UsageError
 from . import context, output, value_completion
 from .admission import Judge, counted, judge_progress, tell_redacted, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
-
-if TYPE_CHECKING:
-    from ..api.recall import Proof
 
 
 def consolidate(
@@ -36,9 +32,6 @@ def consolidate(
         typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
     ] = "",
     keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
-    prove: Annotated[
-        bool, typer.Option("--prove", help="Say at the end which questions of these sessions memory now answers.")
-    ] = False,
     judge: Judge = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Quiet = False,
@@ -78,19 +71,10 @@ def consolidate(
     _tell_remarks(found)
     if found.failed and found.asked == 1:
         raise found.failed[0]
-    done = [one.session for one in found.sessions if one.how != "nothing"]
-    proofs: Sequence[Proof] = ()
-    if prove and not dry_run:
-        from . import recall
-
-        proofs = recall.proofs_of(where, list(dict.fromkeys(done)))
     if as_json:
-        proved = {"proof": [recall.proof_document(proof) for proof in proofs]} if proofs else {}
-        output.say_json({**found.as_dict(), **proved})
+        output.say_json(found.as_dict())
     elif not quiet:
         _tell(found)
-        for proof in proofs:
-            recall.tell_proof(proof)
     for failure in found.failed:
         output.note(str(failure))
     if found.is_partial:

@@ -1,21 +1,13 @@
-"""`mem recall`, and what `mem check --recall` and `mem consolidate --prove` show of a session."""
+"""`mem recall`."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..api import recall as api
-from ..api.recall import FORMATS, Budget, Proof
-from ..api.reference import shorten
+from ..api.recall import FORMATS, Budget
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, in_format
-
-if TYPE_CHECKING:
-    from ..api.workspace import Workspace
-
-ALL = "all"
-_SHOWN = 100  # characters of a question shown in one line
 
 
 def recall(
@@ -81,37 +73,3 @@ def recall(
     context.tell_problems(found_in, pack.problems)
     if pack.is_late:
         output.leave()
-
-
-def show_proof(where: "Workspace", name: str, *, as_json: bool) -> bool:
-    """Print which questions of a session memory alone answers; return whether it answers all of them."""
-    found = api.prove(where, () if name == ALL else (name,))
-    if as_json:
-        output.say_json({"sessions": [one.as_dict() for one in found]})
-    else:
-        for one in found:
-            tell_proof(one)
-    return all(one.is_answered for one in found)
-
-
-def proofs_of(where: "Workspace", names: Sequence[str]) -> Sequence[Proof]:
-    """Ask memory the questions of each session named that can be read."""
-    return api.prove(where, names) if names else ()
-
-
-def tell_proof(found: Proof) -> None:
-    """Print one session's count, and the questions that memory cannot answer with the words it lacks."""
-    missing = [one for one in found.answers if not one.is_answered]
-    if not found.answers:
-        output.say(f"{found.session}: no question in it was answered with a number, a name or a path")
-        return
-    answered = len(found.answers) - len(missing)
-    output.say(f"{found.session}: {answered} of {len(found.answers)} answerable from memory alone")
-    for one in missing:
-        lacks = ", ".join(word for word in one.asked.words if word not in one.found)
-        output.say(f"  not kept: {shorten(one.asked.question, _SHOWN)} ({lacks})")
-
-
-def proof_document(found: Proof) -> dict[str, object]:
-    """Return one session's proof for `--json`."""
-    return found.as_dict()

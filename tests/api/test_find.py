@@ -98,7 +98,6 @@ def test_what_is_wrong_is_raised_before_anything_is_read(opened: Workspace) -> N
     for missing in (
         lambda: read.read(opened, "no-such-entry"),
         lambda: read.read_key_history(opened, "no/key"),
-        lambda: recall.prove(opened, ("no-session",)),
     ):
         with pytest.raises(NotFoundError):
             missing()

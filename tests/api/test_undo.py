@@ -45,7 +45,6 @@ READING = {
     "read.read_history",
     "read.read_key_history",
     "recall.recall",
-    "recall.prove",
     "sessions.find_session",
     "sessions.holds_many",
     "sessions.list_sessions",

@@ -31,7 +31,7 @@ ELSEWHERE = {
     ),  # asks an LLM before it writes
 }
 NO_OTHER_WAY = {
-    *("--json", "--quiet", "--dry-run", "--list", "--status", "--explain", "--gate", "--raw", "--history", "--prove"),
+    *("--json", "--quiet", "--dry-run", "--list", "--status", "--explain", "--gate", "--raw", "--history"),
     *("--staged", "--secrets", "--cited", "--no-wait", "--wait", "--fail-safe", "--fresh", "--error", "--pinned"),
     *("--all", "--archived", "--source", "--project", "--user", "--shared", "--tool-errors"),
     *("--no-dedup", "--allow-secret"),

@@ -1,25 +1,25 @@
-"""Prove that a conversation was learnt: ask memory alone the questions that were asked and answered in it.
+"""Whether a conversation was learnt: ask memory alone the questions that were asked and answered in it.
 
 Owns: what a question is, what of its reply memory must know, and when memory answers it. Conversations, notes and every
 record that holds the question itself are left out, so that an answer comes from what was kept. Writes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
-from ..dataclass import dataclass
-from ..formats.frontmatter import document
-from ..formats.session_event import Event
-from ..index.filters import Filter
-from ..index.index import Index, ask
-from ..language.sentences import READ, is_question, sentences
-from ..search.index_search import SearchRequest, search_index
-from ..search.results import Hit
-from ..search.thresholds import ENOUGH_WORDS, telling_count
-from ..store import addresses, atomic_files
-from ..store.workspace import Workspace
-from .candidates import telling_words, words_of
+from memcli.consolidation.candidates import telling_words, words_of
+from memcli.formats.frontmatter import document
+from memcli.formats.session_event import Event
+from memcli.index.filters import Filter
+from memcli.index.index import Index, ask
+from memcli.language.sentences import READ, is_question, sentences
+from memcli.search.index_search import SearchRequest, search_index
+from memcli.search.results import Hit
+from memcli.search.thresholds import ENOUGH_WORDS, telling_count
+from memcli.store import addresses, atomic_files
+from memcli.store.workspace import Workspace
 
 FIRST = 3  # hits that may answer
 SHARE = 0.5  # of a reply's telling words that stand in them
