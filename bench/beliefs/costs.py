@@ -79,7 +79,7 @@ import io, json, sys, time
 from contextlib import redirect_stdout
 from memcli.cli.app import run
 from memcli.search import search
-real, spent = search.mark_changed, []
+real, spent = search._mark_changed, []
 
 def timed(*words):
     busy = time.process_time()
@@ -87,7 +87,7 @@ def timed(*words):
     spent.append((1000 * (time.process_time() - busy), sum(bool(hit.changed) for hit in found.hits), len(found.hits)))
     return found
 
-search.mark_changed = timed
+search._mark_changed = timed
 with redirect_stdout(io.StringIO()):
     run(["search", *sys.argv[1:]])
 print(json.dumps(spent[0]))

@@ -8,7 +8,7 @@ from ..errors import MemError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.text_lines import shorten
-from ..formats.times import stamp
+from ..formats.times import past, stamp
 from ..store import atomic_files
 from ..store.access_log import Access, confirmations
 from ..store.entries import revised, unforgotten
@@ -205,8 +205,9 @@ class Settlement:
     ) -> tuple[NearEntry, ...]:
         """Return what lies near to a new entry and is in no relation to it yet, the nearest first."""
         related = {*made.supersedes, *made.conflicts_with, made.superseded_by}
-        files = [file for file, _ in weighed if (cosines.get(file.path) or 0.0) >= NEAR]
-        return tuple(NearEntry.of(file.entry) for file in files if file.entry.id not in related)[:NAMED]
+        near = [file.entry for file, _ in weighed if (cosines.get(file.path) or 0.0) >= NEAR]
+        holding = (entry for entry in near if not past(entry.expires_at, self.workspace.now))
+        return tuple(NearEntry.of(entry) for entry in holding if entry.id not in related)[:NAMED]
 
     def plan(self, drafts: range) -> Plan:
         """Return the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""

@@ -163,6 +163,12 @@ def test_what_lies_near_is_named_and_the_writer_decides(mem: Mem, workspace: Pat
     assert first not in {one["id"] for one in mem("write", "The rent is due on the 3rd", "--json").json.get("near", [])}
 
 
+def test_what_has_expired_is_not_near(mem: Mem, workspace: Path) -> None:
+    over = mem("write", "The rent is 1,450 a month.", "--expires-at", "2026-11-01").rows[0][1]
+    assert mem("ls", "--json").json["entries"][0]["id"] == over
+    assert "near" not in mem("write", "The rent will be 1,520 a month from May.", "--json").json
+
+
 DENSE = [
     f"The {part} of the greenhouse {state}"
     for part in ("north door", "watering tank", "heating pipe", "roof vent", "potting bench", "seed drawer")
