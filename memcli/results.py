@@ -4,13 +4,15 @@ A field or property of the type `Annotated[kind, "what it says"]` is in the docu
 Python keeps for itself is written with an underscore at its end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 OPTIONAL = object()
 """Marks what is left out of the document where it is None."""
+IF_ANY = object()
+"""Marks what is left out of the document where it is empty or 0."""
 OPEN = object()
 """Marks rows that may have fields which nobody can declare."""
 
@@ -27,6 +29,8 @@ Scope = Annotated[str, "project, user or documents"]
 CreatedAt = Annotated[str, "when it was made, RFC 3339"]
 UpdatedAt = Annotated[str, "when it was changed, RFC 3339"]
 Numbers = Mapping[str, int]
+Action = Annotated[str, "what was done: created, updated, unchanged, merged, archived, restored, purged, superseded"]
+ConflictsWith = Annotated[Sequence[str], "ids of the entries it may contradict; always a list"]
 Reason = Annotated[str, "why"]
 Summary = Annotated[str, "what it says, in one line"]
 Applied = Annotated[bool, "whether it was done, and not only shown"]
@@ -66,7 +70,8 @@ def to_json(value: Any) -> Any:
         return {
             name.rstrip("_"): to_json(member)
             for name, kind in declared.items()
-            if (member := getattr(value, name)) is not None or OPTIONAL not in kind.__metadata__
+            if (member := getattr(value, name))
+            or not (IF_ANY in kind.__metadata__ or (OPTIONAL in kind.__metadata__ and member is None))
         }
     return dict(value) if isinstance(value, Mapping) else [to_json(item) for item in value]
 
@@ -76,7 +81,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     origin, inside = get_origin(kind), [part for part in get_args(kind) if part is not ...]
     if origin is Annotated:
         inner = schema_of(inside[0])
-        if OPTIONAL in kind.__metadata__ and isinstance(inner.get("type"), list):
+        if _may_lack(kind) and isinstance(inner.get("type"), list):
             inner["type"] = next(name for name in inner["type"] if name != "null")
         if OPEN in kind.__metadata__:
             inner["items"]["additionalProperties"] = True
@@ -94,6 +99,10 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": _NAMES[kind]}
     if not (declared := members(kind) if isinstance(kind, type) else {}):
         return {}
-    required = [name.rstrip("_") for name, member in declared.items() if OPTIONAL not in member.__metadata__]
+    required = [name.rstrip("_") for name, member in declared.items() if not _may_lack(member)]
     properties = {name.rstrip("_"): schema_of(member) for name, member in declared.items()}
     return {"type": "object", "required": required, "properties": properties}
+
+
+def _may_lack(kind: Any) -> bool:
+    return OPTIONAL in kind.__metadata__ or IF_ANY in kind.__metadata__

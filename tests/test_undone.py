@@ -169,8 +169,8 @@ class Undone(RuleBasedStateMachine):
         before = files(self.root)
         with suppress(MemError):
             done = undo(self.workspace())
-            last = list_undoable(self.workspace()).commands[0].record.number
-            assert done.command.record.number != last
+            last = list_undoable(self.workspace()).commands[0].id
+            assert done.id != last
             undo(self.workspace(), last)
             assert files(self.root) == before
 
@@ -181,7 +181,7 @@ class Undone(RuleBasedStateMachine):
         left = [one for one in list_undoable(self.workspace()).commands if not one.undone_by and one.is_asked]
         assert len(left) < MOST
         for one in left:
-            undo(self.workspace(), one.record.number)
+            undo(self.workspace(), one.id)
         assert files(self.root) == self.start
         assert folders(self.root) == self.folders
         self.folder.cleanup()

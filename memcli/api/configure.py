@@ -1,16 +1,18 @@
 """Make workspaces, believe those of others, and show and change settings."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
+from ..results import Result
 from ..store import init as making
 from ..store import merge_driver
 from ..store import trust as records
 from ..store import workspace as workspaces
+from ..store.init import Made
 from ..store.layout_detection import IGNORE
-from ..store.layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
+from ..store.layouts import LAYOUTS
 from ..store.settings import Settings, load_settings, set_in_file
 from ..store.settings_table import BY_NAME, TABLE, Setting, written
 from .workspace import Surroundings, Workspace, recorded, surroundings
@@ -18,7 +20,7 @@ from .workspace import Surroundings, Workspace, recorded, surroundings
 __all__ = [
     "IGNORE",
     "LAYOUTS",
-    "InitReport",
+    "Made",
     "SettingChange",
     "SettingValue",
     "SettingsReport",
@@ -31,41 +33,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class InitReport:
-    """A workspace that was made or completed."""
-
-    made: making.Made
-
-    @property
-    def is_own_layout(self) -> bool:
-        """Tell whether it is laid out as mem does, and not as another tool."""
-        return self.made.layout == MEM.name
-
-    @property
-    def is_markdown(self) -> bool:
-        """Tell whether every markdown file of the folder is a memory."""
-        return self.made.layout == MARKDOWN.name
-
-    @property
-    def has_items(self) -> bool:
-        """Tell whether the folder has records of golemcore's that an import makes entries of."""
-        return self.made.layout == GOLEMCORE.name and (self.made.root / "memory" / "items").is_dir()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem init`."""
-        made = self.made
-        return {
-            "workspace": str(made.root),
-            "made": list(made.files),
-            "layout": made.layout,
-            "why": made.why,
-            "outside": made.outside,
-            "repository": str(made.repository) if made.repository else None,
-        }
-
-
-def init(folder: str | Path = "", *, layout: str = "", around: Surroundings | None = None) -> InitReport:
+def init(folder: str | Path = "", *, layout: str = "", around: Surroundings | None = None) -> Made:
     """Make a workspace, or complete one, by default in `./memory`; nothing that exists is changed.
 
     The folder of another tool is recognised and used in its own layout, or in the one given. `around` is where and when
@@ -73,21 +41,15 @@ def init(folder: str | Path = "", *, layout: str = "", around: Surroundings | No
     RefusedError if the folder is a file.
     """
     world = around or surroundings()
-    return InitReport(
-        making.init(world, (world.folder / Path(folder).expanduser()).resolve() if folder else None, layout)
-    )
+    return making.init(world, (world.folder / Path(folder).expanduser()).resolve() if folder else None, layout)
 
 
 @dataclass(frozen=True)
-class TrustReport:
+class TrustReport(Result):
     """Whether what a workspace says is believed."""
 
-    root: Path
-    trusted: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem trust`."""
-        return {"workspace": str(self.root), "trusted": self.trusted}
+    workspace: Annotated[str, "the folder of the workspace"]
+    trusted: Annotated[bool, "whether what it says is believed now"]
 
 
 def trust(workspace: Workspace, *, remove: bool = False) -> TrustReport:
@@ -102,50 +64,36 @@ def trust(workspace: Workspace, *, remove: bool = False) -> TrustReport:
         raise RefusedError(f"cannot write to {workspace.state}", "make the folder writable, or set XDG_STATE_HOME")
     if not remove:
         merge_driver.install(workspace.root)
-    return TrustReport(workspace.root, not remove)
+    return TrustReport(str(workspace.root), not remove)
 
 
 @dataclass(frozen=True)
-class SettingValue:
+class SettingValue(Result):
     """A setting with the value in force."""
 
-    name: str
-    value: Any
-    place: str  # where the value comes from: default, a file or a variable
-    doc: str
-    is_secret: bool
-
-    @property
-    def shown(self) -> Any:
-        """Return the value, a secret one hidden."""
-        return _shown(BY_NAME[self.name], self.value)
+    name: Annotated[str, "its name"]
+    value: Annotated[Any, "the value in force"]
+    from_: Annotated[str, "where it came from"]  # default, a file or a variable
 
     @property
     def text(self) -> str:
         """Write the value as a settings file does."""
         return written(self.value)
 
-    @property
-    def shown_text(self) -> str:
-        """Write the value as a settings file does, a secret one hidden."""
-        return written(self.shown)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem config get`."""
-        return {"name": self.name, "value": self.value, "from": self.place}
+@dataclass(frozen=True)
+class ListedSetting(SettingValue):
+    """A setting as a list shows it, a secret hidden."""
+
+    doc: Annotated[str, "what the setting does"]
 
 
 @dataclass(frozen=True)
-class SettingsReport:
+class SettingsReport(Result):
     """All settings, and the lines of settings files that are ignored."""
 
-    settings: tuple[SettingValue, ...]
-    ignored: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem config list`; secrets are hidden."""
-        rows = [{"name": one.name, "value": one.shown, "from": one.place, "doc": one.doc} for one in self.settings]
-        return {"settings": rows, "ignored": list(self.ignored)}
+    settings: Annotated[tuple[ListedSetting, ...], "every setting"]
+    ignored: Annotated[tuple[str, ...], "settings that were not heeded, a line each"]
 
 
 def settings(path: str | Path = "", *, around: Surroundings | None = None) -> SettingsReport:
@@ -153,33 +101,34 @@ def settings(path: str | Path = "", *, around: Surroundings | None = None) -> Se
 
     Raise NotFoundError if `path` is given and no workspace.
     """
-    found = in_force(around or surroundings(), str(path))
-    return SettingsReport(tuple(_value(one, found) for one in TABLE), tuple(found.ignored))
+    values = in_force(around or surroundings(), str(path))
+    rows = (
+        ListedSetting(setting.name, _shown(setting, values[setting.name]), values.places[setting.name], setting.doc)
+        for setting in TABLE
+    )
+    return SettingsReport(tuple(rows), tuple(values.ignored))
 
 
 def setting(name: str, path: str | Path = "", *, around: Surroundings | None = None) -> SettingValue:
     """Return one setting as it is in force; raise UsageError if there is none of that name."""
-    known = _known(name)
-    return _value(known, in_force(around or surroundings(), str(path)))
+    _known(name)
+    values = in_force(around or surroundings(), str(path))
+    return SettingValue(name, values[name], values.places[name])
 
 
 @dataclass(frozen=True)
-class SettingChange:
+class SettingChange(Result):
     """A setting that was written."""
 
-    name: str
-    value: Any  # a secret one hidden
-    file: Path
+    name: Annotated[str, "its name"]
+    value: Annotated[Any, "the value in force"]  # a secret one hidden
+    file: Annotated[str, "the file that was written"]
     notices: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """Write the value as a settings file does."""
         return written(self.value)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem config set`."""
-        return {"name": self.name, "value": self.value, "file": str(self.file)}
 
 
 @recorded("config set")
@@ -201,7 +150,7 @@ def set_setting(
     checked = known.read(value, f"mem config set {name}")
     _require_workable(world, name, checked)
     set_in_file(file, name, checked)
-    return SettingChange(name, _shown(known, checked), file, _missing(checked) if name == "llm.command" else ())
+    return SettingChange(name, _shown(known, checked), str(file), _missing(checked) if name == "llm.command" else ())
 
 
 def in_force(world: Surroundings, path: str) -> Settings:
@@ -211,10 +160,6 @@ def in_force(world: Surroundings, path: str) -> Settings:
         if path:
             raise
         return load_settings(world.config_file, None, world.environ)
-
-
-def _value(one: Setting, found: Settings) -> SettingValue:
-    return SettingValue(one.name, found[one.name], found.places[one.name], one.doc, one.is_secret)
 
 
 def _shown(one: Setting, value: Any) -> Any:

@@ -1,102 +1,21 @@
 """Turn conversations into history and memories, and the episodes of a project into one page."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
-from .workspace import Workspace, lazily, recorded
+from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
-    from ..beliefs.plan import Admitted as Admitted
-    from ..consolidation.backlog import ImportedTranscript as ImportedTranscript
+    from ..consolidation.consolidate import ConsolidationReport as ConsolidationReport
     from ..consolidation.plan import Outcome
-    from ..consolidation.rollup import RolledUp as RolledUp
     from ..consolidation.rollup import RollupReport as RollupReport
-    from ..store.redaction import Redacted as Redacted
-
-__all__ = [
-    "WAIT",
-    "Admitted",
-    "Consolidated",
-    "ConsolidationReport",
-    "ImportedTranscript",
-    "Redacted",
-    "RolledUp",
-    "consolidate",
-    "rollup",
-]
+    from ..store.entries import Admitted as Admitted
 
 WAIT = 600.0
 """Seconds to wait for another consolidation, which may be asking an LLM."""
-
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "Admitted": "beliefs.plan",
-        "ImportedTranscript": "consolidation.backlog",
-        "Redacted": "store.redaction",
-        "RolledUp": "consolidation.rollup",
-    },
-)
-
-
-@dataclass(frozen=True)
-class Consolidated:
-    """What became, or would become, of the messages that waited in one session."""
-
-    session: str
-    how: str  # llm, rules, fallback or nothing
-    messages: int
-    entries: int  # those made
-    memories: "tuple[Admitted, ...]"  # what became of each memory found
-    paths: tuple[str, ...]  # of the files that change
-    reasons: tuple[str, ...]  # why, a line each
-    remarks: tuple[str, ...]
-    error: str  # why the LLM gave nothing; the messages stay due
-    unheard: str  # why a judge said nothing of some memories
-    redacted: "tuple[Redacted, ...]"
-    diff: str  # what would change, for a dry run
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the session's part of the JSON document of `mem consolidate`, without the diff."""
-        return {
-            "session": self.session,
-            "how": self.how,
-            "messages": self.messages,
-            "entries": self.entries,
-            "forgotten": sum(one.action == "forgotten" for one in self.memories),
-            "held": sum(one.action == "held" for one in self.memories),
-            "memories": [one.as_dict() for one in self.memories],
-            "paths": list(self.paths),
-            "remarks": list(self.remarks),
-            "error": self.error,
-            "redacted": [asdict(one) for one in self.redacted],
-        }
-
-
-@dataclass(frozen=True)
-class ConsolidationReport:
-    """What became, or would become, of sessions."""
-
-    sessions: tuple[Consolidated, ...]
-    dry_run: bool
-    asked: int  # sessions looked at
-    imported: "tuple[ImportedTranscript, ...]" = ()
-    failed: tuple[MemError, ...] = ()  # what is wrong with a session stops none of the others
-    notices: tuple[str, ...] = ()
-
-    @property
-    def is_partial(self) -> bool:
-        """Tell whether an LLM failed, so that rules decided or messages stay due."""
-        return any(one.how == "fallback" or one.unheard for one in self.sessions)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem consolidate`."""
-        return {"sessions": [one.as_dict() | ({"diff": one.diff} if self.dry_run else {}) for one in self.sessions]}
 
 
 @recorded("consolidate")
@@ -111,7 +30,7 @@ def consolidate(
     judge: bool = False,
     wait: float = WAIT,
     progress: Callable[[int, int], object] = lambda done, total: None,
-) -> ConsolidationReport:
+) -> "ConsolidationReport":
     """Turn what is new in sessions into history and memories; without a name, in all where messages wait.
 
     `sessions` are names, paths of transcripts, or open files of such, which become sessions first. `since` is a date:
@@ -123,7 +42,7 @@ def consolidate(
     arguments.
     """
     from ..consolidation.backlog import chosen_sessions, previewed_sessions
-    from ..consolidation.consolidate import consolidate_all, preview
+    from ..consolidation.consolidate import ConsolidationReport, consolidate_all, preview
     from ..consolidation.plan import Outcome
     from ..llm import chosen_llm
 
@@ -143,41 +62,27 @@ def consolidate(
         asked = llm_judge(workspace, progress)
     if dry_run:
         shown: list[Outcome] = []
-        for one, events in previewed_sessions(workspace, named, commits, begun):
-            shown += preview(workspace, one, llm, keep=keep, events=events, judge=asked)
-        return ConsolidationReport(tuple(_consolidated(one, with_diff=True) for one in shown), dry_run, len(shown))
+        for session, events in previewed_sessions(workspace, named, commits, begun):
+            parts = preview(workspace, session, llm, keep=keep, events=events, judge=asked)
+            shown += (replace(part, diff=_diff(part)) for part in parts)
+        return ConsolidationReport(tuple(shown), len(shown))
     chosen, imported, notices = chosen_sessions(workspace, named, commits, begun)
-    done: list[Consolidated] = []
+    outcomes: list[Outcome] = []
     failed: list[MemError] = []
     for outcome in consolidate_all(workspace, chosen, llm, keep=lambda _: keep, wait=wait, judge=asked):
         if isinstance(outcome, Outcome):
-            done.append(_consolidated(outcome))
+            outcomes.append(outcome)
         else:
             failed.append(outcome)
-    return ConsolidationReport(tuple(done), dry_run, len(chosen), imported, tuple(failed), notices)
+    return ConsolidationReport(tuple(outcomes), len(chosen), imported, tuple(failed), notices)
 
 
-def _consolidated(outcome: "Outcome", *, with_diff: bool = False) -> Consolidated:
+def _diff(outcome: "Outcome") -> str:
+    """Write as a unified diff what changes but the session's own page, which only counts how far it got."""
     from ..beliefs.plan import Plan, as_diff
     from ..store.sessions.event_file import METADATA
 
-    steps = outcome.plan.steps
-    # The session's own page only counts how far it got.
-    told = Plan(tuple(step for step in steps if not step.path.endswith(f"/{METADATA}"))) if with_diff else Plan()
-    return Consolidated(
-        outcome.session,
-        outcome.how,
-        outcome.messages,
-        outcome.entries,
-        outcome.admitted,
-        tuple(dict.fromkeys(step.path for step in steps)),
-        outcome.plan.reasons,
-        outcome.remarks,
-        outcome.error,
-        outcome.unheard,
-        outcome.redacted,
-        as_diff(told),
-    )
+    return as_diff(Plan(tuple(step for step in outcome.plan.steps if not step.path.endswith(f"/{METADATA}"))))
 
 
 @recorded("rollup")

@@ -1,28 +1,28 @@
 """Change what is kept: the text of a file, which entry holds, what lies in the archive."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated
 
 from ..beliefs.deduplication import NO_TWINS, fold_twins
 from ..beliefs.forgotten import ForgottenGuard
 from ..beliefs.replacing import Superseded, supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
-from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
+from ..maintenance.archiving import Failure, ForgetReport, Named, RestoreReport, forget_each, restore_each
+from ..results import IF_ANY, Action, FilePath, Id, Result
 from ..store.addresses import item_at
 from ..store.editing import EditCopy, copy_to_edit, edit_text, replaced
 from ..store.entries import EntryChange
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from .choice import listed, require_source
-from .workspace import Workspace, Workspaces, locate, recorded, unsaid
+from .workspace import Workspace, Workspaces, locate, recorded
 
 __all__ = [
-    "Archived",
     "EditCopy",
     "Edited",
-    "Failure",
-    "Filed",
+    "ForgetReport",
+    "RestoreReport",
     "Superseded",
     "apply_patch",
     "begin_edit",
@@ -36,52 +36,22 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Edited:
+class Edited(Result):
     """What became of a file whose text was to change."""
 
     workspace: Workspace
-    action: str
-    """`updated` or `unchanged`."""
-    id: str
+    action: Action
+    id: Id
     """Of an entry; of another file its path."""
-    path: str
-    """Within the workspace."""
+    path: FilePath
     redacted: tuple[Redacted, ...] = ()
     """Where secrets were blanked out."""
-    supersedes: tuple[str, ...] = ()
-    """The ids of the entries that said the same word for word, which it took in."""
-    superseded_by: str = ""
-    """The id of the entry that said the same word for word, which took it in."""
+    supersedes: Annotated[
+        tuple[str, ...], "ids of the entries that said the same word for word: it took them in", IF_ANY
+    ] = ()
+    superseded_by: Annotated[str, "id of the entry that said the same word for word: it took this one in", IF_ANY] = ""
     notices: tuple[str, ...] = ()
     """What a person is to be told."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem edit`."""
-        document: dict[str, Any] = {"action": self.action, "id": self.id, "path": self.path}
-        if self.supersedes:
-            document["supersedes"] = list(self.supersedes)
-        return document | ({"superseded_by": self.superseded_by} if self.superseded_by else {})
-
-
-@dataclass(frozen=True)
-class Filed:
-    """What became of each of the entries named, in their order."""
-
-    entries: tuple[Archived, ...]
-    failed: tuple[Failure, ...] = ()
-    """Those that nothing could be done about."""
-    standing: tuple[tuple[Workspace, str], ...] = ()
-    """Files that still say what was purged, by their paths within a workspace."""
-    committed: tuple[str, ...] = ()
-    """Files that were purged and that git has, by their paths from the top of the repository."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem forget` and `mem restore`."""
-        wrong = [{"name": one.name, "message": one.error.message, "fix": one.error.fix} for one in self.failed]
-        said = [{key: unsaid(text, [row["name"]]) for key, text in row.items()} for row in wrong]
-        told = {"entries": [one.as_dict() for one in self.entries], "failed": said}
-        still = {"standing": [path for _, path in self.standing], "committed": list(self.committed)}
-        return told | (still if any(one.action == "purged" for one in self.entries) else {})
 
 
 @recorded("edit")
@@ -203,7 +173,7 @@ def two_entries(workspaces: Workspaces, one: str, other: str) -> tuple[Workspace
 @recorded("forget")
 def forget(
     workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = False, by: str = "observed", reason: str = ""
-) -> Filed:
+) -> ForgetReport:
     """Move entries to the archive, or delete them for good with `purge`; all names are found before anything changes.
 
     `by` and `reason` say in an archived file who forgot it and why; what says the same does not come back unasked.
@@ -230,17 +200,18 @@ def forget(
         paths, in_git = remnants(where, {line for one in ours for line in one.said}, gone)
         standing += [(where, path) for path in paths]
         committed += in_git
-    return Filed(tuple(done), (*failed, *refused), tuple(standing), tuple(committed))
+    is_purged = any(entry.action == "purged" for entry in done)
+    return ForgetReport(done, (*failed, *refused), tuple(standing), tuple(committed) if is_purged else None)
 
 
 @recorded("restore")
-def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
+def restore(workspaces: Workspaces, names: str | Sequence[str]) -> RestoreReport:
     """Bring entries back from the archive, superseded ones into use, and an earlier text in the place of the later.
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then.
     """
     done, failed = restore_each(_named(workspaces, listed(names)), several=len(listed(names)) > 1)
-    return Filed(tuple(done), tuple(failed))
+    return RestoreReport(done, tuple(failed))
 
 
 def _named(workspaces: Workspaces, names: Sequence[str], *, hides: bool = True) -> list[Named]:

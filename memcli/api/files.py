@@ -14,7 +14,7 @@ from ..store.layouts import SESSION_FOLDER as SESSIONS
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
-    from ..beliefs.plan import NearEntry
+    from ..store.entries import NearEntry
 
 __all__ = [
     "SESSIONS",

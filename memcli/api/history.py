@@ -1,73 +1,54 @@
 """Add to history and to the notes of a day, and read history as one log."""
 
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import UsageError
-from ..results import to_json
+from ..results import FileLine, FilePath, Id, Result, Scope
 from ..store.redaction import Redacted
 from .workspace import FileProblem, Workspace, Workspaces, every, recorded
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(Result):
     """A record of history that was added."""
 
-    id: str
-    path: str
-    """Of the month's file, within the workspace."""
-    redacted: tuple[Redacted, ...] = ()
-    """Where secrets were blanked out."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem history add`."""
-        return {"id": self.id, "path": self.path, "redacted": [asdict(one) for one in self.redacted]}
+    id: Id
+    path: FilePath
+    """Of the month's file."""
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
 
 
 @dataclass(frozen=True)
-class NoteAdded:
+class NoteAdded(Result):
     """A line of the notes of today that was added."""
 
-    path: str
-    """Of the day's file, within the workspace."""
-    line: str
-    redacted: tuple[Redacted, ...] = ()
-    """Where secrets were blanked out."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem note`."""
-        return {"path": self.path, "line": self.line, "redacted": [asdict(one) for one in self.redacted]}
+    path: FilePath
+    """Of the day's file."""
+    line: Annotated[str, "line of the file, from 1"]
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
 
 
 @dataclass(frozen=True)
 class HistoryRecord:
     """A record of history, as a file has it."""
 
-    id: str
+    id: Id
     """Empty for a record that another tool wrote."""
-    timestamp: str
-    text: str
-    path: str
-    """Of its file, within the workspace."""
-    line: int
-    scope: str
-    """Of the workspace: `project` or `user`."""
+    timestamp: Annotated[str, "when it was, RFC 3339"]
+    text: Annotated[str, "the text"]
+    path: FilePath
+    line: FileLine
+    scope: Scope
 
 
 @dataclass(frozen=True)
-class HistoryRead:
+class HistoryRead(Result):
     """Records, the oldest first, and what could not be read."""
 
-    records: tuple[HistoryRecord, ...]
-    problems: tuple[FileProblem, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem history show`."""
-        return {
-            "records": [asdict(one) for one in self.records],
-            "problems": to_json(self.problems),
-        }
+    records: Annotated[tuple[HistoryRecord, ...], "the records, the oldest first"]
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
 
 
 @recorded("history add")

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem
-from ..results import to_json
+from ..results import Numbers, Result
 from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
@@ -38,40 +38,31 @@ _KINDS = ("entry", "memory", "history", "note")
 
 
 @dataclass(frozen=True)
-class Exported:
+class Exported(Result):
     """What was written."""
 
-    file: str
+    file: Annotated[str, "the file that was written"]
     """The whole path of the file; empty where pieces were handed over."""
-    files: int
+    files: Annotated[int, "how many files"]
     """Files of the workspace that are in the export."""
-    problems: tuple[FileProblem, ...] = ()
-    """Files that could not be read, by their path in the workspace."""
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    """Files that could not be read."""
     notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"file": self.file, "files": self.files, "problems": to_json(self.problems)}
 
 
 @dataclass(frozen=True)
-class ImportedMemories:
+class ImportedMemories(Result):
     """What became of the lines of an import."""
 
-    dry_run: bool
-    counts: dict[str, int]
+    dry_run: Annotated[bool, "whether nothing was done"]
+    counts: Annotated[Numbers, "outcomes by kind"]
     """Lines by action: created, merged, updated, unchanged, conflict, refused, left out."""
-    lines: tuple[ImportedLine, ...] = ()
+    files: Annotated[tuple[ImportedLine, ...], "the files"] = ()
     """What became of each line that was not unchanged or left out."""
-    redacted: tuple[Redacted, ...] = ()
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
     notices: tuple[str, ...] = ()
     unheard: str = ""
     """Why a judge said nothing of some memories."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        rows, redacted = [asdict(one) for one in self.lines], [asdict(one) for one in self.redacted]
-        return {"dry_run": self.dry_run, "counts": self.counts, "files": rows, "redacted": redacted}
 
 
 def export(

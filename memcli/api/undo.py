@@ -1,56 +1,22 @@
 """Take back what commands changed, and bring the files of an older mem to the format of this one."""
 
-from typing import Any
+from typing import Annotated
 
 from ..beliefs.plan import Plan, as_diff
 from ..dataclass import dataclass
 from ..maintenance import undo as undoing
 from ..maintenance import upgrade as upgrading
-from ..maintenance.undo import Undoable
+from ..maintenance.undo import Undoable, UndoList, Undone
+from ..results import Applied, Diff, Result
 from ..store.settings import FORMAT
 from .workspace import Workspace, recorded
 
 __all__ = ["UndoList", "Undoable", "Undone", "UpgradeReport", "list_undoable", "undo", "upgrade"]
 
 
-@dataclass(frozen=True)
-class UndoList:
-    """The commands that changed files, the newest first."""
-
-    commands: tuple[Undoable, ...]
-    strangers: int
-    """Records that this user's mem did not make, which are never used."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem undo --list`."""
-        return {"commands": [_told(one) for one in self.commands], "strangers": self.strangers}
-
-
-@dataclass(frozen=True)
-class Undone:
-    """The command that was, or is to be, taken back."""
-
-    command: Undoable
-    applied: bool
-    passed: tuple[Undoable, ...] = ()
-    """Newer ones that nobody typed, which were passed over."""
-    kept: tuple[tuple[str, str], ...] = ()
-    """Files whose text changed meanwhile, with where the text for them is kept."""
-
-    @property
-    def diff(self) -> str:
-        """Write the change as a unified diff."""
-        return undoing.diff(self.command)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem undo`."""
-        files = list(self.command.record.paths)
-        return {**_told(self.command), "files": files, "applied": self.applied, "diff": self.diff}
-
-
 def list_undoable(workspace: Workspace) -> UndoList:
     """Return the commands that changed files of a workspace, each with whether it can be taken back now."""
-    return UndoList(*undoing.undoable(workspace))
+    return undoing.undoable(workspace)
 
 
 @recorded("undo")
@@ -60,34 +26,40 @@ def undo(workspace: Workspace, number: int = 0, *, dry_run: bool = False) -> Und
     Raise NotFoundError if no such command is noted, RefusedError naming each file that was changed since, with nothing
     done. With `dry_run` nothing changes, and `diff` of the result says what would.
     """
-    found = undoing.undoable(workspace)[0]
-    one = undoing.chosen(found, number)
-    passed = () if number else tuple(other for other in found[: found.index(one)] if not other.record["undoes"])
-    undoing.require_ready(one, () if number else found)
+    commands = undoing.undoable(workspace).commands
+    command = undoing.chosen(commands, number)
+    newer = () if number else commands[: commands.index(command)]
+    passed = tuple(other for other in newer if not other.undoes)
+    undoing.require_ready(command, () if number else commands)
     if dry_run:
-        return Undone(one, applied=False, passed=passed)
-    done, kept = undoing.take_back(workspace, one.record.number)
-    return Undone(done, applied=True, passed=tuple(other for other in passed if not other.undone_by), kept=kept)
+        return Undone(**vars(command), applied=False, passed=passed)
+    command, unapplied = undoing.take_back(workspace, command.id)
+    passed = tuple(other for other in passed if not other.undone_by)
+    return Undone(**vars(command), applied=True, passed=passed, unapplied=unapplied)
 
 
 @dataclass(frozen=True)
-class UpgradeReport:
+class UpgradeReport(Result):
     """What brings, or brought, a workspace to the format of this mem."""
 
-    start: int
-    """The format it had."""
+    from_: Annotated[int, "the format the workspace had; 0 where its mem.yaml says none"]
     plan: Plan
-    applied: bool
+    applied: Applied
 
     @property
-    def diff(self) -> str:
-        """Write the change as a unified diff."""
-        return as_diff(self.plan)
+    def to(self) -> Annotated[int, "the format of this mem"]:
+        """Return the format of this mem."""
+        return FORMAT
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem upgrade`."""
-        changes = list(self.plan.reasons)
-        return {"from": self.start, "to": FORMAT, "changes": changes, "applied": self.applied, "diff": self.diff}
+    @property
+    def changes(self) -> Annotated[tuple[str, ...], "what is changed, a line each"]:
+        """Return what is changed."""
+        return self.plan.reasons
+
+    @property
+    def diff(self) -> Diff:
+        """Return the change as a unified diff."""
+        return as_diff(self.plan)
 
 
 @recorded("upgrade")
@@ -100,20 +72,3 @@ def upgrade(workspace: Workspace, *, dry_run: bool = False) -> UpgradeReport:
     if plan and not dry_run:
         upgrading.upgrade(workspace, plan)
     return UpgradeReport(start, plan, bool(plan) and not dry_run)
-
-
-def _told(one: Undoable) -> dict[str, Any]:
-    record = one.record
-    return {
-        "id": record.number,
-        "command": record["command"],
-        "at": record["at"],
-        "by": record["by"],
-        "host": record["host"],
-        "did": one.words,
-        "can_be_undone": one.is_ready,
-        "state": one.state,
-        "undoes": record["undoes"] or None,
-        "undone_by": one.undone_by or None,
-        "blocked": [{"path": path, "reason": why} for path, why in one.reversal.blocked],
-    }

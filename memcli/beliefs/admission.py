@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
 from ..store import access_log
+from ..store.entries import NearEntry
 from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
@@ -19,7 +20,7 @@ from .comparison import is_comparable
 from .forgotten import note_said_again, purged_files, read_forgotten
 from .merging import are_apart, is_same_slot, says
 from .neighbours import FLOOR, Nearby, look_around
-from .plan import Draft, NearEntry, Settled, entry_of
+from .plan import Draft, Settled, entry_of
 from .settlement import NO_VERDICTS, Settlement
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
-from ..store.entries import TRIES, decoded, drafted, entry_text
+from ..store.entries import TRIES, Admitted, decoded, drafted, entry_text
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
 from ..store.page_lines import with_page_lines
 from ..store.workspace import Workspace
@@ -70,8 +70,6 @@ def put_away(workspace: Workspace, path: str) -> Move:
     return Move(path, workspace.free_name(workspace.layout.archive + path), digest)
 
 
-LONGEST_NEAR = 160
-"""Characters of a memory that lies near to a new one that are shown."""
 NAMED = 20
 """Ids that a message or a history record lists at most."""
 
@@ -97,58 +95,6 @@ class Draft:
     def is_told_now(self) -> bool:
         """Tell whether it has no date of its own."""
         return not self.text and not self.told.get("created_at")
-
-
-@dataclass(frozen=True)
-class NearEntry:
-    """A memory that lies near to a new one: the writer decides whether the new one takes its place."""
-
-    id: str
-    text: str  # the start of it
-    date: str  # when it was said or confirmed last, YYYY-MM-DD in UTC
-
-    @classmethod
-    def of(cls, entry: Entry) -> "NearEntry":
-        """Return how an entry is named to the writer of a new one."""
-        return cls(entry.id, shorten(entry.body, LONGEST_NEAR), max(entry.created_at, entry.updated_at)[:10])
-
-    def line(self, new: str) -> str:
-        """Return the line that asks the writer of an entry, by its id, whether it takes the place of this one."""
-        return f'near: {self.id} "{self.text}" ({self.date}) · takes its place? mem supersede {self.id} {new}'
-
-
-@dataclass(frozen=True)
-class Admitted:
-    """What became of a draft."""
-
-    action: str  # created, merged, held back in the inbox, or forgotten: left out, since `id` says it and was forgotten
-    id: str  # of the entry that says it now
-    path: str
-    supersedes: tuple[str, ...] = ()  # ids it took the place of
-    superseded_by: str = ""  # id of the entry that is believed in its stead
-    conflicts_with: tuple[str, ...] = ()
-    reason: str = ""
-    strength: int = 1  # how often it was confirmed, this time included
-    near: tuple[NearEntry, ...] = ()  # the nearest first
-
-    @property
-    def is_let_in(self) -> bool:
-        """Return whether a memory says it now: it was not left out as forgotten, and does not wait in the inbox."""
-        return self.action not in ("forgotten", "held")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for a JSON document; what does not apply is left out."""
-        known = {
-            "supersedes": list(self.supersedes),
-            "superseded_by": self.superseded_by,
-            "conflicts_with": list(self.conflicts_with),
-            "reason": self.reason,
-            "strength": self.strength if self.action == "merged" else 0,
-            "near": [vars(entry) for entry in self.near],
-        }
-        return {"action": self.action, "id": self.id, "path": self.path} | {
-            key: value for key, value in known.items() if value
-        }
 
 
 @dataclass(frozen=True)

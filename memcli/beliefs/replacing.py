@@ -5,13 +5,14 @@ is trusted more is flagged and stays. Two texts of one key say the same thing at
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import same_key
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
+from ..results import ConflictsWith, FilePath, Id, OptionalDiff, Result
 from ..store.entries import drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
@@ -30,31 +31,31 @@ from .supersession import (
 
 
 @dataclass(frozen=True)
-class Superseded:
+class Superseded(Result):
     """What became of an entry that another one is to take the place of."""
 
-    action: str
-    """`superseded`, `flagged` where the old one is trusted more, or `unchanged`."""
-    id: str
+    action: Annotated[
+        str,
+        "what was done: created, updated, unchanged, merged, archived, restored, purged, superseded, flagged",
+    ]  # flagged where the old one is trusted more
+    id: Id
     by: str
     """The id of the other one."""
-    path: str
-    """Of the old entry, within the workspace."""
-    diff: str | None = None
-    """What would change, as a unified diff; None where it was changed."""
+    path: FilePath
+    """Of the old entry."""
+    diff: OptionalDiff = None
     is_flagged: bool = False
     notices: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem supersede`."""
-        told = {
-            "action": self.action,
-            "id": self.id,
-            "superseded_by": "" if self.is_flagged else self.by,
-            "conflicts_with": [self.by] if self.is_flagged else [],
-            "path": self.path,
-        }
-        return told if self.diff is None else {**told, "diff": self.diff}
+    @property
+    def superseded_by(self) -> Annotated[str, "id of the entry that took its place; empty where none did"]:
+        """Return the id of the other one, where it took the place."""
+        return "" if self.is_flagged else self.by
+
+    @property
+    def conflicts_with(self) -> ConflictsWith:
+        """Return the id of the other one, where both were flagged."""
+        return [self.by] if self.is_flagged else []
 
 
 @dataclass(frozen=True)

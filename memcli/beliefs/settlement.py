@@ -11,7 +11,7 @@ from ..formats.text_lines import shorten
 from ..formats.times import past, stamp
 from ..store import atomic_files
 from ..store.access_log import Access, confirmations
-from ..store.entries import revised, unforgotten
+from ..store.entries import Admitted, NearEntry, revised, unforgotten
 from ..store.journal import Change, Move, Step
 from ..store.workspace import Workspace
 from .comparison import DISTINCT, Verdict, correction_in, is_correction_of, normalized
@@ -40,7 +40,7 @@ from .merging import (
     slot_of,
     told_anew,
 )
-from .plan import Admitted, Draft, NearEntry, Plan, free_entry
+from .plan import Draft, Plan, free_entry
 from .supersession import EntryFile, conflicting_text, read_entry_file, superseded_text
 
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}

@@ -5,20 +5,19 @@ Which of the four it is follows from the entry alone, and is decided here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from ..dataclass import dataclass
+from ..dataclass import dataclass, field
 from ..errors import RefusedError, UsageError
+from ..results import Result
 from ..store import entries
 from ..store.addresses import from_folder
 from ..store.archive import may_have_forgotten
+from ..store.entries import Admitted
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from ..store.workspace import Workspace
-
-if TYPE_CHECKING:
-    from .plan import NearEntry
 
 COMMAND = "mem write"
 
@@ -84,25 +83,10 @@ class NewEntry:
 
 
 @dataclass(frozen=True)
-class Written:
+class Written(Admitted, Result):
     """What became of an entry that was to be written."""
 
-    workspace: Workspace
-    action: str
-    """`created`, `updated`, `unchanged`, `merged` into an entry that says the same, or `held` back in the inbox."""
-    id: str
-    path: str
-    """Of the file, within the workspace."""
-    supersedes: tuple[str, ...] = ()
-    """The ids it took the place of."""
-    superseded_by: str = ""
-    """The id of the entry that is believed in its stead."""
-    conflicts_with: tuple[str, ...] = ()
-    reason: str = ""
-    strength: int = 1
-    """How often it was confirmed, this time included."""
-    near: "tuple[NearEntry, ...]" = ()
-    """What lies near to it, the nearest first: whoever writes knows whether it takes the place of one of these."""
+    workspace: Workspace = field(kw_only=True)
     notices: tuple[str, ...] = ()
     """What a person is to be told."""
     redacted: tuple[Redacted, ...] = ()
@@ -110,12 +94,10 @@ class Written:
     error: str = ""
     """Why the judge asked for was not heard; the rules decided then."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem write`; what does not apply is left out."""
-        from .plan import Admitted
-
-        admitted = Admitted(**{one.name: getattr(self, one.name) for one in fields(Admitted)})
-        return admitted.as_dict() | {"workspace": str(self.workspace.root)}
+    @property
+    def workspace_(self) -> Annotated[str, "the folder of the workspace"]:
+        """Return the folder."""
+        return str(self.workspace.root)
 
 
 def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str) -> Written:
@@ -165,7 +147,7 @@ def write_entry(
         by_user = "user" in (author, by)
         notices += _past_forgotten(workspace, {"source": author, **told}, body)
         new_one = replace_entry(workspace, old, {"source": author, **told}, body, COMMAND, by_user=by_user)
-        done = Written(workspace, "created", **vars(new_one))
+        done = Written("created", **vars(new_one), workspace=workspace)
     elif new.path or by_hand or not (dedup or new.key or judge):
         place = from_folder(workspace, new.path)
         notices += _past_forgotten(workspace, {"source": author, **told}, body)
@@ -209,7 +191,7 @@ def _looked_through(
 
 def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str, Any]) -> Written:
     """Tell what was done to a file, and what its key took the place of."""
-    written = Written(workspace, done.action, done.id, done.path)
+    written = Written(done.action, done.id, done.path, workspace=workspace)
     if not told.get("key"):
         return written
     from .replacing import fill
@@ -239,9 +221,8 @@ def _admitted(
     settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
     if settled.left_out:
         raise RefusedError(settled.left_out[0], "`--source user` where the user said so again")
-    return Written(
-        workspace, **vars(settled.admitted[0]), notices=settled.notices + settled.held_back, error=settled.error
-    )
+    notices = settled.notices + settled.held_back
+    return Written(**vars(settled.admitted[0]), workspace=workspace, notices=notices, error=settled.error)
 
 
 def _plain(value: Any) -> Any:

@@ -83,7 +83,7 @@ def consolidate(
         raise typer.Exit(3)
 
 
-def _tell_remarks(found: api.ConsolidationReport) -> None:
+def _tell_remarks(found: "api.ConsolidationReport") -> None:
     """Say what was passed over, which secrets were blanked out, and what an LLM did not do."""
     for notice in found.notices:
         output.note(notice)
@@ -100,12 +100,12 @@ def _tell_remarks(found: api.ConsolidationReport) -> None:
         tell_unheard(done.unheard)
 
 
-def _tell(found: api.ConsolidationReport) -> None:
+def _tell(found: "api.ConsolidationReport") -> None:
     done = [one for one in found.sessions if one.how != "nothing"]
     for one in done:
         besides = [said for said in (counted(one.memories),) if said]
-        if found.dry_run:
-            for reason in one.reasons:
+        if one.diff is not None:
+            for reason in one.plan.reasons:
                 output.note(reason)
             output.say(one.diff, end="")
         elif output.is_watched():

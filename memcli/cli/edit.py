@@ -181,20 +181,20 @@ def restore(
     _tell_each(api.restore(context.reading(workspace, scope), names), as_json=as_json)
 
 
-def _tell_each(done: api.Filed, *, as_json: bool) -> None:
+def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
     for notice in (notice for one in done.entries for notice in one.notices):
         output.note(notice)
-    if done.standing:
-        named = [context.here(*place) for place in done.standing[:_MOST_NAMED]]
-        named += [f"{len(done.standing) - _MOST_NAMED:,} more"] * (len(done.standing) > _MOST_NAMED)
+    if isinstance(done, api.ForgetReport) and done.remnants:
+        named = [context.here(*path) for path in done.remnants[:_MOST_NAMED]]
+        named += [f"{len(done.remnants) - _MOST_NAMED:,} more"] * (len(done.remnants) > _MOST_NAMED)
         output.note(f"what was deleted is still said in {', '.join(named)}: edit or delete these")
-    if done.committed:
+    if isinstance(done, api.ForgetReport) and done.committed:
         paths = " ".join(f"--path {quote(path)}" for path in done.committed)
         output.note(
             f"git keeps what was committed: `git filter-repo --invert-paths {paths}` takes it out of its history"
         )
     for wrong in done.failed:
-        output.failure(wrong.error, [wrong.name], as_json=as_json)
+        output.failure(wrong.error, [wrong.given], as_json=as_json)
     if as_json:
         output.say_json(done.as_dict())
     else:

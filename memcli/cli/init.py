@@ -31,37 +31,35 @@ def init(
     A folder that exists keeps everything in it as it is; that of another tool is recognised and used in its own
     layout. Run again, it completes what is missing.
     """
-    found = configure.init(folder, layout=layout)
+    report = configure.init(folder, layout=layout)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
         return
-    made = found.made
-    names = f" ({', '.join(made.files)})" if made.files else ""
-    output.say(f"{'made' if made.files else 'already a workspace:'} {shown(made.root)}{names}")
-    for line in _remarks(found):
+    names = f" ({', '.join(report.made)})" if report.made else ""
+    output.say(f"{'made' if report.made else 'already a workspace:'} {shown(report.root)}{names}")
+    for line in _remarks(report):
         output.note(line)
-    if output.is_watched() and made.files:
+    if output.is_watched() and report.made:
         output.note('try `mem write "User prefers dark mode"`, then `mem search "which theme"`')
 
 
-def _remarks(found: configure.InitReport) -> list[str]:
+def _remarks(report: configure.Made) -> list[str]:
     """Say whose layout was taken and why, and that the new files will show in somebody's git."""
-    made = found.made
     remarks = []
-    if made.outside:
-        what = "1 markdown file here is" if made.outside == 1 else f"{made.outside:,} markdown files here are"
-        folder = "" if made.root == Path.cwd() else f" {shlex.quote(str(shown(made.root)))}"
+    if report.outside:
+        what = "1 markdown file here is" if report.outside == 1 else f"{report.outside:,} markdown files here are"
+        folder = "" if report.root == Path.cwd() else f" {shlex.quote(str(shown(report.root)))}"
         remarks.append(f"{what} outside the workspace: `mem init --layout markdown{folder}`")
-    if found.is_markdown:
+    if report.is_markdown:
         remarks.append(f"what mem writes goes to mem/; {configure.IGNORE} leaves files out, as .gitignore does")
-    if not found.is_own_layout:
-        why = f" ({made.why})" if made.why else ""
-        remarks.append(f"the layout is {made.layout}{why}: the files there are used as they are")
-        if found.has_items:
+    if not report.is_own_layout:
+        why = f" ({report.why})" if report.why else ""
+        remarks.append(f"the layout is {report.layout}{why}: the files there are used as they are")
+        if report.has_items:
             remarks.append("memory/items/ is searched as it is; `mem import` makes entries of a .jsonl file there")
-        if made.repository and made.files:
-            files = ", ".join(made.files)
-            remarks.append(f"{shown(made.repository)} is a git repository: {files} will show in its status")
+        if report.top and report.made:
+            files = ", ".join(report.made)
+            remarks.append(f"{shown(report.top)} is a git repository: {files} will show in its status")
     return remarks
 
 
@@ -85,7 +83,7 @@ def trust(
     if as_json:
         output.say_json(done.as_dict())
     else:
-        output.say_row(("trusted" if done.trusted else "not trusted", str(done.root)))
+        output.say_row(("trusted" if done.trusted else "not trusted", done.workspace))
 
 
 config_app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
@@ -125,7 +123,7 @@ def set_(
     if as_json:
         output.say_json(done.as_dict())
     else:
-        output.say_row((f"{name} = {done.text}", str(done.file)))
+        output.say_row((f"{name} = {done.text}", done.file))
 
 
 @config_app.command("list")
@@ -137,7 +135,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
         return
     for line in found.ignored:
         output.note(line)
-    cells = [(one.name, one.shown_text, one.place, one.doc) for one in found.settings]
+    cells = [(row.name, row.text, row.from_, row.doc) for row in found.settings]
     if output.is_watched():
         output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
     else:

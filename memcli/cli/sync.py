@@ -1,16 +1,18 @@
 """`mem sync`."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..api.sync import SyncReport
 from ..api.sync import sync as synced
 from ..api.workspace import Workspace
 from ..errors import SwitchedOffError, UsageError
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, Quiet
+
+if TYPE_CHECKING:
+    from ..api.sync import Synced
 
 
 def sync(
@@ -45,23 +47,22 @@ def sync(
         if not quiet:
             output.note(error.message)
         return
-    found = synced(where, remote, dry_run=dry_run)
+    report = synced(where, remote, dry_run=dry_run)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     else:
-        _tell(where, found, quiet=quiet)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+        _tell(where, report, quiet=quiet)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
 
 
-def _tell(where: Workspace, found: SyncReport, *, quiet: bool) -> None:
-    done = found.done
+def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
     to = f"{done.remote}/{done.branch}" if done.remote else ""
-    rows = [("commit" if found.is_dry_run else "committed", done.committed)]
+    rows = [("commit" if done.dry_run else "committed", done.committed)]
     if done.received:
-        rows.append(("receive" if found.is_dry_run else "received", done.received + " (merged)" * done.is_merge))
+        rows.append(("receive" if done.dry_run else "received", done.received + " (merged)" * done.is_merge))
     if done.sent:
-        rows.append(("send" if found.is_dry_run else "sent", f"{output.number_of(done.sent, 'commit')} to {to}"))
+        rows.append(("send" if done.dry_run else "sent", f"{output.number_of(done.sent, 'commit')} to {to}"))
     told = [row for row in rows if row[1]]
     if not quiet:
         for row in told:

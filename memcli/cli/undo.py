@@ -38,14 +38,13 @@ def undo(
     elif dry_run:
         output.say(done.diff, end="")
     else:
-        record = done.command.record
-        output.say_row(("taken back", record.number, record["command"], done.command.words))
+        output.say_row(("taken back", done.id, done.command, done.did))
     if done.passed and not as_json and output.is_heard():
-        newest = done.passed[0].record
-        output.note(f"`mem {newest['command']}` ran since, unasked: `mem undo {newest.number}` takes that back")
-    for path, place in done.kept:
-        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, place)}")
-    if done.kept:
+        newest = done.passed[0]
+        output.note(f"`mem {newest.command}` ran since, unasked: `mem undo {newest.id}` takes that back")
+    for path, ours in done.unapplied:
+        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, ours)}")
+    if done.unapplied:
         raise typer.Exit(3)
 
 
@@ -53,10 +52,7 @@ def _list(found: api.UndoList, *, as_json: bool) -> None:
     if as_json:
         output.say_json(found.as_dict())
         return
-    rows = [
-        (str(one.record.number), one.record["at"], f"{one.record['command']}: {one.words}", one.state)
-        for one in found.commands
-    ]
+    rows = [(str(row.id), row.at, f"{row.command}: {row.did}", row.state) for row in found.commands]
     if output.is_watched() and rows:
         # The path of a file that stands in the way is left to `mem undo ID`, which names each.
         shown = [(*row[:3], row[3].rpartition(": ")[2]) for row in rows]
@@ -83,7 +79,7 @@ def upgrade(dry_run: DryRun = False, workspace: InWorkspace = "", scope: InScope
     elif dry_run:
         output.say(done.diff, end="")
     else:
-        for line in done.plan.reasons:
+        for line in done.changes:
             output.say(line)
     if not done.plan and not as_json and output.is_heard():
-        output.note(f"nothing to upgrade: the workspace has format {done.start}")
+        output.note(f"nothing to upgrade: the workspace has format {done.from_}")

@@ -7,17 +7,19 @@ of their own, and what the plan was made from is looked at again when it is appl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ..beliefs.admission import Steps, ask_judge, look, note_settled, settle_batches, settle_drafts, with_current
 from ..beliefs.neighbours import Nearby, Opened
 from ..beliefs.plan import Draft, Settled
+from ..dataclass import dataclass
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
+from ..results import Result
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
-from .backlog import queue
+from .backlog import ImportedTranscript, queue
 from .batch import Batch, home, parts, read_batch, read_waiting, waiting_as_read
 from .plan import Outcome, plan_batches, plan_requests
 from .stages import Extraction, extract_or_fall_back, requests
@@ -28,6 +30,22 @@ if TYPE_CHECKING:
 
 TOGETHER = 20
 """Conversations of a backlog that become memory as one; others who write wait for a few seconds."""
+
+
+@dataclass(frozen=True)
+class ConsolidationReport(Result):
+    """What became, or would become, of sessions."""
+
+    sessions: Annotated[tuple[Outcome, ...], "the sessions"]
+    asked: int  # sessions looked at
+    imported: tuple[ImportedTranscript, ...] = ()
+    failed: tuple[MemError, ...] = ()  # what is wrong with a session stops none of the others
+    notices: tuple[str, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """Tell whether an LLM failed, so that rules decided or messages stay due."""
+        return any(outcome.how == "fallback" or outcome.unheard for outcome in self.sessions)
 
 
 def consolidate(

@@ -5,14 +5,14 @@ Proposes only. What an LLM may not change stays, and what cannot stand as it is 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..beliefs.plan import Admitted, Page, Settled
+from ..beliefs.plan import Page, Settled
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.memory_page import heading_of, page_line, size_of_ours, statements, with_lines
 from ..formats.text_lines import normalized
 from ..store import atomic_files
-from ..store.entries import decoded
+from ..store.entries import Admitted, decoded
 from ..store.journal import Change, Step
 from ..store.page_lines import promotable
 from ..store.replaced_texts import page_version

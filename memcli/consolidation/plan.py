@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import PurePath
+from typing import Annotated
 
 from ..beliefs.forgotten import all_forgotten
-from ..beliefs.plan import Admitted, Plan, Settled, read_page
+from ..beliefs.plan import Plan, Settled, read_page
 from ..dataclass import dataclass
 from ..formats.history import is_dated
 from ..formats.text_lines import blanked, clean_text, normalized, shorten, unconflicted
 from ..formats.times import day_of, parse_time
-from ..store.entries import entry_text
+from ..results import OptionalDiff, SessionId
+from ..store.entries import Admitted, entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
@@ -37,22 +39,43 @@ FALLBACKS = "fallbacks"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one session's waiting messages."""
+    """What became, or would become, of one session's waiting messages."""
 
-    session: str
-    how: str  # llm, rules, fallback or nothing
+    session: SessionId
+    how: Annotated[str, "llm, rules, fallback or nothing"]
     plan: Plan = field(default_factory=Plan)
-    messages: int = 0
-    admitted: tuple[Admitted, ...] = ()  # what became of each memory found
-    remarks: tuple[str, ...] = ()
-    error: str = ""  # why the LLM gave nothing
+    messages: Annotated[int, "how many messages"] = 0
+    memories: Annotated[tuple[Admitted, ...], "what became of each memory"] = ()
+    remarks: Annotated[tuple[str, ...], "what a person should know"] = ()
+    error: Annotated[str, "what went wrong; empty where nothing did"] = ""  # why the LLM gave nothing
     unheard: str = ""  # why a judge said nothing of some memories
-    redacted: tuple[Redacted, ...] = ()
+    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    diff: OptionalDiff = None  # for a dry run
 
     @property
-    def entries(self) -> int:
+    def entries(self) -> Annotated[int, "how many entries"]:
         """Count the entries that were made."""
-        return sum(one.action == "created" for one in self.admitted)
+        return self._count("created")
+
+    @property
+    def forgotten(self) -> Annotated[int, "how many memories were left out because they were forgotten"]:
+        """Count the memories that were left out."""
+        return self._count("forgotten")
+
+    @property
+    def held(
+        self,
+    ) -> Annotated[int, "how many wait in the inbox, since they may say in other words what was forgotten"]:
+        """Count the memories that wait in the inbox."""
+        return self._count("held")
+
+    @property
+    def paths(self) -> Annotated[list[str], "paths of the files"]:
+        """Return the files that change."""
+        return list(dict.fromkeys(step.path for step in self.plan.steps))
+
+    def _count(self, action: str) -> int:
+        return sum(memory.action == action for memory in self.memories)
 
 
 def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Sequence[Settled]) -> list[Outcome]:
@@ -151,7 +174,7 @@ def _fallback(found: Extraction, settled: Settled) -> Outcome:
     workspace, session = batch.workspace, batch.session
     due = batch.messages_behind(str(session.metadata.metadata.get(FALLBACK_TO, "")))
     if not due:
-        return replace(_outcome(found, settled, ()), admitted=(), unheard="", remarks=())
+        return replace(_outcome(found, settled, ()), memories=(), unheard="", remarks=())
     said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
     said = blanked(said, all_forgotten(workspace))
     text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"

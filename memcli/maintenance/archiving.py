@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from ..beliefs.forgotten import forgetting, still_said
 from ..beliefs.merging import is_same_slot
@@ -24,6 +24,7 @@ from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
 from ..index.index import Index, ask
 from ..index.lookups import paths_by_id, successors
+from ..results import IF_ANY, OPTIONAL, Action, FilePath, Result
 from ..store import access_log, atomic_files, entries
 from ..store.addresses import Place
 from ..store.archive import explain
@@ -46,45 +47,96 @@ class Archived:
     """What became of one of the entries named."""
 
     workspace: Workspace
-    action: str
-    """`archived`, `purged`, `restored` or `unchanged`."""
-    name: str
+    action: Action
+    name: Annotated[str, "its name"]
     """As it was given."""
-    came_from: str
+    from_: Annotated[str, "where it came from"]
     """The path before, within the workspace."""
-    path: str
+    path: FilePath
     """The path now; of what is purged, the path it had."""
-    superseded: tuple[str, ...] = ()
-    """Ids of entries it had taken the place of, which go to the archive with it."""
     removed: tuple[str, ...] = ()
-    """Paths of its earlier texts and of folded duplicates, deleted with it."""
     said: frozenset[str] = frozenset()
     """Lines that it said, where it was purged."""
     notices: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return its part of the JSON document of `mem forget` and `mem restore`."""
-        told = {"action": self.action, "name": self.name, "from": self.came_from, "path": self.path}
-        lists = {"superseded": self.superseded, "removed": self.removed}
-        return told | {key: list(names) for key, names in lists.items() if names}
+
+@dataclass(frozen=True)
+class Forgotten(Archived):
+    """What became of an entry that was to be forgotten."""
+
+    superseded: Annotated[tuple[str, ...], "entries that were superseded", IF_ANY] = ()
+    """Ids of entries it had taken the place of, which go to the archive with it."""
+    removed: Annotated[tuple[str, ...], "its earlier texts and folded duplicates, deleted with it", IF_ANY] = ()
+
+
+_Done = TypeVar("_Done", bound=Archived)
 
 
 @dataclass(frozen=True)
 class Failure:
     """Why nothing was done about one of the entries named."""
 
-    name: str
+    given: str
     error: MemError
 
+    @property
+    def name(self) -> Annotated[str, "its name"]:
+        """Return the name that was given, without secrets."""
+        return self._unsaid(self.given)
 
-def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Archived], list[Failure]]:
+    @property
+    def message(self) -> Annotated[str, "what is wrong, in one line"]:
+        """Return what is wrong, without secrets."""
+        return self._unsaid(self.error.message)
+
+    @property
+    def fix(self) -> Annotated[str, "the command or change that helps"]:
+        """Return what helps, without secrets."""
+        return self._unsaid(self.error.fix)
+
+    def _unsaid(self, text: str) -> str:
+        from ..secrets.scanner import unsaid  # late: mostly nothing fails
+
+        return unsaid(text, [self.given])
+
+
+@dataclass(frozen=True)
+class RestoreReport(Result):
+    """What became of each of the entries named, in their order."""
+
+    entries: Annotated[Sequence[Archived], "the entries"]
+    failed: Annotated[tuple[Failure, ...], "what could not be done, and why"] = ()
+
+
+@dataclass(frozen=True)
+class ForgetReport(RestoreReport):
+    """What became of each of the entries named, in their order, and what is left of those that were purged."""
+
+    entries: Annotated[Sequence[Forgotten], "the entries"]
+    remnants: tuple[tuple[Workspace, str], ...] = ()
+    """Files that still say what was purged, by their paths within a workspace."""
+    committed: Annotated[
+        tuple[str, ...] | None,
+        "files deleted for good that are in git's history, from the top of the repository",
+        OPTIONAL,
+    ] = None
+
+    @property
+    def standing(
+        self,
+    ) -> Annotated[list[str] | None, "files that still say what was deleted for good", OPTIONAL]:
+        """Return the files that still say what was purged; None where nothing was purged."""
+        return None if self.committed is None else [path for _, path in self.remnants]
+
+
+def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Forgotten], list[Failure]]:
     """Move entries to the archive as forgotten, and take their lines off the page; name what else says the same."""
 
-    def forgotten(one: Named) -> Archived:
+    def forgotten(one: Named) -> Forgotten:
         where, path = one.workspace, one.path
         if Place.of(path).anchor:  # another tool's item
             hidden = entries.forget(where, path)
-            return Archived(where, "unchanged" if hidden == path else "archived", one.name, path, hidden)
+            return Forgotten(where, "unchanged" if hidden == path else "archived", one.name, path, hidden)
         entries.require_entry(where, path)
         found = forgetting(where, [path], by=by, reason=reason)
         applied(where, found.plan, "mem forget")
@@ -94,7 +146,7 @@ def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Arch
         if found.files and (places := still_said(where, found.files[0].entry)):
             notices += (f"{one.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
         action = "unchanged" if place == path else "archived"
-        return Archived(where, action, one.name, path, place, tuple(found.earlier), notices=notices)
+        return Forgotten(where, action, one.name, path, place, notices=notices, superseded=tuple(found.earlier))
 
     return each(named, forgotten)
 
@@ -117,12 +169,12 @@ def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list
     return each(named, restored)
 
 
-def each(named: Sequence[Named], change: Callable[[Named], Archived]) -> tuple[list[Archived], list[Failure]]:
+def each(named: Sequence[Named], change: Callable[[Named], _Done]) -> tuple[list[_Done], list[Failure]]:
     """Change one after the other; two names of one file are one."""
     once: dict[tuple[Path, str], Named] = {}
     for one in named:
         once.setdefault((one.workspace.root, one.path), one)
-    done: list[Archived] = []
+    done: list[_Done] = []
     failed: list[Failure] = []
     for one in once.values():
         try:

@@ -23,21 +23,21 @@ from ..store import archive, atomic_files, entries, git, trust
 from ..store.git_merge import deleted_for_good
 from ..store.undo_records import forget, noted_ids, telling_lines
 from ..store.workspace import Workspace
-from .archiving import Archived, Failure, Named, each
+from .archiving import Failure, Forgotten, Named, each
 
 TAKEN_OFF = "{0}: the promoted line of {1} taken off"
 _INDEX = "index.db"
 """How the names of the index's files begin."""
 
 
-def purge_each(named: Sequence[Named]) -> tuple[list[Archived], list[Failure]]:
+def purge_each(named: Sequence[Named]) -> tuple[list[Forgotten], list[Failure]]:
     """Delete entries with what belongs to them; what fails on the way is finished by the same names."""
     return each(named, _purged)
 
 
-def _purged(one: Named) -> Archived:
+def _purged(one: Named) -> Forgotten:
     workspace, path = one.workspace, one.path
-    done = Archived(workspace, "purged", one.name, path, path)
+    done = Forgotten(workspace, "purged", one.name, path, path)
     if not workspace.path(path).exists():  # an earlier text that went with its entry
         return done
     entries.require_one_side(workspace, path)

@@ -8,11 +8,13 @@ import random
 import time
 from collections import Counter
 from dataclasses import replace
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import BusyError, RefusedError
 from ..formats.text_lines import FileProblem
 from ..index.index import Index, ask
+from ..results import Result
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
 from ..store.git_merge import TreeMerge, commit_merge, merge_trees
@@ -41,21 +43,33 @@ _MEETINGS = 3
 
 
 @dataclass(frozen=True)
-class Synced:
-    """What an exchange did, and how it ended."""
+class Synced(Result):
+    """What an exchange did, or would do, and how it ended."""
 
-    repository: str  # the folder
-    branch: str  # of the remote; where there is none, the one that is checked out
-    remote: str = ""  # name or address, without passwords; empty where there is none
-    state: str = "synced"  # or local (there is no remote), held (not merged or pushed), clash (a person is needed)
-    committed: str = ""  # in the words of memory; empty where nothing was
-    received: str = ""
-    is_merge: bool = False  # both sides had commits
-    sent: int = 0  # commits
-    clashes: tuple[FileProblem, ...] = ()  # conflicts that a person has to settle
-    notices: tuple[str, ...] = ()
-    problems: tuple[FileProblem, ...] = ()  # files that were not committed, and why
-    ignored: tuple[str, ...] = ()  # memories that git is told to ignore
+    repository: Annotated[str, "the folder of the git repository"]
+    branch: Annotated[str, "the branch of the remote; where there is no remote, the one that is checked out"]
+    remote: Annotated[str, "name or address of the remote, without passwords; empty where there is none"] = ""
+    state: Annotated[
+        str,
+        "synced, local (there is no remote), held (neither merged nor pushed, the notices say why) or clash (a person"
+        " is needed)",
+    ] = "synced"
+    committed: Annotated[str, "what was committed, in the words of memory; empty where nothing was"] = ""
+    received: Annotated[str, "what came from the remote, in the words of memory; empty where nothing did"] = ""
+    is_merge: Annotated[bool, "whether both sides had commits that were merged"] = False
+    sent: Annotated[int, "how many commits were pushed"] = 0
+    clashes: Annotated[tuple[FileProblem, ...], "conflicts that a person has to settle"] = ()
+    notices: Annotated[tuple[str, ...], "what was decided and should be known"] = ()
+    problems: Annotated[tuple[FileProblem, ...], "files that were not committed, and why"] = ()
+    ignored: Annotated[tuple[str, ...], "memories that git is told to ignore, and that stay on this machine"] = ()
+    dry_run: Annotated[bool, "whether nothing was done"] = False
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0; 5 if a person has to settle a conflict, 3 if memory was committed and not all went through."""
+        if self.state == "clash":
+            return 5
+        return 3 if self.problems or self.state != "synced" else 0
 
 
 def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Synced:
@@ -84,7 +98,7 @@ class _Exchange:
         self.asked = remote
         self.dry_run = dry_run
         self.seconds = workspace.settings["sync.timeout"]
-        self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository))
+        self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository), dry_run=dry_run)
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
         self.made = set[tuple[str, str]]()  # commits of memory, each with the one before

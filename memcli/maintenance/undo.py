@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Annotated, NamedTuple
 
 from ..beliefs.plan import Plan, as_diff
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
+from ..results import Applied, Diff, FilePath, Reason, Result
 from ..store import access_log, atomic_files
 from ..store.atomic_files import digest
 from ..store.file_steps import watcher
@@ -46,24 +48,65 @@ class Reversal:
         return not (self.steps or self.blocked or self.counted or self.uncounted)
 
 
+class BlockedFile(NamedTuple):
+    """A file that stands in the way of taking a command back."""
+
+    path: FilePath
+    reason: Reason
+
+
 @dataclass(frozen=True)
 class Undoable:
     """A command that was noted, and whether it can be taken back."""
 
     record: UndoRecord
-    words: str
-    """What it did, such as `1 new: User prefers tabs`."""
-    undone_by: int
-    """The number of the undo that took it back; 0 for none."""
+    did: Annotated[str, "what it did, in words"]
+    """Such as `1 new: User prefers tabs`."""
+    undone_by: Annotated[int | None, "the number of the undo that took it back; null where none did"]
     reversal: Reversal
 
     @property
-    def is_ready(self) -> bool:
+    def id(self) -> Annotated[int, "its number"]:
+        """Return its number."""
+        return self.record.number
+
+    @property
+    def command(self) -> Annotated[str, "the command"]:
+        """Return what was called."""
+        return str(self.record["command"])
+
+    @property
+    def at(self) -> Annotated[str, "when it ran, RFC 3339"]:
+        """Return when it ran."""
+        return str(self.record["at"])
+
+    @property
+    def by(self) -> Annotated[str, "who ran it"]:
+        """Return who ran it."""
+        return str(self.record["by"])
+
+    @property
+    def host(self) -> Annotated[str, "on which machine"]:
+        """Return where it ran."""
+        return str(self.record["host"])
+
+    @property
+    def undoes(self) -> Annotated[int | None, "the number of the command that it took back; null where it is no undo"]:
+        """Return what an undo took back."""
+        return self.record["undoes"] or None
+
+    @property
+    def blocked(self) -> Annotated[list[BlockedFile], "what stands in the way"]:
+        """Return the files that were changed since."""
+        return [BlockedFile(*file) for file in self.reversal.blocked]
+
+    @property
+    def can_be_undone(self) -> Annotated[bool, "whether it can be taken back now"]:
         """Return whether it can be taken back now."""
         return not (self.undone_by or self.reversal.blocked or self.reversal.is_empty)
 
     @property
-    def state(self) -> str:
+    def state(self) -> Annotated[str, "whether it can be taken back, and else why not"]:
         """Say whether it can be taken back, and else why not."""
         if self.undone_by:
             return f"taken back by {self.undone_by}"
@@ -78,7 +121,36 @@ class Undoable:
         return not self.record.is_hook and self.record["command"] not in UNASKED and not self.record["undoes"]
 
 
-def undoable(workspace: Workspace) -> tuple[tuple[Undoable, ...], int]:
+@dataclass(frozen=True)
+class UndoList(Result):
+    """The commands that changed files, the newest first."""
+
+    commands: Annotated[tuple[Undoable, ...], "the commands that were noted, the newest first"]
+    strangers: Annotated[int, "records that are of another user's mem, and never used"]
+
+
+@dataclass(frozen=True)
+class Undone(Undoable, Result):
+    """The command that was, or is to be, taken back."""
+
+    applied: Applied
+    passed: tuple[Undoable, ...] = ()
+    """Newer ones that nobody typed, which were passed over."""
+    unapplied: tuple[tuple[str, str], ...] = ()
+    """Files whose text changed meanwhile, with where the text for them is kept."""
+
+    @property
+    def files(self) -> Annotated[list[str], "the files that it changed"]:
+        """Return the files that it changed."""
+        return list(self.record.paths)
+
+    @property
+    def diff(self) -> Diff:
+        """Return what taking it back changes as a unified diff."""
+        return as_diff(Plan(self.reversal.steps))
+
+
+def undoable(workspace: Workspace) -> UndoList:
     """Return the commands that were noted, the newest first, and how many records are not this user's."""
     records, strangers = read_records(workspace)
     taken_back: dict[int, int] = {}
@@ -94,8 +166,8 @@ def undoable(workspace: Workspace) -> tuple[tuple[Undoable, ...], int]:
         undone = taken_back.get(one.number, 0)
         later = records[:place]
         way = Reversal() if undone else _explained(reversal(workspace, one), later, taken_back)
-        found.append(Undoable(one, Deed(workspace, one, later, texts).written(), undone, way))
-    return tuple(found), strangers
+        found.append(Undoable(one, Deed(workspace, one, later, texts).written(), undone or None, way))
+    return UndoList(tuple(found), strangers)
 
 
 def chosen(found: Sequence[Undoable], number: int) -> Undoable:
@@ -122,10 +194,10 @@ def require_ready(one: Undoable, others: Sequence[Undoable] = ()) -> None:
         told = [f"{path}: {why}" for path, why in one.reversal.blocked[:_MOST_NAMED]]
         more = len(one.reversal.blocked) - len(told)
         told += [f"and {more:,} more"] * bool(more)
-        ready = next((other for other in others if other.is_asked and other.is_ready), None)
+        ready = next((other for other in others if other.is_asked and other.can_be_undone), None)
         fix = "take later commands back first (`mem undo --list`); what git brought is undone with git"
         if ready:
-            did = f"{ready.record['command']}: {ready.words}"
+            did = f"{ready.record['command']}: {ready.did}"
             fix = f"`mem undo {ready.record.number}` takes back the last one that can be ({did})"
         raise RefusedError(f"{name} cannot be taken back, and nothing was changed: {'; '.join(told)}", fix)
 
@@ -133,7 +205,7 @@ def require_ready(one: Undoable, others: Sequence[Undoable] = ()) -> None:
 def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[str, str], ...]]:
     """Take a command back; return it, and the files whose text changed meanwhile, with where ours is kept."""
     with exclusive(workspace, "mem undo") as held:
-        one = chosen(undoable(workspace)[0], number)
+        one = chosen(undoable(workspace).commands, number)
         require_ready(one)
         if watch := watcher.get():
             watch.takes_back(one.record.number)
@@ -150,11 +222,6 @@ def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[
         if isinstance(step, Move) and workspace.layout.is_archived(step.path):
             note_return(workspace, step.to)
     return one, applied.kept
-
-
-def diff(one: Undoable) -> str:
-    """Write what taking a command back changes as a unified diff."""
-    return as_diff(Plan(one.reversal.steps))
 
 
 def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:

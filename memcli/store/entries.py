@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
@@ -14,7 +14,8 @@ from ..formats import text_lines
 from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
 from ..formats.ids import new_id
-from ..formats.text_lines import first_line
+from ..formats.text_lines import first_line, shorten
+from ..results import IF_ANY, OPTIONAL, ConflictsWith, FilePath, Id, Reason
 from . import atomic_files
 from .addresses import Place, hide, require_ours, show_again
 from .archive import explain, keep_folders
@@ -43,6 +44,57 @@ class EntryChange:
     path: str
     action: str  # created, updated, unchanged, archived, restored, purged
     text: str = ""
+
+
+LONGEST_NEAR = 160
+"""Characters of a memory that lies near to a new one that are shown."""
+
+
+@dataclass(frozen=True)
+class NearEntry:
+    """A memory that lies near to a new one: the writer decides whether the new one takes its place."""
+
+    id: Id
+    text: Annotated[str, "the start of what it says"]
+    date: Annotated[str, "the day it was said or confirmed last"]  # YYYY-MM-DD in UTC
+
+    @classmethod
+    def of(cls, entry: Entry) -> "NearEntry":
+        """Return how an entry is named to the writer of a new one."""
+        return cls(entry.id, shorten(entry.body, LONGEST_NEAR), max(entry.created_at, entry.updated_at)[:10])
+
+    def line(self, new: str) -> str:
+        """Return the line that asks the writer of an entry, by its id, whether it takes the place of this one."""
+        return f'near: {self.id} "{self.text}" ({self.date}) · takes its place? mem supersede {self.id} {new}'
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """What became of a memory that was to be kept."""
+
+    action: Annotated[
+        str,
+        "what was done: created, updated, unchanged, merged, held (in the inbox), forgotten (left out), archived,"
+        " restored, purged, superseded",
+    ]
+    id: Id  # of the entry that says it now; where it was forgotten, of the one that was forgotten
+    path: FilePath
+    supersedes: Annotated[tuple[str, ...], "ids of the entries it took the place of", IF_ANY] = ()
+    superseded_by: Annotated[str, "id of the entry that fills its key, being newer", IF_ANY] = ""
+    conflicts_with: Annotated[ConflictsWith, IF_ANY] = ()
+    reason: Annotated[Reason, IF_ANY] = ""
+    strength: Annotated[int | None, "how often it was confirmed", OPTIONAL] = None  # where it was merged
+    near: Annotated[
+        tuple[NearEntry, ...],
+        "entries that lie near to a new one, at most three, the nearest first: whoever writes knows whether it takes"
+        " the place of one",
+        IF_ANY,
+    ] = ()
+
+    @property
+    def is_let_in(self) -> bool:
+        """Return whether a memory says it now: it was not left out as forgotten, and does not wait in the inbox."""
+        return self.action not in ("forgotten", "held")
 
 
 def write(

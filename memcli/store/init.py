@@ -2,13 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
+from ..results import Result
 from . import atomic_files, merge_driver, trust
 from .file_steps import PREFIX
 from .layout_detection import Recognised, recognise
-from .layouts import LAYOUTS, MARKDOWN, MEM
+from .layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
 from .redaction import Redactor, secret_in_name
 from .settings import FORMAT, FORMAT_KEY
 from .workspace import MARKER, Surroundings, opened
@@ -24,15 +26,42 @@ PAGE_TEXT = """\
 
 
 @dataclass(frozen=True)
-class Made:
-    """What `init` did, and where."""
+class Made(Result):
+    """A workspace that was made or completed."""
 
     root: Path
-    layout: str
-    why: str  # what gave the layout away; empty where it was asked for, or is mem's own
-    files: tuple[str, ...]  # names of those made
-    repository: Path | None  # the git repository another tool's folder is in
-    outside: int = 0  # markdown files of the folder that are no memories in this layout
+    layout: Annotated[str, "how the folder is laid out"]
+    why: Annotated[str, "what gave the layout away; empty where it was asked for"]  # or is mem's own
+    made: Annotated[tuple[str, ...], "names of the files that were made"]
+    top: Path | None  # the git repository another tool's folder is in
+    outside: Annotated[int, "markdown files of the folder that lie outside the workspace"] = 0
+
+    @property
+    def workspace(self) -> Annotated[str, "the folder of the workspace"]:
+        """Return the folder."""
+        return str(self.root)
+
+    @property
+    def repository(
+        self,
+    ) -> Annotated[str | None, "the git repository another tool's folder is in; null where none"]:
+        """Return the folder of the git repository."""
+        return str(self.top) if self.top else None
+
+    @property
+    def is_own_layout(self) -> bool:
+        """Tell whether it is laid out as mem does, and not as another tool."""
+        return self.layout == MEM.name
+
+    @property
+    def is_markdown(self) -> bool:
+        """Tell whether every markdown file of the folder is a memory."""
+        return self.layout == MARKDOWN.name
+
+    @property
+    def has_items(self) -> bool:
+        """Tell whether the folder has records of golemcore's that an import makes entries of."""
+        return self.layout == GOLEMCORE.name and (self.root / "memory" / "items").is_dir()
 
 
 def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> Made:

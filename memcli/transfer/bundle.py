@@ -7,12 +7,13 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.times import day_in
+from ..results import Action, ConflictsWith, FileLine, FilePath, Id, Reason
 from ..store import atomic_files
 from ..store.archive import put
 from ..store.init import MARKER_TEXT
@@ -45,16 +46,16 @@ class BundledFile:
 class ImportedLine:
     """What became of one line of an import."""
 
-    line: int
-    action: str
-    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused`, `left out`, `held`, or `forgotten`."""
-    path: str = ""
-    reason: str = ""
-    id: str = ""
+    line: FileLine
+    action: Action
+    """Also `conflict`, `refused`, `left out`, `held`, or `forgotten`."""
+    path: FilePath = ""
+    reason: Reason = ""
+    id: Id = ""
     """The entry that says it now."""
-    supersedes: tuple[str, ...] = ()
-    superseded_by: str = ""
-    conflicts_with: tuple[str, ...] = ()
+    supersedes: Annotated[tuple[str, ...], "ids of the entries it took the place of"] = ()
+    superseded_by: Annotated[str, "id of the entry that took its place; empty where none did"] = ""
+    conflicts_with: ConflictsWith = ()
 
 
 def packed(file: BundledFile) -> str:

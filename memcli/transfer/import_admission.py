@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
 from ..beliefs.neighbours import Nearby
-from ..beliefs.plan import Admitted, Draft, Settled
+from ..beliefs.plan import Draft, Settled
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.frontmatter.document import parse
+from ..store.entries import Admitted
 from ..store.journal import Change, Step
 from ..store.layouts import is_archived
 from ..store.workspace import Workspace

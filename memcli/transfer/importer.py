@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
-from ..beliefs.plan import Admitted, Plan, applied
+from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
 from ..errors import MemError, RefusedError
 from ..formats.entry import TRUST, Entry
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
 from ..store import access_log, entries
+from ..store.entries import Admitted
 from ..store.journal import Change
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted, nameable, redactor

@@ -221,7 +221,7 @@ def test_a_setting_is_written_read_and_refused(place: Workspace, environ: dict[s
     change = configure.set_setting("search.limit", "9", place.root, around=around)
     assert (change.value, change.file) == (9, place.root / "mem.yaml")
     found = configure.setting("search.limit", place.root, around=around)
-    assert found.as_dict() == {"name": "search.limit", "value": 9, "from": found.place}
+    assert found.as_dict() == {"name": "search.limit", "value": 9, "from": found.from_}
     hidden = configure.set_setting("llm.api_key", "sk-or-v1-tuna", around=around)
     assert hidden.value == "[not shown]"
     rows = {one["name"]: one for one in configure.settings(place.root, around=around).as_dict()["settings"]}

@@ -148,8 +148,8 @@ def test_memories_go_out_and_come_back_byte_for_byte(mem: Mem, workspace: Path, 
     lines: list[transfer.ImportedLine] = []
     came = transfer.import_memories(other, io.BytesIO("".join(pieces).encode()), on_line=lines.append)
     assert came.counts == {"created": 2}
-    assert [line.path for line in lines] == [line.path for line in came.lines]
-    assert all((workspace / one.path).read_bytes() == (other.root / one.path).read_bytes() for one in came.lines)
+    assert [line.path for line in lines] == [line.path for line in came.files]
+    assert all((workspace / one.path).read_bytes() == (other.root / one.path).read_bytes() for one in came.files)
 
 
 def test_an_export_to_a_file_narrows_as_it_is_asked(mem: Mem, workspace: Path, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_is_wrong_with_a_line_stops_none_of_the_rest(workspace: Path) -> No
     lines = b'junk\n{"content": "The cellar key is with Olga."}\n{"path": "../a.md", "text": "x"}\n'
     done = transfer.import_memories(open_workspace(workspace), io.BytesIO(lines), dedup=False)
     assert done.counts == {"refused": 2, "created": 1}
-    assert [one.action for one in done.lines] == ["refused", "created", "refused"]
+    assert [one.action for one in done.files] == ["refused", "created", "refused"]
     assert done.as_dict()["files"][0]["line"] == 1
 
 

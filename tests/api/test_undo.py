@@ -107,7 +107,7 @@ def test_a_command_that_was_cut_off_anywhere_is_taken_back_whole(
         journal.finish_first(open_workspace(workspace), "mem")  # as the next command does
         for one in list_undoable(open_workspace(workspace)).commands:
             if one.record["command"] == words[0] and one.is_ready:
-                undo(open_workspace(workspace), one.record.number)
+                undo(open_workspace(workspace), one.id)
         left = {name: data for name, data in files(workspace).items() if ".mem-tmp-" not in name}
         if left != start:
             untold.append((at, failing.steps[at - 1], set(left.items()) ^ set(start.items())))

@@ -62,11 +62,11 @@ def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace)
     first = known(workspace, "I prefer tabs over spaces", type="preference", sources=["session:before#1"])
     say(workspace, TABS, "Noted.")
     outcome = done(workspace)
-    assert [(one.action, one.id) for one in outcome.admitted] == [("merged", first)]
+    assert [(one.action, one.id) for one in outcome.memories] == [("merged", first)]
     assert outcome.entries == 0
     merged = entry(workspace, first)
     assert (merged.strength, merged.sources) == (1, ("session:before#1",)), "what only counts stays beside the file"
-    assert outcome.admitted[0].strength == 2
+    assert outcome.memories[0].strength == 2
     assert confirmations(workspace)[first].sources == ("session:s#m1",)
     assert entries(workspace) == ["I prefer tabs over spaces"]
 
@@ -78,10 +78,10 @@ def test_duplicates_and_contradictions_within_one_conversation_are_settled_in_th
         *("remember this: Correction: the retry limit is 5", "Noted."),
     )
     outcome = done(workspace)
-    assert [one.action for one in outcome.admitted] == ["created", "merged", "created"]
+    assert [one.action for one in outcome.memories] == ["created", "merged", "created"]
     assert entry(workspace, "the retry limit is 3").strength == 2
     assert entry(workspace, "the retry limit is 3").status == "superseded"
-    assert outcome.admitted[2].supersedes == (outcome.admitted[0].id,)
+    assert outcome.memories[2].supersedes == (outcome.memories[0].id,)
 
 
 def test_an_assistants_word_supersedes_no_users_and_puts_none_into_their_mouth(workspace: Workspace) -> None:
@@ -94,7 +94,7 @@ def test_an_assistants_word_supersedes_no_users_and_puts_none_into_their_mouth(w
     ]
     outcome = done(workspace, reply("They spoke.", None, *guesses))
     assert (entry(workspace, fly).status, entry(workspace, dog).body) == ("active", "User has a dog")
-    assert [(one.action, one.conflicts_with) for one in outcome.admitted] == [("created", (fly,)), ("merged", ())]
+    assert [(one.action, one.conflicts_with) for one in outcome.memories] == [("created", (fly,)), ("merged", ())]
     assert entry(workspace, dog).wordings == ("The user has a dog",)
 
 
@@ -112,7 +112,7 @@ def test_without_a_model_the_words_decide(tmp_path: Path) -> None:
     first = known(workspace, "the deploy key lives in vault")
     say(workspace, "remember this: The deploy key lives in vault.", "Yes.")
     outcome = done(workspace)
-    assert [one.id for one in outcome.admitted] == [first]
+    assert [one.id for one in outcome.memories] == [first]
     assert "by words alone" in outcome.remarks[0]
 
 
@@ -121,7 +121,7 @@ def test_a_preview_tells_of_it_and_writes_nothing(workspace: Workspace) -> None:
     say(workspace, TABS, "Noted.")
     before = state(workspace)
     (outcome,) = preview(workspace, find(workspace, "s"), None)
-    assert [one.id for one in outcome.admitted] == [first]
+    assert [one.id for one in outcome.memories] == [first]
     assert state(workspace) == before
     assert confirmations(workspace) == {}
 
@@ -161,8 +161,8 @@ def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
     monkeypatch.setattr(OnnxEmbedder, "embed", embed)
     say(workspace, TABS, "Noted.")
     outcome = done(workspace)
-    assert [one.action for one in outcome.admitted] == ["merged"]
-    assert outcome.admitted[0].id in wrote
+    assert [one.action for one in outcome.memories] == ["merged"]
+    assert outcome.memories[0].id in wrote
     assert len(wrote) == admission.LOOKS
 
 
