@@ -58,7 +58,6 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "typer": ("cli/",),
     "rich": ("cli/output.py",),
     "subprocess": (
-        "integrations/install/nightly.py",
         "integrations/hooks/background.py",
         "cli/edit.py",
         "llm/command.py",

@@ -10,7 +10,7 @@ from ..api.workspace import surroundings
 from ..errors import MemError, NotFoundError, UsageError
 from . import context, output
 from .app import STYLE
-from .installation import make, schedule
+from .installation import make, print_schedule
 from .options import AsJson, DryRun, InScope, InWorkspace
 
 if TYPE_CHECKING:
@@ -51,21 +51,21 @@ def install(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let an agent, git, cron or systemd run mem; in this project unless --user is given.
+    """Let an agent or git run mem, in this project unless --user is given; print what lets cron or systemd.
 
     The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
     Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
     scripts stand between marks; git also learns to merge memories by their fields: see `mem help merge-driver`.
-    Installing twice is installing once. Cron gets a line, or systemd a timer of yours, that tends this workspace each
-    night.
+    Installing twice is installing once. For cron a line is printed, for systemd a script that puts a timer of yours
+    there (`mem hook install systemd | sh`): both tend this workspace each night.
     """
     from ..integrations.install.targets import SCHEDULERS, destination_of, install_plan
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        schedule(target, context.writing(workspace, scope), dry_run=dry_run, as_json=as_json)
+        print_schedule(target, context.writing(workspace, scope), as_json=as_json)
         return
     plan = install_plan(target, to, tools=tools, shared=shared)
     if target == "git":
@@ -91,14 +91,15 @@ def uninstall(
 ) -> None:
     """Take the hooks out again; files are then as they were before, byte for byte.
 
-    A repository forgets the merge driver too; .gitattributes, which others share, stays.
+    A repository forgets the merge driver too; .gitattributes, which others share, stays. What to take out of the
+    crontab is printed, and a script that takes the timer of systemd away.
     """
     from ..api.installation import uninstall_merge_driver
     from ..integrations.install.targets import SCHEDULERS, destination_of, uninstall_plan
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        schedule(target, context.writing(workspace, scope), dry_run=dry_run, as_json=as_json, is_removal=True)
+        print_schedule(target, context.writing(workspace, scope), as_json=as_json, is_removal=True)
     elif workspace or scope:
         raise UsageError(f"hooks of {target} are taken out for every workspace", "leave out --workspace and --scope")
     else:
@@ -110,7 +111,7 @@ def uninstall(
 
 @hook_app.command("status")
 def status(
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="One of them; without: all but cron.")] = "",
+    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="An agent or git; without: all of them.")] = "",
     project: _Project = False,
     user: _User = False,
     as_json: AsJson = False,

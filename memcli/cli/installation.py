@@ -1,4 +1,4 @@
-"""Make the changes of an installation and show them, and let cron or systemd tend a workspace."""
+"""Make the changes of an installation and show them; print what lets cron or systemd tend a workspace."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,29 +28,22 @@ def make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: di
             output.note("nothing to change")
 
 
-def schedule(target: str, where: Workspace, *, dry_run: bool, as_json: bool, is_removal: bool = False) -> None:
-    """Let cron or systemd tend a workspace each night, or no more; `dry_run` shows what would be put there."""
+def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: bool = False) -> None:
+    """Print what lets cron or systemd tend a workspace each night, or what of it is to be taken out again."""
+    from ..api.installation import propose
     from ..integrations.install import nightly
     from ..integrations.install.targets import tending_line, tending_units
 
     if target == "cron":
         line = tending_line(surroundings(), where.root)
-        if not dry_run:
-            nightly.change_crontab(line, is_removal=is_removal)
-        output.say_json({"line": line, "applied": not dry_run}) if as_json else output.say(line)
+        output.say_json({"line": line, "applied": False}) if as_json else output.say(line)
+        output.note(f"printed, not done: `crontab -e` {'takes the line out' if is_removal else 'puts the line in'}")
         return
     units = tending_units(surroundings(), where.root)
-    commands = nightly.commands_of(units, is_removal=is_removal)
-    plan = (nightly.no_units_plan if is_removal else nightly.units_plan)(units)
-    told = {"commands": [" ".join(words) for words in commands]}
-    if not is_removal:
-        make(plan, dry_run=dry_run, as_json=as_json, also=told)
-        reason = "" if dry_run else nightly.carry_out(commands)
-    else:
-        reason = "" if dry_run or not plan else nightly.carry_out(commands[:1])
-        make(plan, dry_run=dry_run, as_json=as_json, also=told)
-        if not dry_run and plan:
-            nightly.unlink_started(units)
-            reason = reason or nightly.carry_out(commands[1:])
-    if reason:
-        output.note(f"{reason}: run `{' && '.join(told['commands'])}` where you are logged in")
+    if as_json:
+        plan = [propose(path, None if is_removal else text.encode()) for path, text in units.items()]
+        commands = nightly.commands_of(units, is_removal=is_removal)
+        make([one for one in plan if one.before != one.after], dry_run=True, as_json=True, also={"commands": commands})
+        return
+    output.say(nightly.script(units, is_removal=is_removal), raw=True)
+    output.note("printed, not run: pipe it into `sh`")

@@ -1,4 +1,4 @@
-"""Hooks are put beside those of others into settings, git's scripts and the crontab, and taken out again."""
+"""Hooks are put beside those of others into settings, git's scripts, and taken out again."""
 
 import json
 import os
@@ -322,42 +322,15 @@ def test_nothing_runs_inside_a_hook_of_mem(
     assert not (recorder.parent / "called").exists()
 
 
-@pytest.fixture
-def crontab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a `crontab` first in the path that keeps its table in a file."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    kept = tmp_path / "table"
-    program = folder / "crontab"
-    program.write_text(
-        f'#!/bin/sh\ncase "$1" in\n-l) [ -e {kept} ] || {{ echo "no crontab for you" >&2; exit 1; }}; cat {kept};;\n'
-        f"-r) rm -f {kept};;\n-) cat > {kept};;\nesac\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return kept
-
-
-@pytest.mark.parametrize("before", [None, "0 1 * * * mine\n", "0 1 * * * mine"])
-def test_cron_gets_one_line_and_loses_it(mem: Mem, workspace: Path, crontab: Path, before: str | None) -> None:
-    if before is not None:
-        crontab.write_text(before)
-    for _ in range(2):
-        assert mem("hook", "install", "cron").code == 0
-    lines = crontab.read_text().splitlines()
-    assert lines[:-1] == (before or "").splitlines()
-    assert "tend --quiet --workspace" in lines[-1]
-    assert str(workspace) in lines[-1]
-    assert mem("hook", "uninstall", "cron").code == 0
-    assert (crontab.read_text() if crontab.exists() else "") == (before.rstrip("\n") + "\n" if before else "")
-
-
-def test_without_cron_the_line_is_printed_on_request(
+def test_the_line_for_cron_is_printed_and_no_crontab_asked_for(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert "tend --quiet" in mem("hook", "install", "cron", "--dry-run").out
-    assert mem("hook", "install", "cron").code == 2
+    line = mem("hook", "install", "cron").out
+    assert line.startswith("17 3 * * * ")
+    assert f"tend --quiet --workspace '{workspace}'" in line
+    assert mem("hook", "uninstall", "cron").out == line
+    assert mem("hook", "status", "cron").code == 2
 
 
 def test_the_skill_and_the_block_come_and_go(mem: Mem, repository: Path) -> None:

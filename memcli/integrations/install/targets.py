@@ -147,15 +147,6 @@ def status(target: str, to: Destination) -> list[InstalledHooks]:
     if target == "git":
         folder = git_hooks_folder(to.project)
         return [InstalledHooks(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), to))]
-    if target == "systemd":
-        folder = nightly.folder_of(to.home, to.environ)
-        timers = nightly.installed(folder)
-        return [
-            InstalledHooks(str(timer), ["tend"], program if nightly.is_missing(program) else "")
-            for timer, program in timers.items()
-        ] or [InstalledHooks(str(folder), [], "")]
-    if target == "cron":
-        return [InstalledHooks(root, ["tend"], "") for root in nightly.tended()] or [InstalledHooks("crontab", [], "")]
     return [
         InstalledHooks(str(path), agent_settings.installed_events(path), _missing(agent_settings.programs(path), to))
         for path in to.settings_files(target)
@@ -166,9 +157,11 @@ def all_statuses(
     target: str, around: Surroundings, *, project: bool, user: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a row for each place where the hooks of a target, or of all, may be, and why others cannot be read."""
+    if target in SCHEDULERS:
+        raise UsageError(f"mem only prints what {target} needs", "`crontab -l`, `systemctl --user list-timers` show it")
     rows: list[dict[str, Any]] = []
     faults: list[str] = []
-    for name in [target] if target else [one for one in TARGETS if one != "cron"]:
+    for name in [target] if target else (*AGENTS, "git"):
         for is_user in [False, True] if not (project or user) and name not in _ONE_PLACE else [user]:
             to = destination_of(name, around, project=not is_user, user=is_user and name not in _ONE_PLACE)
             try:
@@ -207,7 +200,7 @@ def tending_line(around: Surroundings, root: Path) -> str:
     return nightly.cron_line(Destination(Path("/"), Path("/"), around.environ, is_user=True).program, root)
 
 
-def tending_units(around: Surroundings, root: Path) -> nightly.Units:
+def tending_units(around: Surroundings, root: Path) -> dict[Path, str]:
     """Return the units of systemd that tend a workspace; they have the path of mem, as there is no PATH of a shell."""
     home = around.environ.get("HOME", "")
     if not home.startswith("/"):
