@@ -24,6 +24,15 @@ EntryType = Annotated[
     "fact, preference, constraint, correction, observation, entity, procedure, lesson, episode or summary; another"
     " tool's own where it has one",
 ]
+Kind = Annotated[str, "entry, memory, history, note, session, document or file"]
+Status = Annotated[str, "active, superseded or archived"]
+Source = Annotated[str, "user, observed, inferred or repository"]
+Title = Annotated[str, "its title; empty where it has none"]
+Expired = Annotated[str, "since when it is no longer true, RFC 3339; empty where it is"]
+SupersededBy = Annotated[str, "id of the entry that took its place; empty where none did"]
+Trust = Annotated[float, "how far to trust it, 0 to 1"]
+LikelySame = Annotated[Sequence[str], "always empty: an earlier version guessed"]
+Problems = "what is wrong with files"
 SessionId = Annotated[str, "id of the session"]
 Scope = Annotated[str, "project, user or documents"]
 CreatedAt = Annotated[str, "when it was made, RFC 3339"]
@@ -90,11 +99,10 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": "string"}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": schema_of(inside[1]) or True}
-    if isinstance(origin, type) and inside and NoneType not in inside:
+    if isinstance(origin, type) and issubclass(origin, Sequence):
         return {"type": "array", "items": schema_of(inside[0])}
     if inside:
-        parts = [schema_of(part) for part in inside]
-        return {key: part[key] for part in parts for key in part} | {"type": sorted(part["type"] for part in parts)}
+        return _union([schema_of(part) for part in inside])
     if kind in _NAMES:
         return {"type": _NAMES[kind]}
     if not (declared := members(kind) if isinstance(kind, type) else {}):
@@ -102,6 +110,16 @@ def schema_of(kind: Any) -> dict[str, Any]:
     required = [name.rstrip("_") for name, member in declared.items() if not _may_lack(member)]
     properties = {name.rstrip("_"): schema_of(member) for name, member in declared.items()}
     return {"type": "object", "required": required, "properties": properties}
+
+
+def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of one of several; a field that not all of them have may be lacking."""
+    kinds = sorted({part["type"] for part in parts})
+    schema = {key: value for part in parts for key, value in part.items()}
+    if len(objects := [part for part in parts if "properties" in part]) > 1:
+        schema["properties"] = {name: field for part in objects for name, field in part["properties"].items()}
+        schema["required"] = [name for name in schema["required"] if all(name in part["required"] for part in objects)]
+    return schema | {"type": kinds if len(kinds) > 1 else kinds[0]}
 
 
 def _may_lack(kind: Any) -> bool:

@@ -1,15 +1,32 @@
 """Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time, past
 from ..index.filters import SORTS, Filter
-from ..results import to_json
+from ..results import (
+    ConflictsWith,
+    CreatedAt,
+    EntryType,
+    Expired,
+    FileLine,
+    FilePath,
+    Id,
+    LikelySame,
+    Result,
+    Scope,
+    Source,
+    Status,
+    Summary,
+    SupersededBy,
+    Title,
+    Trust,
+    UpdatedAt,
+)
 from ..search.results import DOCUMENT, MODES, Hit, SearchResults
 from .choice import KINDS, Choice, require_stored
 from .workspace import Workspace, Workspaces, every
@@ -30,13 +47,15 @@ def search(
     mode: str = "hybrid",
     min_score: float | None = None,
     choice: Choice = Choice(),
+    explain: bool = False,
 ) -> SearchResults:
     """Return the memories that answer a query, the best first, with a relevance in [0, 1] that queries share.
 
     `mode` is one of `MODES`. `limit` and `min_score`, the least relevance, default to the settings search.limit
-    and search.min_score of the first workspace. The kind `DOCUMENT` in the choice looks in the folders of the setting
-    index.include. Raise UsageError for an empty query or a value out of its range, UnavailableError where the index
-    fails, or where the mode is `vector` and there is no model for it.
+    and search.min_score of the first workspace. With `explain` the document says what each relevance is made of. The
+    kind `DOCUMENT` in the choice looks in the folders of the setting index.include. Raise UsageError for an empty query
+    or a value out of its range, UnavailableError where the index fails, or where the mode is `vector` and there is no
+    model for it.
     """
     from ..search.index_search import SearchRequest
     from ..search.search import search as found_by
@@ -66,58 +85,61 @@ def search(
         draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=found_in[0].folder,
     )
-    return replace(found_by(found_in, request), query=query)
+    results = replace(found_by(found_in, request), query=query)
+    if not explain:
+        return results
+    return replace(results, hits=tuple(replace(hit, is_explained=True) for hit in results.hits))
 
 
-@dataclass(frozen=True)
-class EntryRow:
-    """One entry of a list, without its text."""
+class EntryRow(dict[str, Any]):
+    """One entry of a list without its text: the fields of its JSON, which are attributes too."""
 
     workspace: Workspace
-    fields: Mapping[str, Any]
-    """The fields of its frontmatter and, besides, `path`, `summary`, `status`, `scope`, `strength` and `expired`."""
+    id: Id
+    type: EntryType
+    layer: Annotated[str, "semantic, procedural or episodic"]
+    title: Title
+    tags: Annotated[list[str], "its tags"]
+    aliases: Annotated[list[str], "its other names"]
+    project: Annotated[str, "the project it belongs to"]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+    source: Source
+    status: Status
+    trust: Trust
+    confidence: Annotated[float | None, "how sure whoever wrote it was, 0 to 1; null where nothing was said"]
+    salience: Annotated[float | None, "how much it matters, 0 to 1; null where nothing was said"]
+    strength: Annotated[int, "how often it was confirmed"]
+    pinned: Annotated[bool, "whether it never fades"]
+    expires_at: Annotated[str, "when it stops being true; empty where it does not"]
+    expired: Expired
+    superseded_by: SupersededBy
+    conflicts_with: ConflictsWith
+    likely_same: LikelySame
+    verdicts: Annotated[list[str], "of conflicts_with, ids that rest on a verdict and not on a key; always a list"]
+    access_count: Annotated[int, "how often it was read, as its file says"]
+    last_accessed_at: Annotated[str, "when it was read last"]
+    summary: Summary
+    key: Annotated[str, "the slot it fills, empty where none"]
+    superseded_at: Annotated[str, "when it was superseded; empty where it was not"]
+    version_of: Annotated[str, "id of the entry it is an older wording of; empty where none"]
+    path: FilePath
+    scope: Scope
 
-    @property
-    def id(self) -> str:
-        """Return the id; the path of an entry that states none."""
-        return str(self.fields["id"])
-
-    @property
-    def type(self) -> str:
-        """Return the type, such as `fact`."""
-        return str(self.fields["type"])
-
-    @property
-    def path(self) -> str:
-        """Return the path below the root of the workspace."""
-        return str(self.fields["path"])
-
-    @property
-    def updated_at(self) -> str:
-        """Return when it was last changed or confirmed, RFC 3339 in UTC."""
-        return str(self.fields["updated_at"])
-
-    @property
-    def summary(self) -> str:
-        """Return what it says, in one line."""
-        return str(self.fields["summary"])
-
-    @property
-    def expired(self) -> str:
-        """Return since when it is no longer true, RFC 3339; empty where it is."""
-        return str(self.fields["expired"])
+    def __getattr__(self, name: str) -> Any:
+        """Return a field."""
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
 
 @dataclass(frozen=True)
-class EntryList:
+class EntryList(Result):
     """The entries listed, in the order asked for, and the files that an answer may lack."""
 
-    entries: tuple[EntryRow, ...]
-    problems: tuple[FileProblem, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem ls`."""
-        return {"entries": [one.fields for one in self.entries], "problems": to_json(self.problems)}
+    entries: Annotated[tuple[EntryRow, ...], "the entries"]
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
 
 
 def list_entries(
@@ -162,12 +184,14 @@ def list_entries(
             listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
             return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
 
-        found, wrong = ask(where, answer)
-        for row in found:
-            row.pop("file", None)
-            row |= {"scope": where.scope, "expired": past(row["expires_at"], parse_time(wanted.as_of) or where.now)}
-        rows += [EntryRow(where, row) for row in found]
-        problems += wrong
+        entries, faults = ask(where, answer)
+        for fields in entries:
+            fields.pop("file", None)
+            expired = past(fields["expires_at"], parse_time(wanted.as_of) or where.now)
+            row = EntryRow(fields, scope=where.scope, expired=expired)
+            row.workspace = where
+            rows.append(row)
+        problems += faults
     return EntryList(tuple(rows[: limit or None]), tuple(problems))
 
 
@@ -184,10 +208,10 @@ class LineMatch:
     """A line that matches, or stands beside one."""
 
     workspace: Workspace
-    path: str  # below the root of the workspace; absolute for a workspace that is not the first
-    line: int  # counted from 1
-    text: str  # without its end
-    is_match: bool
+    path: FilePath  # absolute for a workspace that is not the first
+    line: FileLine
+    text: Annotated[str, "the text"]  # without its end
+    is_match: Annotated[bool, "whether the line matches, or is context"]
 
 
 @dataclass(frozen=True)
@@ -195,25 +219,24 @@ class FileMatches:
     """A file with matches."""
 
     workspace: Workspace
-    path: str  # below the root of the workspace; absolute for a workspace that is not the first
-    count: int  # of its lines that match
+    path: FilePath  # absolute for a workspace that is not the first
+    count: Annotated[int, "matching lines of the file"]
 
 
 @dataclass(frozen=True)
-class GrepResults:
+class GrepResults(Result):
     """What grep found, and what it could not look at."""
 
-    pattern: str
-    matches: tuple[LineMatch | FileMatches, ...]  # FileMatches where `grep` is asked `by_file`
-    is_cut: bool  # there are more matches than asked for
+    pattern: Annotated[str, "what was looked for"]
+    matches: Annotated[tuple[LineMatch | FileMatches, ...], "the lines or files"]  # FileMatches if asked `by_file`
+    is_cut: Annotated[bool, "whether there are more than the limit"]
     late: tuple[FileProblem, ...]  # files that took too long, or of which only the beginning was looked through
-    problems: tuple[FileProblem, ...]  # files that are not in the index as they should be
+    unindexed: tuple[FileProblem, ...]  # files that are not in the index as they should be
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem grep`."""
-        rows = [{name: value for name, value in vars(one).items() if name != "workspace"} for one in self.matches]
-        problems = to_json((*self.late, *self.problems))
-        return {"pattern": self.pattern, "matches": rows, "is_cut": self.is_cut, "problems": problems}
+    @property
+    def problems(self) -> Annotated[tuple[FileProblem, ...], "what is wrong with files"]:
+        """Return what is wrong with files."""
+        return (*self.late, *self.unindexed)
 
 
 def grep(
@@ -258,7 +281,7 @@ def grep(
         found += part.matches
         is_cut |= part.is_cut
         late += part.late
-        problems += part.problems
+        problems += part.unindexed
     if not found and any(not one.left_out for one in late):
         raise UsageError(
             f"{pattern!r} took more than {found_in[0].settings['grep.timeout']:g} s",

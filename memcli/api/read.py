@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
@@ -15,18 +14,17 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
 from ..formats.times import past
-from ..results import to_json
+from ..results import Expired, FilePath, Id, Kind, Result, Scope
 from ..store import access_log, addresses, atomic_files
 from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
-    from ..beliefs.supersession import ChainLink
-    from ..index.lookups import Value
-    from ..search.provenance import Origin
-    from ..store.git import Version
+    from ..beliefs.supersession import History as History
+    from ..index.lookups import KeyHistory as KeyHistory
+    from ..search.provenance import Origins as Origins
 
-__all__ = ["History", "KeyHistory", "Origins", "TextPage", "Which", "read", "read_history", "read_key_history"]
+__all__ = ["TextPage", "Which", "read", "read_history", "read_key_history"]
 __all__ += ["read_origins"]
 
 
@@ -44,45 +42,33 @@ class Which:
 
 
 @dataclass(frozen=True)
-class TextPage:
+class TextPage(Result):
     """Some or all of the text of a memory."""
 
     workspace: Workspace
     name: str  # what `mem read` takes: the name asked for, or that of what fills the key
-    id: str  # an entry's id; else the address
-    path: str  # below the root of the workspace
-    kind: str  # entry, memory, history, note, session, file
-    content: str
-    offset: int  # characters of the whole text before the content
-    limit: int | None  # characters asked for at most
-    total: int  # characters of the whole text
-    fields: Mapping[str, Any]  # an entry's frontmatter, with confirmations that wait; empty for others
-    expired: str  # since when it is no longer true, RFC 3339; empty where it is
-    problems: tuple[FileProblem, ...]
-    notices: tuple[str, ...]
+    id: Id  # of an entry; else the address
+    path: FilePath
+    kind: Kind
+    content: Annotated[str, "the text"]
+    offset: Annotated[int, "where the page begins, in characters"]
+    limit: Annotated[int | None, "the size of the page; null for all"]
+    total: Annotated[int, "characters of the whole text"]
+    fields: Annotated[Mapping[str, Any], "the frontmatter of the entry, under the names its file has"]
+    expired: Expired
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+    notices: tuple[str, ...]  # such as confirmations that wait
 
     @property
-    def next_offset(self) -> int | None:
+    def scope(self) -> Scope:
+        """Return the scope of its workspace."""
+        return self.workspace.scope
+
+    @property
+    def next_offset(self) -> Annotated[int | None, "where the next page begins; null at the end"]:
         """Return where the next page begins; None where this one ends the text."""
         after = self.offset + len(self.content)
         return after if after < self.total else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem read`."""
-        return {
-            "id": self.id,
-            "path": self.path,
-            "kind": self.kind,
-            "scope": self.workspace.scope,
-            "content": self.content,
-            "offset": self.offset,
-            "limit": self.limit,
-            "total": self.total,
-            "next_offset": self.next_offset,
-            "expired": self.expired,
-            "fields": self.fields,
-            "problems": to_json(self.problems),
-        }
 
 
 def read(
@@ -153,23 +139,9 @@ def _reasons(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True)
-class Origins:
-    """What an entry was taken from."""
-
-    id: str
-    path: str  # below the root of the workspace
-    sources: tuple["Origin", ...]  # each with its text, or the problem why it cannot be shown
-    notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem read --source`."""
-        return {"id": self.id, "path": self.path, "sources": [asdict(one) for one in self.sources]}
-
-
-def read_origins(workspaces: Workspaces, which: str | Which) -> Origins:
+def read_origins(workspaces: Workspaces, which: str | Which) -> "Origins":
     """Return the messages and commits that an entry was taken from; raise NotFoundError where it does not say."""
-    from ..search.provenance import origins
+    from ..search.provenance import Origins, origins
 
     found = _found(workspaces, which)
     where, path = found.workspace, found.place.path
@@ -181,30 +153,9 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> Origins:
     return Origins(entry.id, path, tuple(origins(where, sources, entry.body)), found.notices)
 
 
-@dataclass(frozen=True)
-class History:
-    """What a memory replaced and what replaced it, and the commits of its file."""
-
-    workspace: Workspace
-    path: str  # below the root of the workspace
-    chain: tuple["ChainLink", ...]  # the oldest first
-    log: tuple["Version", ...]  # the newest first; empty outside of git
-    problems: tuple[str, ...]  # what is wrong with how the memories are linked
-    notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem read --history`."""
-        return {
-            "path": self.path,
-            "chain": [asdict(link) for link in self.chain],
-            "log": [asdict(one) for one in self.log],
-            "problems": list(self.problems),
-        }
-
-
-def read_history(workspaces: Workspaces, which: str | Which) -> History:
+def read_history(workspaces: Workspaces, which: str | Which) -> "History":
     """Return the memories that took each other's place around one, and git's log of its file."""
-    from ..beliefs.supersession import Chain, chain, page_chain
+    from ..beliefs.supersession import Chain, FileCommit, History, chain, page_chain
     from ..store.git import versions
 
     found = _found(workspaces, which)
@@ -214,30 +165,26 @@ def read_history(workspaces: Workspaces, which: str | Which) -> History:
         linked = chain(where, stated_id(found.document.fields) or path)
     elif found.kind != "file":
         linked = page_chain(where, path)
-    log = tuple(versions(where.path(path)))
-    return History(where, path, linked.links, log, tuple(linked.problems), found.notices)
+    commits = (
+        FileCommit(version.date, version.commit, version.author, version.subject)
+        for version in versions(where.path(path))
+    )
+    return History(where, path, linked.links, tuple(commits), tuple(linked.problems), found.notices)
 
 
-@dataclass(frozen=True)
-class KeyHistory:
-    """Every value that a key has or had, the earliest first."""
-
-    key: str
-    values: tuple[tuple[Workspace, "Value"], ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem read --key KEY --history`."""
-        return {"key": self.key, "values": [asdict(one) | {"scope": where.scope} for where, one in self.values]}
-
-
-def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> KeyHistory:
+def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":
     """Return every value of a key, with its time and who said it; raise NotFoundError where nothing filled it."""
+    from ..index.lookups import KeyHistory, ValueOf
     from ..search.resolve import key_history
 
-    found = tuple((where, one) for where in every(workspaces) for one in key_history(where, key, project))
-    if not found:
+    values = tuple(
+        ValueOf(**vars(value), workspace=where)
+        for where in every(workspaces)
+        for value in key_history(where, key, project)
+    )
+    if not values:
         raise NotFoundError(f"nothing has filled the key {key!r}", "`mem ls --key '*'` lists the keys there are")
-    return KeyHistory(key, found)
+    return KeyHistory(key, values)
 
 
 class _Found(NamedTuple):

@@ -45,17 +45,19 @@ def search(
     if query == "-":
         query = world.standard_input("the query")
     found_in = world.reading(workspace, scope)
-    found = api.search(found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice)
+    found = api.search(
+        found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice, explain=explain and as_json
+    )
     if as_json:
-        output.say_json(found.as_dict(explain=explain))
+        output.say_json(found.as_dict())
     else:
         roots = {one.scope: one for one in found_in}
         for hit in found.hits:
-            _show_hit(hit, f"{world.here(roots[hit.scope], hit.as_dict()['path'])}:{hit.line}", explain)
+            _show_hit(hit, f"{world.here(roots[hit.scope], hit.path_)}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
-    if found.talk > sum(_turns(hit) for hit in found.hits if hit.kind == "session"):
-        told = "1 turn matches" if found.talk == 1 else f"{found.talk:,} turns match"
+    if found.in_conversations > sum(_turns(hit) for hit in found.hits if hit.kind == "session"):
+        told = "1 turn matches" if found.in_conversations == 1 else f"{found.in_conversations:,} turns match"
         from shlex import quote
 
         output.note(f"{told} in conversations: mem search --kind session {quote(query)}")
@@ -190,7 +192,7 @@ def grep(
         limit=limit,
         choice=choice,
     )
-    world.tell_problems(found_in, found.problems)
+    world.tell_problems(found_in, found.unindexed)
     for one in found.late:
         output.note(str(one))
     if as_json:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..api import read as api
-from ..api.read import History, KeyHistory, Origins, Which
+from ..api.read import Which
 from ..errors import UsageError
 from . import context, output
 from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
 
 if TYPE_CHECKING:
+    from ..api.read import History, KeyHistory, Origins
     from ..api.workspace import Workspace
 
 
@@ -65,27 +66,31 @@ def read(
 
 def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, history: bool, as_json: bool) -> None:
     """Show where a memory came from, what it replaced, or every value of a key."""
-    told: KeyHistory | Origins | History
     if which.key and history:
-        told = api.read_key_history(found_in, which.key, which.project)
-    else:
-        told = api.read_origins(found_in, which) if source else api.read_history(found_in, which)
-        for notice in told.notices:
+        values = api.read_key_history(found_in, which.key, which.project)
+        if as_json:
+            output.say_json(values.as_dict())
+        else:
+            _show_values(values)
+    elif source:
+        origins = api.read_origins(found_in, which)
+        for notice in origins.notices:
             output.note(notice)
-    if isinstance(told, History):
-        for problem in told.problems:
-            output.note(problem)
-    if as_json:
-        output.say_json(told.as_dict())
-    elif isinstance(told, KeyHistory):
-        _show_values(told)
-    elif isinstance(told, Origins):
-        _show_origins(told)
+        if as_json:
+            output.say_json(origins.as_dict())
+        else:
+            _show_origins(origins)
     else:
-        _show_history(told)
+        memory = api.read_history(found_in, which)
+        for notice in (*memory.notices, *memory.problems):
+            output.note(notice)
+        if as_json:
+            output.say_json(memory.as_dict())
+        else:
+            _show_history(memory)
 
 
-def _show_history(found: History) -> None:
+def _show_history(found: "History") -> None:
     """Print what a memory replaced and what replaced it, the oldest first, then the commits, the newest first."""
     if not output.is_watched():
         for link in found.chain:
@@ -102,20 +107,21 @@ def _show_history(found: History) -> None:
         output.say_styled((f"{one.date[:10]}  ", "1"), (f"{one.commit} {one.subject} ", ""), (f"({one.author})", "2"))
 
 
-def _show_values(found: KeyHistory) -> None:
+def _show_values(found: "KeyHistory") -> None:
     """Print every value that a key had, the earliest first, with its time and who said it."""
-    for where, one in found.values:
+    for value in found.values:
         if output.is_watched():
-            output.say_styled((f"{one.since[:10]}  ", "1"), (output.wrapped(one.summary, 12), ""))
-            over = f", held until {one.until[:10]}" if one.until else ""
-            said = f"{one.id} · {one.source} · {one.status}{over}" + (f" · {one.project}" if one.project else "")
-            output.say_styled((f"            {said}", "36"))
+            output.say_styled((f"{value.since[:10]}  ", "1"), (output.wrapped(value.summary, 12), ""))
+            over = f", held until {value.until[:10]}" if value.until else ""
+            about = (value.id, value.source, f"{value.status}{over}", value.project)
+            output.say_styled((f"            {' · '.join(filter(None, about))}", "36"))
         else:
-            row = (one.since[:10], one.until[:10], one.status, one.source, one.id, context.here(where, one.path))
-            output.say_row((*row, one.summary))
+            path = context.here(value.workspace, value.path)
+            row = value.since[:10], value.until[:10], value.status, value.source, value.id, path, value.summary
+            output.say_row(row)
 
 
-def _show_origins(found: Origins) -> None:
+def _show_origins(found: "Origins") -> None:
     for one in found.sources:
         if one.problem:
             output.note(f"{one.source}: {one.problem}")

@@ -4,12 +4,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from math import log
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..formats.entry_values import WORDING
 from ..formats.text_lines import normalized
+from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
+from ..store.workspace import Workspace
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
 
@@ -71,16 +73,36 @@ def keys_in_use(index: Index) -> list[tuple[str, str]]:
 class Value:
     """What filled a key, and when."""
 
-    key: str
-    project: str
-    id: str
-    path: str
-    status: str
-    source: str
-    trust: float
-    since: str
-    until: str  # empty where it holds still, or nobody knows when it was over
-    summary: str
+    key: Annotated[str, "the key, as its file has it"]
+    project: Annotated[str, "the project it belongs to"]
+    id: Id
+    path: FilePath
+    status: Status
+    source: Source
+    trust: Trust
+    since: Annotated[str, "when it came to be believed, RFC 3339"]
+    until: Annotated[str, "when something else took its place; empty where nothing did, or nobody knows"]
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class ValueOf(Value):
+    """A value, with the workspace of its entry."""
+
+    workspace: Workspace
+
+    @property
+    def scope(self) -> Scope:
+        """Return the scope of the workspace."""
+        return self.workspace.scope
+
+
+@dataclass(frozen=True)
+class KeyHistory(Result):
+    """Every value that a key has or had, the earliest first."""
+
+    key: Annotated[str, "the key asked for"]
+    values: Annotated[tuple[ValueOf, ...], "every value it had, the earliest first"]
 
 
 def key_history(index: Index) -> list[Value]:

@@ -53,7 +53,7 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, join
     turns = [hit for hit in found.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
     hits = passages(index, turns[: _EACH * request.limit], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
-    return SearchResults(hits, found.problems, talk=len(turns))
+    return SearchResults(hits, found.problems, in_conversations=len(turns))
 
 
 def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:

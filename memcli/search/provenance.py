@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import GitError, MemError
 from ..formats.session_event import Event, said, view
+from ..results import FilePath, Id, Result
 from ..store import git
 from ..store.sessions.reading import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
@@ -18,13 +20,25 @@ _COMMIT = re.compile(r"commit:([0-9a-fA-F]{4,64})")
 class Origin:
     """One source of a memory, and what stands there; or why it cannot be shown."""
 
-    source: str
-    text: str = ""
-    problem: str = ""
-    place: str = ""  # the message that says most of the memory, as `session:ID#POSITION`; or the commit
-    at: str = ""  # when that was, RFC 3339
-    by: str = ""  # who said it: user, assistant or a name; the author of the commit
-    said: str = ""  # its words; of a commit its subject
+    source: Annotated[str, "the message or commit it was taken from"]
+    text: Annotated[str, "the text"] = ""
+    problem: Annotated[str, "why it cannot be shown; empty where it can"] = ""
+    place: Annotated[
+        str, "of several messages the one that says most of it, as `session:ID#POSITION`; or the commit"
+    ] = ""
+    at: Annotated[str, "when that was, RFC 3339; empty where nobody knows"] = ""
+    by: Annotated[str, "who said it: user, assistant or a name; the author of the commit"] = ""
+    said: Annotated[str, "its words; of a commit its subject"] = ""
+
+
+@dataclass(frozen=True)
+class Origins(Result):
+    """What an entry was taken from."""
+
+    id: Id
+    path: FilePath
+    sources: Annotated[tuple[Origin, ...], "what it was taken from"]  # each with its text, or why it cannot be shown
+    notices: tuple[str, ...] = ()
 
 
 def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> Iterator[Origin]:

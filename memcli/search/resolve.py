@@ -188,8 +188,8 @@ def key_history(workspace: Workspace, key: str, project: str) -> "list[Value]":
         index.refresh()
         return key_history(index)
 
-    found = [one for one in ask(workspace, asked) if same_key(one.key) == same_key(key)]
-    return [one for one in found if one.project == project] if project else found
+    values = [value for value in ask(workspace, asked) if same_key(value.key) == same_key(key)]
+    return [value for value in values if value.project == project] if project else values
 
 
 def believed_at(workspace: Workspace, ids: Sequence[str], as_of: str, name: str) -> Place:

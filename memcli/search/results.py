@@ -2,14 +2,29 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from ..formats.text_lines import FileProblem
-from ..results import to_json
+from ..results import (
+    OPTIONAL,
+    EntryType,
+    Expired,
+    FileLine,
+    FilePath,
+    Id,
+    Kind,
+    LikelySame,
+    Result,
+    Scope,
+    Source,
+    Status,
+    Summary,
+    Title,
+)
 from ..store.addresses import file_of, is_records
 from ..store.workspace import Workspace
 
@@ -56,30 +71,55 @@ _WORD = re.compile(r"\w+")
 class Hit:
     """One memory found."""
 
-    id: str  # what `mem read` takes
-    kind: str
-    path: str
-    line: int
-    summary: str  # the passage that matched, at most 160 characters
+    id: Id
+    kind: Kind
+    path: str  # with the place of an item in its file
+    line: FileLine
+    summary: Summary  # the passage that matched, at most 160 characters
     relevance: float  # in [0, 1], comparable across queries
-    timestamp: str
-    scope: str
-    type: str = ""
-    title: str = ""
-    tags: tuple[str, ...] = ()
-    status: str = "active"
-    source: str = ""
-    key: str = ""
-    conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
-    likely_same: tuple[str, ...] = ()  # always empty: an earlier version guessed
-    outdated_by: str = ""  # the newest of the others, where it is newer
-    changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
-    expired: str = ""  # since when it is no longer true, RFC 3339; empty where it is
-    later_than: str = ""  # the id of the hit that says earlier what it says, before which it stands or which it follows
-    certainty: str = ""  # CLEAR, LIKELY, POSSIBLE or WEAK: the relevance beside those of the other hits
+    timestamp: Annotated[str, "when it was, RFC 3339"]
+    scope: Scope
+    type: EntryType = ""
+    title: Title = ""
+    tags: Annotated[tuple[str, ...], "its tags"] = ()
+    status: Status = "active"
+    source: Source = ""
+    key: Annotated[str, "the slot it fills; empty where it has none"] = ""
+    conflicts_with: Annotated[
+        tuple[str, ...], "ids of the active entries it is flagged with: they may say otherwise, or the same"
+    ] = ()
+    likely_same: LikelySame = ()
+    outdated_by: Annotated[str, "id of the newest of the others, where it is newer; empty otherwise"] = ""
+    changed: Annotated[tuple[str, ...], "what became of the lines it cites, where they are not what they were"] = ()
+    expired: Expired = ""
+    later_than: Annotated[str, "id of the hit that says earlier what this one says; empty where none does"] = ""
+    certainty: Annotated[str, "clear, likely, possible or weak, beside the other hits"] = ""
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
-    text: str = ""  # of the chunk or passage that matched, whole; not in the JSON
+    text: str = ""  # of the chunk or passage that matched, whole
+    is_explained: bool = False  # whether the document says why it was found
+
+    @property
+    def path_(self) -> FilePath:
+        """Return the path of its file."""
+        return file_of(self.path)
+
+    @property
+    def relevance_(self) -> Annotated[float, "how well it fits, 0 to 1"]:
+        """Return the relevance, rounded."""
+        return round(self.relevance, 4)
+
+    @property
+    def matched_(self) -> Annotated[tuple[str, ...] | None, "words of the query that stand in it", OPTIONAL]:
+        """Return the words that matched, where that is to be explained."""
+        return self.matched if self.is_explained else None
+
+    @property
+    def parts_(
+        self,
+    ) -> Annotated[Mapping[str, float] | None, "what the relevance is made of; they add up to it", OPTIONAL]:
+        """Return what the relevance is made of, where that is to be explained."""
+        return {name: round(part, 4) for name, part in self.parts.items()} if self.is_explained else None
 
     def explained(self) -> str:
         """Say what the relevance is made of."""
@@ -87,42 +127,24 @@ class Hit:
 
         return explained(self.relevance, self.parts, self.matched)
 
-    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the hit for JSON, its relevance rounded; `explain` adds the parts and the words that matched."""
-        fields = asdict(self)
-        why = {"matched": fields.pop("matched"), "parts": fields.pop("parts")}
-        why["parts"] = {name: round(value, 4) for name, value in why["parts"].items()}
-        fields |= {"path": file_of(self.path), "relevance": round(self.relevance, 4)}
-        del fields["text"]
-        return {**fields, **why} if explain else fields
-
 
 @dataclass(frozen=True)
-class SearchResults:
+class SearchResults(Result):
     """The answer to a search: hits, and everything that could not be looked at."""
 
-    hits: tuple[Hit, ...]  # the best first
-    problems: tuple[FileProblem, ...] = ()
-    notices: tuple[str, ...] = ()
-    missing: int = 0  # texts known only by their words so far
-    total: int = 0  # texts there are, counted only where some are missing
+    hits: Annotated[tuple[Hit, ...], "what was found, best first"]
+    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    notices: Annotated[tuple[str, ...], "what else is to be known, a line each"] = ()
+    not_embedded: Annotated[int, "texts known only by their words so far"] = 0
+    total: int = 0  # texts there are, counted only where some are not embedded
     vector: tuple[float, ...] = ()  # of the query, where it was embedded
     model: str = ""  # whose vector it is
     weaker: int = 0  # found, but below the relevance asked for
-    talk: int = 0  # turns of conversations that were found besides
+    in_conversations: Annotated[
+        int, "turns of conversations that match, counted where the hits are weak; at most 100 a workspace"
+    ] = 0
     later: tuple[Hit, ...] = ()  # besides the hits: what says later what one of them says
-    query: str = ""
-
-    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the JSON document of `mem search`; `explain` adds the parts of each relevance."""
-        return {
-            "query": self.query,
-            "hits": [hit.as_dict(explain=explain) for hit in self.hits],
-            "problems": to_json(self.problems),
-            "notices": list(self.notices),
-            "not_embedded": self.missing,
-            "in_conversations": self.talk,
-        }
+    query: Annotated[str, "what was asked"] = ""
 
 
 def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
@@ -135,10 +157,10 @@ def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchRe
         tuple(hits),
         tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
         tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
-        sum(part.missing for part in parts),
+        sum(part.not_embedded for part in parts),
         sum(part.total for part in parts),
         weaker=sum(part.weaker for part in parts),
-        talk=sum(part.talk for part in parts),
+        in_conversations=sum(part.in_conversations for part in parts),
         later=tuple(later),
     )
 

@@ -44,7 +44,7 @@ def _first_id(opened: Workspace) -> str:
 DOCUMENTS: dict[str, tuple[tuple[str, ...], Callable[[Workspace], Any]]] = {
     "search": (
         ("search", "staging port", "--mode", "keyword", "--explain"),
-        lambda opened: find.search(opened, "staging port", mode="keyword").as_dict(explain=True),
+        lambda opened: find.search(opened, "staging port", mode="keyword", explain=True).as_dict(),
     ),
     "ls": (("ls", "--sort", "title"), lambda opened: find.list_entries(opened, sort="title").as_dict()),
     "grep": (("grep", "p.rt", "-C", "1"), lambda opened: find.grep(opened, "p.rt", context=1).as_dict()),
