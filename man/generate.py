@@ -1,7 +1,7 @@
 """Write the manual pages and the generated documents from the app itself; `--check` says whether they are current.
 
-Sources: the commands' own help, the table of settings, memcli/cli/workspace.md with the class of an entry, the fields
-of JSON in memcli/cli/commands.txt, and the tools of memcli/transcripts/registry.py.
+Sources: the commands' own help, the table of settings, memcli/cli/workspace.md with the class of an entry, the results
+that memcli/api/reference.py names, and the tools of memcli/transcripts/registry.py.
 """
 
 import inspect

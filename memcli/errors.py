@@ -1,6 +1,20 @@
 """The errors of the user's world: each class is a situation and carries its exit code."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypedDict
+
+
+class ErrorFields(TypedDict):
+    """What is said of an error."""
+
+    code: Annotated[str, "a short name of the kind of error"]
+    message: Annotated[str, "what is wrong, in one line"]
+    fix: Annotated[str, "the command or change that helps"]
+
+
+class ErrorDocument(TypedDict):
+    """The JSON document of an error."""
+
+    error: Annotated[ErrorFields, "what went wrong; empty where nothing did"]
 
 
 class MemError(Exception):

@@ -1,20 +1,20 @@
 """What a job returns, declared once: its JSON document and the schema of that follow from the class.
 
-A field or property of the type `Annotated[kind, "what it says"]` is in the document, and nothing else is. A name that
-Python keeps for itself is written with an underscore at its end.
+A field or property of the type `Annotated[kind, "what it says"]` is in the document, and nothing else is. After the
+text may stand marks: `OPTIONAL`, `IF_ANY`, or a number of digits to round to. A name that Python or another field has
+taken is written with an underscore at its end. A dictionary is JSON already: its class declares keys, and with
+`has_more` that there are others.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 OPTIONAL = object()
 """Marks what is left out of the document where it is None."""
 IF_ANY = object()
 """Marks what is left out of the document where it is empty or 0."""
-OPEN = object()
-"""Marks rows that may have fields which nobody can declare."""
 
 Id = Annotated[str, "what `mem read` takes"]
 FilePath = Annotated[str, "path of the file in the workspace"]
@@ -28,11 +28,11 @@ Kind = Annotated[str, "entry, memory, history, note, session, document or file"]
 Status = Annotated[str, "active, superseded or archived"]
 Source = Annotated[str, "user, observed, inferred or repository"]
 Title = Annotated[str, "its title; empty where it has none"]
+Relevance = Annotated[float, "how well it fits, 0 to 1", 4]
 Expired = Annotated[str, "since when it is no longer true, RFC 3339; empty where it is"]
 SupersededBy = Annotated[str, "id of the entry that took its place; empty where none did"]
 Trust = Annotated[float, "how far to trust it, 0 to 1"]
 LikelySame = Annotated[Sequence[str], "always empty: an earlier version guessed"]
-Problems = "what is wrong with files"
 SessionId = Annotated[str, "id of the session"]
 Scope = Annotated[str, "project, user or documents"]
 CreatedAt = Annotated[str, "when it was made, RFC 3339"]
@@ -43,6 +43,7 @@ ConflictsWith = Annotated[Sequence[str], "ids of the entries it may contradict; 
 Reason = Annotated[str, "why"]
 Summary = Annotated[str, "what it says, in one line"]
 Applied = Annotated[bool, "whether it was done, and not only shown"]
+ChangedLines = Annotated[tuple[str, ...], "lines of the text that were taken out, after `-`, and put in, after `+`"]
 Diff = Annotated[str, "the change as a unified diff"]
 OptionalDiff = Annotated[str | None, "the change as a unified diff", OPTIONAL]
 
@@ -58,43 +59,59 @@ class Result:
         return document
 
 
+class Member(NamedTuple):
+    """What a document has under a name."""
+
+    attribute: str
+    kind: Any
+    says: str
+    may_lack: bool
+    lacks_empty: bool
+    digits: int | None
+
+    @classmethod
+    def of(cls, attribute: str, declared: Any) -> "Member":
+        """Return what a type `Annotated[kind, says, …]` declares."""
+        says, *marks = declared.__metadata__
+        digits = next((mark for mark in marks if isinstance(mark, int)), None)
+        lacks_empty = IF_ANY in marks
+        return cls(attribute, get_args(declared)[0], says, lacks_empty or OPTIONAL in marks, lacks_empty, digits)
+
+
 @cache
-def members(cls: Any) -> Mapping[str, Any]:
-    """Return what of a class is in its document: the declared types by the names of fields and properties."""
+def members(cls: Any) -> Mapping[str, Member]:
+    """Return what is in the document of a class, by name: its annotated fields, then its annotated properties."""
     declared: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         declared |= getattr(base, "__annotations__", {})
-        for name, member in vars(base).items():
-            if getter := getattr(member, "fget", None):
+        for name, attribute in vars(base).items():
+            if getter := getattr(attribute, "fget", None):
                 declared[name] = getter.__annotations__.get("return")
-    return {name: kind for name, kind in declared.items() if get_origin(kind) is Annotated}
+    return {name.rstrip("_"): Member.of(name, kind) for name, kind in declared.items() if get_origin(kind) is Annotated}
 
 
-def to_json(value: Any) -> Any:
-    """Return a value as JSON has it; a dictionary is taken to be so already."""
-    if isinstance(value, str | int | float | dict | None):
+def to_json(value: Any, digits: int | None = None) -> Any:
+    """Return a value as JSON has it, its numbers rounded to so many digits."""
+    if isinstance(value, float):
+        return value if digits is None else round(value, digits)
+    if isinstance(value, str | int | None):
         return value
+    if isinstance(value, Mapping):
+        return value if digits is None else {key: to_json(item, digits) for key, item in value.items()}
     cls: Any = type(value)
-    if declared := members(cls):
-        return {
-            name.rstrip("_"): to_json(member)
-            for name, kind in declared.items()
-            if (member := getattr(value, name))
-            or not (IF_ANY in kind.__metadata__ or (OPTIONAL in kind.__metadata__ and member is None))
-        }
-    return dict(value) if isinstance(value, Mapping) else [to_json(item) for item in value]
+    if not (declared := members(cls)):
+        return [to_json(item) for item in value]
+    document = {}
+    for name, member in declared.items():
+        item = getattr(value, member.attribute)
+        if item or not (member.lacks_empty or (member.may_lack and item is None)):
+            document[name] = to_json(item, member.digits)
+    return document
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type."""
     origin, inside = get_origin(kind), [part for part in get_args(kind) if part is not ...]
-    if origin is Annotated:
-        inner = schema_of(inside[0])
-        if _may_lack(kind) and isinstance(inner.get("type"), list):
-            inner["type"] = next(name for name in inner["type"] if name != "null")
-        if OPEN in kind.__metadata__:
-            inner["items"]["additionalProperties"] = True
-        return {"description": kind.__metadata__[0], **inner}
     if origin is Literal:
         return {"type": "string"}
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -107,9 +124,18 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": _NAMES[kind]}
     if not (declared := members(kind) if isinstance(kind, type) else {}):
         return {}
-    required = [name.rstrip("_") for name, member in declared.items() if not _may_lack(member)]
-    properties = {name.rstrip("_"): schema_of(member) for name, member in declared.items()}
-    return {"type": "object", "required": required, "properties": properties}
+    required = [name for name, member in declared.items() if not member.may_lack]
+    schema: dict[str, Any] = {"type": "object", "required": required}
+    if getattr(kind, "has_more", False):
+        schema["additionalProperties"] = True
+    return schema | {"properties": {name: _field(member) for name, member in declared.items()}}
+
+
+def _field(member: Member) -> dict[str, Any]:
+    schema = schema_of(member.kind)
+    if member.may_lack and isinstance(schema.get("type"), list):
+        schema["type"] = next(name for name in schema["type"] if name != "null")
+    return {"description": member.says, **schema}
 
 
 def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -120,7 +146,3 @@ def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
         schema["properties"] = {name: field for part in objects for name, field in part["properties"].items()}
         schema["required"] = [name for name in schema["required"] if all(name in part["required"] for part in objects)]
     return schema | {"type": kinds if len(kinds) > 1 else kinds[0]}
-
-
-def _may_lack(kind: Any) -> bool:
-    return OPTIONAL in kind.__metadata__ or IF_ANY in kind.__metadata__

@@ -1,13 +1,13 @@
 """Say what became of memories: of all between two moments that git knows, and of one from its first word."""
 
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..maintenance.blame import TimelineItem, timeline
 from ..maintenance.entry_changes import WORDS, FieldChange, MemoryChange, OtherEntry
 from ..maintenance.memory_changes import headline, is_told, memory_changes
+from ..results import FilePath, Id, Result
 from ..store.revisions import changed_files, compared, texts_at
 from .read import Which, read_history, read_origins
 from .workspace import Workspace, Workspaces
@@ -17,29 +17,18 @@ __all__ += ["diff", "headline"]
 
 
 @dataclass(frozen=True)
-class MemoryDiff:
+class MemoryDiff(Result):
     """What changed in a workspace between two moments."""
 
-    before: str
-    """The earlier moment: a commit as it was named."""
-    after: str
-    """The later moment: a commit, or `worktree` for the files on disk."""
-    changes: tuple[MemoryChange, ...]
+    before: Annotated[str, "the earlier moment, as it was named; of `A...B` the commit where B left A"]
+    after: Annotated[str, "the later moment; `worktree` is the files on disk"]
+    changes: Annotated[tuple[MemoryChange, ...], "what became of memories"]
     """By kind in the order of `WORDS`, then by path."""
 
     @property
-    def headline(self) -> str:
-        """Return the changes as numbers of each kind in one line; empty where nothing changed."""
+    def headline(self) -> Annotated[str, "how many changes of each kind, in one line; empty where nothing changed"]:
+        """Return the changes as numbers of each kind."""
         return headline(self.changes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem diff`."""
-        return {
-            "before": self.before,
-            "after": self.after,
-            "headline": self.headline,
-            "changes": [asdict(one) for one in self.changes],
-        }
 
 
 def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
@@ -55,19 +44,13 @@ def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
 
 
 @dataclass(frozen=True)
-class Blame:
+class Blame(Result):
     """What became of one entry, by whom and when."""
 
-    id: str
-    path: str
-    """Within the workspace."""
-    timeline: tuple[TimelineItem, ...]
-    """The newest last; before all what has no time."""
+    id: Id
+    path: FilePath
+    timeline: Annotated[tuple[TimelineItem, ...], "what became of it, the newest last; before all what has no time"]
     notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `mem blame`."""
-        return {"id": self.id, "path": self.path, "timeline": [asdict(one) for one in self.timeline]}
 
 
 def blame(workspaces: Workspaces, which: str | Which) -> Blame:

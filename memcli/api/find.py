@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, FileProblems
 from ..formats.times import parse_time, past
 from ..index.filters import SORTS, Filter
 from ..results import (
@@ -139,7 +139,7 @@ class EntryList(Result):
     """The entries listed, in the order asked for, and the files that an answer may lack."""
 
     entries: Annotated[tuple[EntryRow, ...], "the entries"]
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+    problems: FileProblems
 
 
 def list_entries(
@@ -234,7 +234,7 @@ class GrepResults(Result):
     unindexed: tuple[FileProblem, ...]  # files that are not in the index as they should be
 
     @property
-    def problems(self) -> Annotated[tuple[FileProblem, ...], "what is wrong with files"]:
+    def problems(self) -> FileProblems:
         """Return what is wrong with files."""
         return (*self.late, *self.unindexed)
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import UsageError
+from ..formats.text_lines import FileProblems
 from ..results import FileLine, FilePath, Id, Result, Scope
-from ..store.redaction import Redacted
+from ..store.redaction import RedactedPlaces
 from .workspace import FileProblem, Workspace, Workspaces, every, recorded
 
 
@@ -17,7 +18,7 @@ class Recorded(Result):
     id: Id
     path: FilePath
     """Of the month's file."""
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class NoteAdded(Result):
     path: FilePath
     """Of the day's file."""
     line: Annotated[str, "line of the file, from 1"]
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class HistoryRead(Result):
     """Records, the oldest first, and what could not be read."""
 
     records: Annotated[tuple[HistoryRecord, ...], "the records, the oldest first"]
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    problems: FileProblems = ()
 
 
 @recorded("history add")

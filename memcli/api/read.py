@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.entry import checked, fields_from_others, listed, read_entry, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
-from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
+from ..formats.text_lines import BOM, FileProblem, FileProblems, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
 from ..formats.times import past
 from ..results import Expired, FilePath, Id, Kind, Result, Scope
@@ -56,7 +56,7 @@ class TextPage(Result):
     total: Annotated[int, "characters of the whole text"]
     fields: Annotated[Mapping[str, Any], "the frontmatter of the entry, under the names its file has"]
     expired: Expired
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+    problems: FileProblems
     notices: tuple[str, ...]  # such as confirmations that wait
 
     @property

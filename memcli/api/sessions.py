@@ -20,60 +20,31 @@ from ..store.sessions.reading import (
 )
 from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
 from ..store.sessions.sessions import purge as purged
-from .workspace import Workspace, Workspaces, every, lazily, open_named, recorded
+from .workspace import Workspace, Workspaces, every, open_named, recorded
 
 if TYPE_CHECKING:
-    from ..consolidation.compaction import Compacted, CompactReport
-    from ..consolidation.recap import Recap
-    from ..transcripts.import_all import ImportReport
-    from ..transcripts.live_events import AddedEvents, NewEvent
-    from ..transcripts.session_import import ImportedSession
+    from ..consolidation.compaction import Compacted as Compacted
+    from ..consolidation.compaction import CompactReport as CompactReport
+    from ..consolidation.recap import Recap as Recap
+    from ..transcripts.import_all import ImportReport as ImportReport
+    from ..transcripts.live_events import AddedEvents as AddedEvents
+    from ..transcripts.live_events import NewEvent as NewEvent
+    from ..transcripts.session_import import ImportedSession as ImportedSession
 
-__all__ = [
-    "STATES",
-    "AddedEvents",
-    "ClearedSession",
-    "CompactReport",
-    "Compacted",
-    "DeletedSession",
-    "ImportReport",
-    "ImportedSession",
-    "ListedSession",
-    "NewEvent",
-    "Recap",
-    "Session",
-    "SessionList",
-    "SessionStats",
-    "ShownSession",
-    "append",
-    "clear",
-    "compact",
-    "delete",
-    "find_session",
-    "holds_many",
-    "import_sessions",
-    "import_transcript",
-    "list_sessions",
-    "recap",
-    "show",
-    "stats",
-]
+__all__ = ["STATES", "Session", "append", "clear", "compact", "delete", "find_session", "holds_many"]
+__all__ += ["import_sessions", "import_transcript", "list_sessions", "recap", "show", "stats"]
 
 _CLEAR_WAIT, _CLEAR_PARTS = 60.0, 3
 """Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "AddedEvents": "transcripts.live_events",
-        "CompactReport": "consolidation.compaction",
-        "Compacted": "consolidation.compaction",
-        "ImportReport": "transcripts.import_all",
-        "ImportedSession": "transcripts.session_import",
-        "NewEvent": "transcripts.live_events",
-        "Recap": "consolidation.recap",
-    },
-)
+
+def __getattr__(name: str) -> object:
+    """Import `NewEvent` when it is first asked for."""
+    if name != "NewEvent":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..transcripts.live_events import NewEvent
+
+    return NewEvent
 
 
 @recorded("session append")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, FileProblems
 from ..results import Numbers, Result
-from ..store.redaction import Redacted
+from ..store.redaction import Redacted, RedactedPlaces
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
 from .choice import Choice, require_stored
@@ -45,7 +45,7 @@ class Exported(Result):
     """The whole path of the file; empty where pieces were handed over."""
     files: Annotated[int, "how many files"]
     """Files of the workspace that are in the export."""
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    problems: FileProblems = ()
     """Files that could not be read."""
     notices: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ class ImportedMemories(Result):
     """Lines by action: created, merged, updated, unchanged, conflict, refused, left out."""
     files: Annotated[tuple[ImportedLine, ...], "the files"] = ()
     """What became of each line that was not unchanged or left out."""
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
     notices: tuple[str, ...] = ()
     unheard: str = ""
     """Why a judge said nothing of some memories."""

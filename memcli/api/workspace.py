@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial, wraps
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
@@ -219,14 +218,3 @@ def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Gi
         return run
 
     return decorated
-
-
-def lazily(module: str, types: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a module's `__getattr__` that imports types, named with the modules they are in, when first asked for."""
-
-    def found(name: str) -> object:
-        if name in types:
-            return getattr(import_module(f"memcli.{types[name]}"), name)
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-    return found

@@ -30,13 +30,8 @@ FAMILIES = ("write", "find", "maintain", "conversations", "connect")
 @cache
 def commands() -> dict[str, Command]:
     """Return the commands there are, by name, from `commands.txt`: name, module, family and what each does."""
-    rows = table().partition("\n\n")[0].splitlines()
+    rows = Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines()
     return {name: Command(*rest) for name, *rest in (row.split(maxsplit=3) for row in rows)}
-
-
-def table() -> str:
-    """Return `commands.txt`: a line a command, then a block for each JSON document that one answers with."""
-    return Path(__file__).with_name("commands.txt").read_text(encoding="utf-8")
 
 
 class _PipeClosed(Exception):

@@ -12,7 +12,7 @@ import typer
 from ..api.reference import TABLE, Setting, documents, entry_fields, written
 from ..errors import UsageError
 from . import output
-from .app import commands, run, table
+from .app import commands, run
 from .options import AsJson
 
 _ABOUT = """\
@@ -32,70 +32,27 @@ VERSION = 1
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the answers: `documents` by command, `$defs` that they share, and the version.
-
-    They stand in `commands.txt` below the commands: a heading `[command]`, or `(name)` for what several share, then a
-    line a field with its path, its kind and what it says. A path may be `hits[].line` or `sizes{}.bytes`; one that ends
-    in `?` may be left out. A kind is a type of JSON, several with `|` between them, `[kind]`, `{kind}` for a map of any
-    keys, `any`, or what several share.
-    """
-    found: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "version": VERSION}
-    found |= {"$defs": {}, "documents": {}}
-    _, *blocks = table().split("\n\n")
-    for block in blocks:
-        head, *lines = block.splitlines()
-        group = found["documents" if head.startswith("[") else "$defs"]
-        shapes = {"": group.setdefault(head[1:-1], {"type": "object", "required": [], "properties": {}})}
-        for line in lines:
-            path, kind, says = line.split(maxsplit=2)
-            before, _, name = path.rstrip("?").rpartition(".")
-            shape = shapes[before]
-            if not path.endswith("?"):
-                shape.setdefault("required", []).append(name)
-            inner = {"description": says, **_shape(kind, path.rstrip("?"), shapes, found["$defs"])}
-            shape.setdefault("properties", {})[name] = shapes[path.rstrip("?")] = inner
-    found["documents"] |= documents()
-    return found
-
-
-def _shape(kind: str, path: str, shapes: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a kind, and put the ones within it into `shapes` by their paths."""
-    if kind in shared:
-        return {"$ref": f"#/$defs/{kind}"}
-    if kind == "any":
-        return {}
-    if kind[0] not in "[{":
-        return {"type": kind.split("|") if "|" in kind else kind}
-    inside = f"{path}{kind[0]}{kind[-1]}"
-    inner = shapes[inside] = _shape(kind[1:-1], inside, shapes, shared)
-    return (
-        {"type": "array", "items": inner}
-        if kind[0] == "["
-        else {"type": "object", "additionalProperties": inner or True}
-    )
+    """Return the JSON Schema of the answers: `documents` by command, and the version."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "version": VERSION, "documents": documents()}
 
 
 def json_page() -> str:
     """Write the schema as markdown: a heading a document, an item a field."""
-    known = schema()
-    parts = [_ABOUT.format(version=known["version"])]
-    for name, document in sorted(known["documents"].items()):
-        lines = [f"- `{field}` {kind}: {told}" for field, kind, told in _fields(document, "", known["$defs"])]
+    parts = [_ABOUT.format(version=VERSION)]
+    for name, document in documents().items():
+        lines = [f"- `{field}` {kind}: {says}" for field, kind, says in _fields(document, "")]
         parts.append(f"## {name}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _fields(one: Mapping[str, Any], before: str, shared: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _fields(document: Mapping[str, Any], before: str) -> Iterator[tuple[str, str, str]]:
     """Yield every field below a schema with its type and what it says."""
-    if "$ref" in one:
-        yield from _fields(shared[one["$ref"].rpartition("/")[2]], before, shared)
-        return
-    for name, inner in one.get("properties", {}).items():
-        mark = "" if name in one.get("required", ()) else "?"
+    for name, inner in document.get("properties", {}).items():
+        mark = "" if name in document.get("required", ()) else "?"
         path = f"{before}{name}"
         yield f"{path}{mark}", _kind(inner), inner["description"]
-        yield from _fields(inner, f"{path}.", shared)
-        yield from _fields(inner.get("items", {}), f"{path}[].", shared)
+        yield from _fields(inner, f"{path}.")
+        yield from _fields(inner.get("items", {}), f"{path}[].")
 
 
 def _kind(one: Mapping[str, Any]) -> str:

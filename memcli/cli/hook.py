@@ -119,20 +119,18 @@ def status(
     """Show which hooks are installed where."""
     from ..integrations.install.targets import all_statuses
 
-    rows, faults = all_statuses(target, surroundings(), project=project, user=user)
-    for fault in faults:
+    report = all_statuses(target, surroundings(), project=project, user=user)
+    for fault in report.faults:
         output.note(fault)
     if as_json:
-        output.say_json({"hooks": rows})
+        output.say_json(report.as_dict())
         return
-    for row in rows:
-        output.say_row((row["target"], row["scope"], " ".join(row["events"]) or "not installed", row["path"]))
-    for row in rows:
-        if row["missing"]:
-            again = f"`mem hook install {row['target']}{' --user' if row['scope'] == 'user' else ''}` again"
-            output.note(
-                f"{row['path']}: {row['missing']} is not found, so these hooks do nothing: {_ON_PATH} or {again}"
-            )
+    for row in report.hooks:
+        output.say_row((row.target, row.scope, " ".join(row.events) or "not installed", row.path))
+    for row in report.hooks:
+        if row.missing:
+            again = f"`mem hook install {row.target}{' --user' if row.scope == 'user' else ''}` again"
+            output.note(f"{row.path}: {row.missing} is not found, so these hooks do nothing: {_ON_PATH} or {again}")
 
 
 @hook_app.command("skill")

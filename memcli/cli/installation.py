@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 def make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: dict[str, Any] | None = None) -> None:
     """Make the changes unless --dry-run is given, and show them."""
-    from ..integrations.install.skill import diff_of, make_changes
+    from ..integrations.install.skill import HookInstallReport, make_changes
 
     if not dry_run:
         make_changes(plan)
+    report = HookInstallReport(plan, not dry_run, **(also or {}))
     if as_json:
-        rows = [{"action": one.action, "path": str(one.path)} for one in plan]
-        output.say_json({"files": rows, "applied": not dry_run, "diff": diff_of(plan), **(also or {})})
+        output.say_json(report.as_dict())
     elif dry_run:
-        output.say(diff_of(plan), end="")
+        output.say(report.diff, end="")
     else:
-        for one in plan:
-            output.say_row((one.action, context.shown(one.path) if output.is_watched() else str(one.path)))
+        for change in plan:
+            output.say_row((change.action, context.shown(change.path) if output.is_watched() else change.path_))
         if not plan and output.is_heard():
             output.note("nothing to change")
 

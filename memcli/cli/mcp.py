@@ -7,7 +7,7 @@ import typer
 from .. import __version__
 from ..api.workspace import open_workspaces
 from ..errors import MemError, UnavailableError, UsageError
-from ..integrations.memory_tool import answer
+from ..integrations.memory_tool import ToolReply, answer
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
@@ -54,7 +54,7 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
     except MemError as error:
         reply, code = str(error), error.exit_code
     if as_json:
-        output.say_json({"content": reply, "is_error": code != 0})
+        output.say_json(ToolReply(reply, code != 0).as_dict())
     else:
         output.say(reply, raw=True)
     if code:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from ..errors import MemError
+from ..errors import ErrorDocument, MemError
 
 _BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -176,8 +176,8 @@ def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) ->
 
     if as_json:
         message, fix = unsaid(error.message, arguments), unsaid(error.fix, arguments)
-        fault = {"code": error.code, "message": message, "fix": fix}
-        _tell(f"{json.dumps({'error': fault}, ensure_ascii=False)}\n")
+        document: ErrorDocument = {"error": {"code": error.code, "message": message, "fix": fix}}
+        _tell(f"{json.dumps(document, ensure_ascii=False)}\n")
     else:
         note(unsaid(str(error), arguments))
 

@@ -19,7 +19,7 @@ from ..results import OptionalDiff, SessionId
 from ..store.entries import Admitted, entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
-from ..store.redaction import Redacted
+from ..store.redaction import RedactedPlaces
 from ..store.sessions.reading import PROJECT_LINE
 from ..store.sessions.sessions import Session, at, page_change
 from ..store.workspace import Workspace
@@ -49,7 +49,7 @@ class Outcome:
     remarks: Annotated[tuple[str, ...], "what a person should know"] = ()
     error: Annotated[str, "what went wrong; empty where nothing did"] = ""  # why the LLM gave nothing
     unheard: str = ""  # why a judge said nothing of some memories
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
     diff: OptionalDiff = None  # for a dry run
 
     @property

@@ -127,6 +127,9 @@ class FileProblem:
         return f"{path}:{self.line}: {self.reason}"
 
 
+FileProblems = Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+
+
 def decoded(data: bytes) -> tuple[str, Problem | None]:
     """Return the text, with U+FFFD in the place of what cannot be read, and the first line where that is so."""
     try:

@@ -7,11 +7,13 @@ word: what is deleted moves to the archive, and a secret is refused.
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..api import files
 from ..api.files import Workspace
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
+from ..results import Result
 from .memory_folder import ROOT, MemoryPath, by_key, existing, listed, located
 
 BY = "observed"
@@ -20,6 +22,14 @@ MOST_LINES = 999_999
 MOST_LISTED = 1000
 """Names a folder's view holds; a memory of years has more than a model should be shown at once."""
 _AROUND = 2
+
+
+@dataclass(frozen=True)
+class ToolReply(Result):
+    """The reply to one command."""
+
+    content: Annotated[str, "the reply for the model"]
+    is_error: Annotated[bool, "whether it failed"]
 
 
 def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 from ..beliefs.supersession import ChainLink, EntryFile, read_entry_file
 from ..dataclass import dataclass
@@ -16,6 +16,7 @@ from ..errors import MemError
 from ..formats.memory_page import read_promoted
 from ..formats.text_lines import decoded
 from ..formats.times import parse_time, stamp
+from ..results import ChangedLines
 from ..search.provenance import Origin
 from ..store import access_log, atomic_files
 from ..store.archive import archived_since
@@ -31,12 +32,21 @@ from .entry_changes import changed_lines, entry_changes, entry_version
 class TimelineItem:
     """One thing that became of a memory."""
 
-    at: str  # RFC 3339, UTC; empty where nobody knows
-    what: str  # said, made, confirmed, changed, superseded, replaced, flagged, promoted, demoted, forgotten, read, …
-    by: str  # who: user, observed, inferred, a speaker, the author of a commit; empty where nobody knows
-    text: str  # the words, or what exactly
-    place: str  # where that stands: a message, a commit, a file of the workspace
-    lines: tuple[str, ...] = ()  # of the text, each after `-` or `+`
+    at: Annotated[str, "when it was, RFC 3339 in UTC; empty where nobody knows"]
+    what: Annotated[
+        str,
+        "said, said again, made, confirmed, changed, superseded, replaced (it took the place of another), flagged,"
+        " settled, verdict (of an LLM, with its reason), promoted, demoted, forgotten, restored, read; of a commit its"
+        " changes as `mem diff` calls them",
+    ]
+    by: Annotated[str, "who: user, observed, inferred, a speaker, the author of a commit; empty where nobody knows"]
+    text: Annotated[str, "the words, or what exactly"]
+    place: Annotated[
+        str,
+        "where that stands: `session:ID#POSITION`, `commit:SHA`, a command noted in `.mem/undo/ID`, or a file of the"
+        " workspace",
+    ]
+    lines: ChangedLines = ()
 
 
 def timeline(

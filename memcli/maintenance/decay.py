@@ -14,7 +14,7 @@ from ..beliefs.plan import Plan, listed, put_away
 from ..beliefs.supersession import hidden_with, put_away_note
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, FileProblems
 from ..formats.times import stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -48,7 +48,7 @@ class DecayReport(Result):
     entries: Annotated[tuple[Judged, ...], "the entries"]
     as_of: Annotated[str, "the moment it was judged at"]
     threshold: Annotated[float, "the score below which an entry has faded"]
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"]
+    problems: FileProblems
     applied: Applied = False
     superseded: Annotated[
         tuple[str, ...], "ids of what had been superseded by what has faded, and went to the archive with it"

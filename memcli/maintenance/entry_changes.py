@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import unified_diff
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from ..beliefs.merging import slot_of
 from ..dataclass import dataclass
 from ..formats.entry import FIELDS, SPELLINGS, Entry, read_entry, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import conflict_marker, decoded, first_line, lines
+from ..results import ChangedLines, FilePath, Id
 from ..store.layouts import Layout
 
 WORDS = {
@@ -51,32 +52,40 @@ _SPELLED = {name for key, others in SPELLINGS.items() for name in (key, *others)
 class FieldChange:
     """A field of an entry, or a setting, that has another value; None where it has none."""
 
-    name: str
-    before: Any
-    after: Any
+    name: Annotated[str, "its name"]
+    before: Annotated[Any, "its value of before; null where it had none"]
+    after: Annotated[Any, "its value now; null where it has none"]
 
 
 @dataclass(frozen=True)
 class OtherEntry:
     """An entry that has to do with a change."""
 
-    id: str
-    summary: str  # empty where the change does not touch its file
+    id: Id
+    summary: Annotated[str, "what it says, in one line; empty where its file did not change"]
 
 
 @dataclass(frozen=True)
 class MemoryChange:
     """One thing that became of one memory."""
 
-    kind: str  # one of WORDS
-    id: str  # of the entry or record; empty for what has none
-    path: str  # within the workspace, as it is afterwards
-    summary: str
-    type: str = ""  # of an entry
-    source: str = ""  # whose word an entry is
-    others: tuple[OtherEntry, ...] = ()  # what took its place, what it is flagged with, what fills its key too
-    fields: tuple[FieldChange, ...] = ()
-    lines: tuple[str, ...] = ()  # of the text, each after `-` or `+`
+    kind: Annotated[
+        str,
+        "new, changed, confirmed, superseded, forgotten, restored, purged, flagged, settled, clash, promoted, demoted,"
+        " page, history, note, setting, file, moved, counted or unreadable",
+    ]  # one of WORDS
+    id: Annotated[str, "of the entry or record; empty for what has none"]
+    path: FilePath  # as it is afterwards
+    summary: Annotated[
+        str, "what it says, in one line; of settings and other files whether they were made, changed or removed"
+    ]
+    type: Annotated[str, "the type of an entry; empty for what is none"] = ""
+    source: Annotated[str, "user, observed or inferred, as the entry says; empty for what is none"] = ""
+    others: Annotated[
+        tuple[OtherEntry, ...], "what took its place, what it is flagged with, or what fills its key too"
+    ] = ()
+    fields: Annotated[tuple[FieldChange, ...], "fields of an entry, or settings, that have another value"] = ()
+    lines: ChangedLines = ()
 
     @property
     def details(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError, UnavailableError
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, FileProblems
 from ..formats.times import parse_time
 from ..index import schema
 from ..index.database import Health
@@ -87,7 +87,7 @@ class Stats(Result):
     workspace: Annotated[str, "the folder of the workspace"] = ""
     memory: Annotated[PageSize, "the page of long-term memory"] = PageSize("", 0, 0)
     index: Annotated[Health, "the state of the index"] = Health({}, 0, 0, 0, 0, 0, 0)
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    problems: FileProblems = ()
 
     @property
     def entries(self) -> Annotated[int, "how many entries"]:
@@ -212,7 +212,7 @@ class IndexReport(Indexed, Result):
     workspaces: Annotated[tuple[Indexed, ...], "the same for each workspace"]
 
     @property
-    def problems(self) -> Annotated[tuple[FileProblem, ...], "what is wrong with files"]:
+    def problems(self) -> FileProblems:
         """Return what is wrong with files of any workspace."""
         return tuple(problem for indexed in self.workspaces for problem in indexed.faults)
 

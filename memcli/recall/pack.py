@@ -6,14 +6,14 @@ prompt is told by these delimiters, so nothing recalled is remembered again as i
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from itertools import groupby
-from typing import Any
+from typing import Annotated
 
 from ..dataclass import dataclass
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblems
 from ..language.harness_text import quoted
-from ..results import to_json
+from ..results import EntryType, FilePath, Id, Kind, LikelySame, Numbers, Relevance, Result, Scope, Source, Summary
 
 LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
 SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)
@@ -31,54 +31,56 @@ CHARACTERS_A_TOKEN = 3.5
 class Memory:
     """One piece of a pack."""
 
-    id: str  # what `mem read` takes
-    section: str
-    text: str  # the whole of it where there is room, else the passage that fits
-    layer: str = ""  # of what is relevant
-    kind: str = ""
-    type: str = ""
-    source: str = ""  # user, observed, inferred, repository; empty for what is no entry
-    date: str = ""  # the day it was made or last changed, YYYY-MM-DD
-    path: str = ""
-    scope: str = ""
-    summary: str = ""
-    relevance: float = 0.0  # in [0, 1]; 0 for what was not searched for
-    asked: str = ""  # the part of the prompt that it fits best; empty where that is the whole
-    parts: Mapping[str, float] = field(default_factory=dict)  # what the relevance is made of; they add up to it
-    kept: float = 1.0  # in [0, 1]: how much is left of it by age, trust and use
-    score: float = 0.0  # what orders the section
-    conflicts: tuple[str, ...] = ()  # ids of memories it is flagged with
-    likely_same: tuple[str, ...] = ()  # always empty: an earlier version guessed
-    changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
-    later_than: str = ""  # the id of a memory that says earlier what it says; empty where none does
-    is_whole: bool = True  # the text is all of it
-    digest: str = ""  # of the whole text: one that has changed is news
+    id: Id
+    section: Annotated[str, "the part of the pack"]
+    text: Annotated[str, "the text"]  # the whole of it where there is room, else the passage that fits
+    layer: Annotated[str, "semantic, procedural or episodic"] = ""  # of what is relevant
+    kind: Kind = ""
+    type: EntryType = ""
+    source: Source = ""  # empty for what is no entry
+    date: Annotated[str, "its day"] = ""  # it was made or last changed, YYYY-MM-DD
+    path: FilePath = ""
+    scope: Scope = ""
+    summary: Summary = ""
+    relevance: Relevance = 0.0  # 0 for what was not searched for
+    asked: Annotated[str, "the question of the prompt that it fits best; empty where that is the whole prompt"] = ""
+    parts: Annotated[Mapping[str, float], "what the relevance is made of; they add up to it", 4] = field(
+        default_factory=dict
+    )
+    kept: Annotated[float, "how much is left of it by age, trust and use, 0 to 1", 4] = 1.0
+    score: Annotated[float, "the score it is ordered or judged by", 4] = 0.0
+    conflicts: Annotated[tuple[str, ...], "entries that may contradict each other"] = ()
+    likely_same: LikelySame = ()
+    changed: Annotated[tuple[str, ...], "what became of the lines it cites, where they are not what they were"] = ()
+    later_than: Annotated[str, "id of a memory that says earlier what it says; empty where none does"] = ""
+    is_whole: Annotated[bool, "whether the text is shown whole"] = True
+    digest: Annotated[str, "a hash of what is shown"] = ""  # of the whole text: one that has changed is news
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """What is not in the pack, and why: a memory, or a file of notes or history with the number of its parts."""
 
-    id: str
-    section: str
-    why: str  # shown already, budget, limit, judged, gate, cutoff
-    count: int = 1
+    id: Id
+    section: Annotated[str, "the part of the pack"]
+    why: Annotated[str, "why it is left out"]  # shown already, budget, limit, judged, gate, cutoff
+    count: Annotated[int, "how many parts of it"] = 1
 
 
 @dataclass(frozen=True)
-class Pack:
+class Pack(Result):
     """What was recalled."""
 
-    chosen: tuple[Memory, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    problems: tuple[FileProblem, ...] = ()
-    notices: tuple[str, ...] = ()
-    tokens: Mapping[str, int] = field(default_factory=dict)  # by section
-    found_by: str = ""  # hybrid, keyword; empty where nothing was searched
-    relevance: float = 0.0  # of the best memory found, shown or not
-    is_late: bool = False  # the time was over: threads may still be busy, so leave the process without waiting
-    is_gated: bool = False  # the turn asks for no memory
-    reset: str = ""  # why the session's state began anew: new session, topic, turns, asked
+    chosen: Annotated[tuple[Memory, ...], "what is recalled, in order"] = ()
+    left_out: Annotated[tuple[LeftOut, ...], "what had no room, and why"] = ()
+    problems: FileProblems = ()
+    notices: Annotated[tuple[str, ...], "what else is to be known, a line each"] = ()
+    tokens: Annotated[Numbers, "tokens, about four characters each"] = field(default_factory=dict)  # by section
+    found_by: Annotated[str, "hybrid, keyword, or empty where nothing was searched"] = ""
+    relevance: Relevance = 0.0  # of the best memory found, shown or not
+    is_late: Annotated[bool, "whether time was up"] = False  # threads may still be busy: leave without waiting
+    is_gated: Annotated[bool, "whether the prompt asks for no memory"] = False
+    reset: Annotated[str, "why the session's state was forgotten; empty where it was not"] = ""
 
     @property
     def surfaced(self) -> tuple[str, ...]:
@@ -92,21 +94,6 @@ class Pack:
         if not self.chosen:
             return ""
         return _block(self) if form == "block" else _markdown(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document: what was chosen, what was left out and why, tokens by section, and problems."""
-        return {
-            "chosen": [{name: _rounded(value) for name, value in asdict(memory).items()} for memory in self.chosen],
-            "left_out": [asdict(one) for one in self.left_out],
-            "tokens": dict(self.tokens),
-            "found_by": self.found_by,
-            "relevance": round(self.relevance, 4),
-            "is_late": self.is_late,
-            "is_gated": self.is_gated,
-            "reset": self.reset,
-            "problems": to_json(self.problems),
-            "notices": list(self.notices),
-        }
 
 
 OPENING, CLOSING = "<memory-context>", "</memory-context>"
@@ -124,12 +111,6 @@ NAMED, NAMES = 12, 400
 """Memories left out that are named, and characters their names take at most."""
 BLOCK = 3
 _GROUPED = ("memory", "note")
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def section_text(section: str, memories: Iterable[Memory]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..dataclass import dataclass
 from ..formats.frontmatter import document
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblems
 from ..results import (
     OPTIONAL,
     EntryType,
@@ -18,6 +18,7 @@ from ..results import (
     Id,
     Kind,
     LikelySame,
+    Relevance,
     Result,
     Scope,
     Source,
@@ -76,7 +77,7 @@ class Hit:
     path: str  # with the place of an item in its file
     line: FileLine
     summary: Summary  # the passage that matched, at most 160 characters
-    relevance: float  # in [0, 1], comparable across queries
+    relevance: Relevance  # comparable across queries
     timestamp: Annotated[str, "when it was, RFC 3339"]
     scope: Scope
     type: EntryType = ""
@@ -105,11 +106,6 @@ class Hit:
         return file_of(self.path)
 
     @property
-    def relevance_(self) -> Annotated[float, "how well it fits, 0 to 1"]:
-        """Return the relevance, rounded."""
-        return round(self.relevance, 4)
-
-    @property
     def matched_(self) -> Annotated[tuple[str, ...] | None, "words of the query that stand in it", OPTIONAL]:
         """Return the words that matched, where that is to be explained."""
         return self.matched if self.is_explained else None
@@ -117,9 +113,9 @@ class Hit:
     @property
     def parts_(
         self,
-    ) -> Annotated[Mapping[str, float] | None, "what the relevance is made of; they add up to it", OPTIONAL]:
+    ) -> Annotated[Mapping[str, float] | None, "what the relevance is made of; they add up to it", OPTIONAL, 4]:
         """Return what the relevance is made of, where that is to be explained."""
-        return {name: round(part, 4) for name, part in self.parts.items()} if self.is_explained else None
+        return self.parts if self.is_explained else None
 
     def explained(self) -> str:
         """Say what the relevance is made of."""
@@ -133,7 +129,7 @@ class SearchResults(Result):
     """The answer to a search: hits, and everything that could not be looked at."""
 
     hits: Annotated[tuple[Hit, ...], "what was found, best first"]
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()
+    problems: FileProblems = ()
     notices: Annotated[tuple[str, ...], "what else is to be known, a line each"] = ()
     not_embedded: Annotated[int, "texts known only by their words so far"] = 0
     total: int = 0  # texts there are, counted only where some are not embedded

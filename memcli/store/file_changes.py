@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
+from ..results import Action, FilePath
 from . import atomic_files, file_steps
 from .atomic_files import remove
 from .entries import decoded
@@ -22,7 +23,12 @@ class FileChange:
     mode: int = 0o666
 
     @property
-    def action(self) -> str:
+    def path_(self) -> FilePath:
+        """Return the path."""
+        return str(self.path)
+
+    @property
+    def action(self) -> Action:
         """Return what the change does: unchanged, made, removed or changed."""
         if self.before == self.after:
             return "unchanged"

@@ -54,6 +54,9 @@ class Redacted:
         return f"{self.name}:{self.line}: {self.rule} redacted"
 
 
+RedactedPlaces = Annotated[tuple[Redacted, ...], "secrets that were blanked out"]
+
+
 @dataclass
 class Redactor:
     """Takes secrets out of one thing after another and remembers where they were."""

@@ -17,7 +17,7 @@ from ..formats.times import stamp
 from ..results import Reason, Result, SessionId
 from ..store.file_steps import synced_together
 from ..store.privacy import shut_out
-from ..store.redaction import Redacted
+from ..store.redaction import Redacted, RedactedPlaces
 from ..store.sessions.sessions import Listing
 from ..store.workspace import Surroundings, Workspace
 from .places import find_sources
@@ -75,7 +75,7 @@ class ImportReport(Result):
     tools: Annotated[tuple[Tally, ...], "what became of the conversations of each tool"]
     sessions: Annotated[tuple[ImportedConversation, ...], "the conversations that were taken"]
     problems: Annotated[tuple[UnreadSource, ...], "what could not be read"]
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"]
+    redacted: RedactedPlaces
 
     @property
     def elsewhere(self) -> int:

@@ -19,7 +19,7 @@ from ..formats.times import parse_time, stamp
 from ..language.harness_text import recalls_memory
 from ..results import Numbers, Result
 from ..store import git
-from ..store.redaction import SECRET_FILE, Redacted, redactor
+from ..store.redaction import SECRET_FILE, Redacted, RedactedPlaces, redactor
 from ..store.sessions.append import Appended, Noise, append
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, made
@@ -62,7 +62,7 @@ class AddedEvents(Appended, Result):
 
     ids: Annotated[tuple[str, ...], "the ids of the events that were added"] = ()
     skipped: Annotated[Numbers, "what was left out, by reason"] = field(default_factory=Counter)
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
     remembered: Annotated[tuple[str, ...], "ids of the entries that say now what the user asked to remember"] = ()
     notices: tuple[str, ...] = ()
 

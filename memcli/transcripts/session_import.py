@@ -18,7 +18,7 @@ from ..formats.session_metadata import STATES, session_id
 from ..formats.times import parse_time
 from ..results import FilePath, Numbers, Result
 from ..store.file_steps import naming
-from ..store.redaction import SECRET_FILE, Redacted, Redactor, redactor, secret_in_name
+from ..store.redaction import SECRET_FILE, Redacted, RedactedPlaces, Redactor, redactor, secret_in_name
 from ..store.sessions.append import Appended, EventLine, event_line, take_in
 from ..store.sessions.call_filter import blanked
 from ..store.sessions.counts import Counts
@@ -56,7 +56,7 @@ class ImportedSession(Appended, Result):
 
     format: Annotated[str, "what the transcript was written by"] = ""
     skipped: Annotated[Numbers, "what was left out, by reason"] = field(default_factory=Counter)
-    redacted: Annotated[tuple[Redacted, ...], "secrets that were blanked out"] = ()
+    redacted: RedactedPlaces = ()
 
     @property
     def path(self) -> FilePath:

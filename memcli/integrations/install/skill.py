@@ -2,15 +2,49 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from ...api.installation import FileChange, diff, make, propose, read_bytes, read_text
+from ...dataclass import dataclass
 from ...errors import RefusedError
+from ...results import OPTIONAL, Applied, Diff, Result
 
 BACKUP = ".before-mem"
 """Ending of the copy of a file as it was before mem first changed it."""
 
 FOLDERS = ("mem-memory", "skills", ".agents", ".claude", ".codex")
 """Folders of agents that go with the last file in them."""
+
+
+@dataclass(frozen=True)
+class InstallReport(Result):
+    """The files that an installation changed, or is to change."""
+
+    files: Annotated[Sequence[FileChange], "the files"]
+    applied: Applied
+
+    @property
+    def diff(self) -> Diff:
+        """Return the changes as a unified diff."""
+        return diff_of(self.files)
+
+
+@dataclass(frozen=True)
+class UninstallReport(InstallReport):
+    """The files that taking hooks out changed, or is to change."""
+
+    commands: Annotated[list[str] | None, "what starts the timer of systemd, or stops and removes it", OPTIONAL] = None
+
+
+@dataclass(frozen=True)
+class HookInstallReport(UninstallReport):
+    """The files that installing hooks changed, or is to change, and whose workspace keeps what is said."""
+
+    notes: Annotated[
+        str | None, "whether notes and history of hooks go to the project or to the user's workspace", OPTIONAL
+    ] = None
+    kept_in: Annotated[str | None, "the workspace they go to", OPTIONAL] = None
+    shared: Annotated[list[str] | None, "files git shares that will hold people's words", OPTIONAL] = None
 
 
 def make_changes(plan: Sequence[FileChange]) -> None:

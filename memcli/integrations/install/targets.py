@@ -4,10 +4,9 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ...api.installation import (
     KEEPERS,
@@ -22,6 +21,7 @@ from ...api.installation import (
 )
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
+from ...results import FilePath, Result
 from ..hooks.dispatch import AGENTS
 from . import agent_settings, git_hooks, nightly, skill
 
@@ -137,9 +137,25 @@ def skill_plan(to: Destination, *, is_removal: bool) -> list[FileChange]:
 class InstalledHooks:
     """The hooks of a target in a file, or in a folder of scripts."""
 
-    path: str
-    events: list[str]
-    missing: str  # what is called and not found, so that they do nothing
+    path: FilePath
+    events: Annotated[list[str], "the events that are answered"]
+    missing: Annotated[str, "the program that the hooks call and nobody finds; empty where it is found"]
+
+
+@dataclass(frozen=True)
+class HooksOfTarget(InstalledHooks):
+    """The hooks in a file, with whose they are."""
+
+    target: Annotated[str, "claude-code, codex or git"]
+    scope: Annotated[str, "project or user"]
+
+
+@dataclass(frozen=True)
+class HookStatus(Result):
+    """The hooks that are or may be installed."""
+
+    hooks: Annotated[tuple[HooksOfTarget, ...], "the hooks"]
+    faults: tuple[str, ...]  # why others cannot be read
 
 
 def status(target: str, to: Destination) -> list[InstalledHooks]:
@@ -153,13 +169,11 @@ def status(target: str, to: Destination) -> list[InstalledHooks]:
     ]
 
 
-def all_statuses(
-    target: str, around: Surroundings, *, project: bool, user: bool
-) -> tuple[list[dict[str, Any]], list[str]]:
+def all_statuses(target: str, around: Surroundings, *, project: bool, user: bool) -> HookStatus:
     """Return a row for each place where the hooks of a target, or of all, may be, and why others cannot be read."""
     if target in SCHEDULERS:
         raise UsageError(f"mem only prints what {target} needs", "`crontab -l`, `systemctl --user list-timers` show it")
-    rows: list[dict[str, Any]] = []
+    rows: list[HooksOfTarget] = []
     faults: list[str] = []
     for name in [target] if target else (*AGENTS, "git"):
         for is_user in [False, True] if not (project or user) and name not in _ONE_PLACE else [user]:
@@ -173,8 +187,8 @@ def all_statuses(
                     faults.append(str(error))
                 continue
             whose = "user" if is_user else "project"
-            rows += [{"target": name, "scope": whose, **asdict(one)} for one in found]
-    return rows, faults
+            rows += [HooksOfTarget(**vars(hooks), target=name, scope=whose) for hooks in found]
+    return HookStatus(tuple(rows), tuple(faults))
 
 
 def settle_keeper(around: Surroundings, workspace: Workspace, notes: str, *, dry_run: bool) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, TypedDict
+from typing import Annotated, Any
 
 from ...dataclass import dataclass
 from ...errors import NotFoundError, UsageError
 from ...formats.session_event import Event, view, word
 from ...formats.session_metadata import PROJECT, folder_name, session_id
-from ...formats.text_lines import FileProblem, Problem
+from ...formats.text_lines import FileProblem, FileProblems, Problem
 from ...language.pasted_text import Prompt
-from ...results import OPEN, CreatedAt, FilePath, Id, Result, Scope, SessionId, UpdatedAt
+from ...results import CreatedAt, FilePath, Id, Result, Scope, SessionId, UpdatedAt
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..redaction import Redacted
 from ..workspace import Workspace
@@ -219,9 +219,10 @@ class DeletedSession(Result):
     paths: Annotated[tuple[str, ...], "paths of the files"]  # where it is now, or what is gone
 
 
-class EventRow(TypedDict):
+class EventRow(dict[str, Any]):
     """An event as JSON has it, with what else its line says."""
 
+    has_more = True
     position: Annotated[int, "its number in the session, from 1"]
     id: Id
     type: Annotated[str, "message, tool_call or tool_result"]
@@ -239,7 +240,7 @@ class ShownSession(Result):
     workspace: Workspace
     session: Session
     numbered: tuple[tuple[int, Event], ...]  # positions in the session, from 1, and what stands there
-    problems: Annotated[tuple[FileProblem, ...], "what is wrong with files"] = ()  # lines that could not be read
+    problems: FileProblems = ()  # lines that could not be read
 
     @property
     def id(self) -> Id:
@@ -252,14 +253,14 @@ class ShownSession(Result):
         return self.session.path
 
     @property
-    def events(self) -> Annotated[list[EventRow], "what was said and done, in order", OPEN]:
+    def events(self) -> Annotated[list[EventRow], "what was said and done, in order"]:
         """Return what was said and done."""
         rows = []
         for position, event in self.numbered:
             row = {name: getattr(event, "text" if name == "content" else name) for name in _EVENT_FIELDS}
             others = {name: value for name, value in event.extra.items() if name != "content"}
-            rows.append({"position": position, **row, **others})
-        return rows  # type: ignore[return-value]
+            rows.append(EventRow(position=position, **row, **others))
+        return rows
 
     def texts(self, tool_limit: int = 0) -> Iterator[str]:
         """Yield each event as a person reads it; of what tools were given and answered no more than
