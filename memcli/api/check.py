@@ -1,6 +1,6 @@
 """Find what is wrong with the files of a workspace, and fix what has one right answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from ..beliefs.citations import Cited, refresh_plan
@@ -11,11 +11,11 @@ from ..errors import NotFoundError, UsageError
 from ..maintenance import checks, fixes
 from ..maintenance.conflicts import with_conflicts
 from ..maintenance.excluded_reads import FRACTION, ExcludedReads, excluded_reads
-from ..maintenance.invariants import Fault, rule_texts
+from ..maintenance.invariants import Fault
 from ..results import Diff, Result
 from ..store.archive import newly_adopted
 from ..store.git import Staged, staged
-from ..store.revisions import changed_files, left_behind, prefix, since
+from ..store.revisions import changed_files, left_behind, since
 from .workspace import Workspace, locate, recorded
 
 __all__ = [
@@ -29,9 +29,7 @@ __all__ = [
     "check_cited",
     "check_since",
     "check_staged",
-    "folder_in_repository",
     "newly_adopted",
-    "rules",
 ]
 
 ALL = "all"
@@ -111,16 +109,6 @@ def check_since(workspace: Workspace, revision: str) -> CheckReport:
     """
     files = changed_files(workspace, *since(workspace, revision))
     return _check_some(workspace, [Staged(one.path, one.after, one.is_link) for one in files if one.after is not None])
-
-
-def rules() -> Mapping[str, str]:
-    """Return what each rule is about, by its name."""
-    return rule_texts()
-
-
-def folder_in_repository(workspace: Workspace) -> str:
-    """Return the path of a workspace below the top of its git repository; empty if it is the top, or in none."""
-    return prefix(workspace)
 
 
 def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:

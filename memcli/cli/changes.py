@@ -1,5 +1,10 @@
-"""`mem diff` and `mem blame`: what changed between two moments that git knows, and what became of one entry."""
+"""`mem diff` and `mem blame`: what changed between two moments that git knows, and what became of one entry.
 
+What comes out of memory is hostile until it is read: in a comment on a pull request it stands in code only.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Annotated
 
@@ -13,6 +18,12 @@ from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace, in_forma
 
 _WIDTH = 18
 """Columns of a time and the gap after it."""
+MARK = "<!-- mem diff -->"
+"""The first line of a comment, by which a workflow finds the one it wrote before."""
+LONGEST = 60_000
+"""Characters of a comment; GitHub takes 65,536."""
+MOST_LINES, LONGEST_LINE = 40, 400
+"""Of the text of one change."""
 
 
 def diff(
@@ -45,9 +56,7 @@ def diff(
     if as_json:
         output.say_json(found.as_dict())
     elif format_ == "markdown":
-        from .pull_request import comment
-
-        output.say(comment(found), end="")
+        output.say(_comment(found), end="")
     elif output.is_watched():
         _show(found)
     else:
@@ -75,6 +84,61 @@ def _show(found: api.MemoryDiff) -> None:
                 output.say_styled((f"    {line}", "32" if line[0] == "+" else "31"))
     if found.changes:
         output.note(f"{found.before}..{found.after}: {found.headline}")
+
+
+def _comment(found: api.MemoryDiff) -> str:
+    """Write what changed as a comment on a pull request."""
+    head = f"{MARK}\n### Memory: {found.headline or 'nothing changed'}\n\n{code(f'{found.before}..{found.after}')}\n"
+    pieces = [head]
+    left = 0
+    size = len(head)
+    for kind, some in groupby(found.changes, lambda one: one.kind):
+        title = f"\n#### {kind[:1].upper()}{kind[1:]}\n\n"
+        for one in some:
+            piece = f"{title}{''.join(_item(one))}"
+            if size + len(piece) > LONGEST:
+                left += 1
+                continue
+            pieces.append(piece)
+            size += len(piece)
+            title = ""
+    if left:
+        pieces.append(f"\n{output.number_of(left, 'change')} more had no room here: see `mem diff`.\n")
+    return "".join(pieces)
+
+
+def _item(one: api.MemoryChange) -> Iterator[str]:
+    """Yield a list item of a change: what it is, then its facts, then its text as a diff."""
+    yield f"- {code(one.summary)}\n"
+    facts = [code(fact) for fact in (one.id, one.type, one.source, one.path) if fact]
+    yield f"  {' · '.join(facts)}\n"
+    for detail in one.details:
+        yield f"  - {code(detail)}\n"
+    if one.lines and not (one.kind in ("new", "history") and len(one.lines) == 1):
+        yield fenced(one.lines)
+
+
+def code(text: str) -> str:
+    """Write a text as inline code of one line: nothing in it is mark-up, a mention, a link or HTML."""
+    plain = output.visible(" ".join(text.split()))
+    if not plain:
+        return '`""`'
+    shown = plain if len(plain) <= LONGEST_LINE else f"{plain[: LONGEST_LINE - 1]}…"
+    marks = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    gap = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{marks}{gap}{shown}{gap}{marks}"
+
+
+def fenced(lines: Sequence[str]) -> str:
+    """Write the lines of a diff as a block of code within a list item, that none of them can end."""
+    shown = [output.visible(" ".join(line.splitlines())) for line in lines[:MOST_LINES]]
+    shown = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in shown]
+    if len(lines) > MOST_LINES:
+        shown.append(f"… {len(lines) - MOST_LINES:,} more lines")
+    longest = max(map(len, re.findall("`+", "\n".join(shown))), default=0)
+    fence = "`" * max(3, longest + 1)
+    body = "".join(f"  {line}\n" for line in shown)
+    return f"\n  {fence}diff\n{body}  {fence}\n\n"
 
 
 def blame(

@@ -1,6 +1,5 @@
 """`mem check`."""
 
-import posixpath
 from dataclasses import replace
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from ..api import check as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import context, output, value_completion
-from .options import AsJson, InScope, InWorkspace, in_format
+from .options import AsJson, InScope, InWorkspace
 
 
 def check(
@@ -36,10 +35,6 @@ def check(
             show_default=False,
         ),
     ] = "",
-    format_: Annotated[
-        str,
-        in_format(("text", "github", "sarif"), "text; github for annotations of a workflow; sarif for code scanning."),
-    ] = "text",
     cited: Annotated[
         bool, typer.Option("--cited", help="Hold the lines that memories cite against the files alone.")
     ] = False,
@@ -67,18 +62,14 @@ def check(
     blanks it out of conversations, by the ignore files of a trusted workspace alone; `mem undo` takes that back.
     --cited names the memories whose cited lines changed or are gone, and follows a rename that git knows of.
     As a git hook (.git/hooks/pre-commit): mem check --staged
-    In a workflow of GitHub: mem check --since origin/main... --format github
+    In a workflow: mem check --since origin/main...
     """
     if fix and in_index:
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not (fix or refresh):
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     if since and (fix or in_index or cited or refresh):
-        raise UsageError("--since looks at what changed since a commit", "give it alone, or with --format")
-    if format_ != "text" and (as_json or dry_run or cited or refresh):
-        raise UsageError(
-            f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"
-        )
+        raise UsageError("--since looks at what changed since a commit", "give it alone")
     if max_fraction != api.FRACTION and not (fix and for_secrets):
         raise UsageError("--max-fraction is for what --secrets --fix blanks out", "give all three")
     where = context.writing(workspace, scope, even_off=True)
@@ -93,9 +84,7 @@ def check(
         report = api.check_staged(where)
     else:
         report = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run, max_fraction=max_fraction)
-    if format_ != "text":
-        _annotate(where, report, format_)
-    elif as_json:
+    if as_json:
         output.say_json(report.as_dict())
     elif dry_run:
         output.say(report.diff, end="")
@@ -103,19 +92,6 @@ def check(
         _tell(where, report, fix=fix, for_secrets=for_secrets)
     if report.problems:
         raise typer.Exit(3 if report.fixed else 1)
-
-
-def _annotate(where: Workspace, found: api.CheckReport, format_: str) -> None:
-    """Print the faults as GitHub takes them; paths are from the top of the repository."""
-    from .pull_request import annotation, sarif
-
-    top = api.folder_in_repository(where)
-    faults = [replace(one, path=posixpath.normpath(posixpath.join(top, one.path))) for one in found.problems]
-    if format_ == "sarif":
-        output.say_json(sarif(faults, api.rules()))
-    else:
-        for one in faults:
-            output.say(annotation(one))
 
 
 def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: bool) -> None:

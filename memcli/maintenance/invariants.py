@@ -11,7 +11,6 @@ from datetime import tzinfo
 from typing import Annotated
 
 from ..beliefs.supersession import flags_left, is_guessed
-from ..data import table
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, STATUSES, Entry
 from ..formats.frontmatter import document as frontmatter
@@ -33,13 +32,8 @@ _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 class Fault(FileProblem):
     """Something that must not be so, as `path:line: reason`."""
 
-    rule: Annotated[str, "the name of the rule", OPTIONAL]  # of the table of `rule_texts`: read, conflict, id and so on
+    rule: Annotated[str, "the name of the rule", OPTIONAL]  # read, conflict, id and so on
     fixable: Annotated[bool, "whether `mem check --fix` mends it", OPTIONAL] = False  # there is one right answer
-
-
-def rule_texts() -> Mapping[str, str]:
-    """Return what each rule is about, by its name."""
-    return table("check_rules.toml")
 
 
 @dataclass(frozen=True)

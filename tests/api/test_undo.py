@@ -28,7 +28,6 @@ READING = {
     "changes.blame",
     "check.check_staged",
     "check.check_since",
-    "check.folder_in_repository",
     "configure.trust",
     "edit.begin_edit",
     "edit.replace_words",

@@ -174,7 +174,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--secrets": [],
             "--max-fraction": ["0.5"],
             "--since": ["HEAD"],
-            "--format": ["github"],
             "--cited": [],
             "--refresh": ["all"],
         },

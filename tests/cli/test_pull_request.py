@@ -3,17 +3,14 @@
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.cli.pull_request import LONGEST, MARK, annotation, code, fenced, sarif
-from memcli.maintenance.invariants import Fault
+from memcli.cli.changes import LONGEST, MARK, code, fenced
 from tests.conftest import Mem
 
 WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
@@ -162,76 +159,14 @@ def test_what_a_branch_was_behind_of_is_not_its_fault(broken: Path, world: Path,
     assert places == [{"entries/a, b:c.md", "entries/old.md"}, {"entries/a, b:c.md"}]
 
 
+def test_each_fault_is_a_line_that_problem_matchers_read(broken: Path, mem: Mem) -> None:
+    lines = mem("check", "--since", "HEAD").out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["memory/entries/a, b:c.md:5", "memory/entries/a, b:c.md:6"]
+
+
 def test_a_link_out_of_the_workspace_is_noticed_since(broken: Path, mem: Mem) -> None:
     (broken / "entries/l.md").symlink_to("/etc/passwd")
     assert "outside" in {one["rule"] for one in mem("check", "--since", "HEAD", "--json").json["problems"]}
-
-
-def test_github_gets_workflow_commands_that_name_files_from_the_top(broken: Path, mem: Mem, monkeypatch: Any) -> None:
-    monkeypatch.chdir(broken / "entries")
-    ran = mem("check", "--since", "HEAD", "--format", "github")
-    assert ran.code == 1
-    first, second = ran.out.splitlines()
-    place = "file=memory/entries/a%2C b%3Ac.md"
-    assert first.startswith(f"::error {place},line=5,title=mem check%3A link::links to 100%25 gone")
-    assert second.startswith(f"::error {place},line=6,title=mem check%3A secret::")
-
-
-@pytest.mark.parametrize("text", ["a\n::set-env name=X::y", "a\r\n::error::b", "100%0A::x", "%3A,:\n"])
-def test_no_text_can_begin_another_workflow_command(text: str) -> None:
-    line = annotation(Fault(text, 0, text, "read"))
-    assert "\n" not in line
-    assert "\r" not in line
-    head, _, data = line.removeprefix("::error ").partition("::")
-    values = dict(one.split("=", 1) for one in head.split(","))
-    back: Callable[[str], str] = lambda one: unquote(one)  # noqa: E731
-    assert (back(values["file"]), back(data), values["line"]) == (text, text, "1")
-
-
-REQUIRED = {
-    "log": {"version", "runs"},
-    "run": {"tool"},
-    "tool": {"driver"},
-    "toolComponent": {"name"},
-    "reportingDescriptor": {"id"},
-    "result": {"message"},
-}
-"""Properties without which a report is no SARIF 2.1.0."""
-
-
-def test_the_report_is_sarif(broken: Path, mem: Mem) -> None:
-    ran = mem("check", "--format", "sarif")
-    assert ran.code == 1
-    report = ran.json
-    assert report.keys() >= REQUIRED["log"]
-    assert report["version"] == "2.1.0"
-    assert report["$schema"].endswith("sarif-2.1.0.json")
-    (run,) = report["runs"]
-    assert run.keys() >= REQUIRED["run"]
-    assert run["tool"].keys() >= REQUIRED["tool"]
-    driver = run["tool"]["driver"]
-    assert driver.keys() >= REQUIRED["toolComponent"]
-    rules = driver["rules"]
-    assert all(rule.keys() >= REQUIRED["reportingDescriptor"] for rule in rules)
-    assert all(rule["shortDescription"]["text"] != rule["id"] for rule in rules)
-    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
-    for one in run["results"]:
-        assert one.keys() >= REQUIRED["result"]
-        assert one["message"]["text"]
-        assert one["level"] in ("none", "note", "warning", "error")
-        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
-        (place,) = one["locations"]
-        where = place["physicalLocation"]
-        assert where["region"]["startLine"] >= 1
-        uri = where["artifactLocation"]["uri"]
-        assert not re.search(r"[^\w./%~-]", uri)
-        assert (broken.parent / unquote(uri)).is_file()
-
-
-def test_a_report_of_nothing_is_a_report(repository: Path, mem: Mem) -> None:
-    ran = mem("check", "--since", "HEAD", "--format", "sarif")
-    assert (ran.code, ran.json["runs"][0]["results"]) == (0, [])
-    assert sarif([], {})["runs"][0]["tool"]["driver"]["rules"] == []
 
 
 @pytest.mark.parametrize(
@@ -242,8 +177,6 @@ def test_a_report_of_nothing_is_a_report(repository: Path, mem: Mem) -> None:
         ("--since", "HEAD", "--cited"),
         ("--since", "nope"),
         ("--since", "main..side"),
-        ("--format", "xml"),
-        ("--format", "sarif", "--json"),
     ],
 )
 def test_what_does_not_go_together_is_refused(repository: Path, mem: Mem, words: tuple[str, ...]) -> None:
