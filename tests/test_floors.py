@@ -20,6 +20,7 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.long_functions: {"store/git.py": "def long():\n" + "    pass\n" * 61},
     house.word_tables: {"store/git.py": f"WORDS = {' '.join(['word'] * 41)!r}\n"},
     house.sql: {"store/git.py": "def ask(db):\n    db.execute('select x from y')\n"},
+    house.documents: {"store/git.py": "class One:\n    def as_dict(self): ...\n"},
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 

@@ -31,7 +31,7 @@ def test_what_is_appended_is_what_is_shown(opened: Workspace, capsys: pytest.Cap
     added = sessions.append(opened, sessions.NewEvent("user", "The backup runs at 03:30."), "s1", channel="cli:7")
     answered = sessions.append(opened, [{"role": "assistant", "content": "Noted."}], "s1")
     shown = sessions.show(opened, "s1")
-    assert [(position, one.role, one.text) for position, one in shown.events] == [
+    assert [(position, one.role, one.text) for position, one in shown.numbered] == [
         (1, "user", "The backup runs at 03:30."),
         (2, "assistant", "Noted."),
     ]

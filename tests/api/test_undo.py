@@ -105,7 +105,7 @@ def test_a_command_that_was_cut_off_anywhere_is_taken_back_whole(
             wire(os)
         journal.finish_first(open_workspace(workspace), "mem")  # as the next command does
         for one in list_undoable(open_workspace(workspace)).commands:
-            if one.record["command"] == words[0] and one.is_ready:
+            if one.record["command"] == words[0] and one.can_be_undone:
                 undo(open_workspace(workspace), one.id)
         left = {name: data for name, data in files(workspace).items() if ".mem-tmp-" not in name}
         if left != start:

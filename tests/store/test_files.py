@@ -338,7 +338,7 @@ def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, 
 
 def test_a_folder_is_listed_once_however_much_is_written_to_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[Path] = []
-    monkeypatch.setattr(atomic_files, "sweep", lambda folder, now: listed.append(folder))
+    monkeypatch.setattr(atomic_files.file_steps, "sweep", lambda folder, now: listed.append(folder))
     for number in range(3):
         atomic_files.create(bare / f"{number}.md", b"x\n")
         atomic_files.replace(bare / f"{number}.md", b"y\n", atomic_files.digest(b"x\n"))
