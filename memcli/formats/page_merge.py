@@ -220,15 +220,20 @@ def _changed(base: Sequence[str], new: Sequence[str]) -> dict[int, str]:
     """Map the numbers of the lines that a proposal words anew to their new words, wherever these stand."""
     standing = {line.strip() for line in new}
     known = {line.strip() for line in base}
-    fresh = [line for line in new if line.strip() and line.strip() not in known]
+    fresh = [line for line in new if line.strip() and line.strip() not in known and not _is_mark(line)]
     changed: dict[int, str] = {}
     for number, line in enumerate(base):
-        if line.strip() and line.strip() not in standing:
+        if line.strip() and line.strip() not in standing and not _is_mark(line):
             heir = max(fresh, key=lambda other: _likeness(line, other), default="")
             if heir and _is_heading(heir) == _is_heading(line) and _likeness(line, heir) >= _CHANGED:
                 fresh.remove(heir)
                 changed[number] = heir
     return changed
+
+
+def _is_mark(line: str) -> bool:
+    """Return whether a line is a comment, such as one that begins or ends a block."""
+    return line.lstrip().startswith("<!--")
 
 
 def _likeness(line: str, other: str) -> float:

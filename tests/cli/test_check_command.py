@@ -42,6 +42,8 @@ def test_json_has_every_problem_with_its_rule(mem: Mem, broken: Path) -> None:
             "path": "entries/bad.md",
             "line": 2,
             "reason": "mapping values are not allowed here; quote the value",
+            "scope": "",
+            "left_out": False,
             "rule": "read",
             "fixable": False,
         }
