@@ -73,6 +73,13 @@ MOST_IMPORTS = 20
 MOST_LINES, MOST_PARAMETERS = 60, 10
 MOST_WORDS = 40
 MOST_OF_A_NAME = 3
+DIALECT = {
+    *("one", "found", "told", "said", "place", "at", "known"),
+    *("kept", "rest", "standing", "gone", "made", "begun"),
+}
+"""Names that do not say what they hold."""
+MOST_DIALECT = 33.5
+"""Bindings of these names in 1,000 lines; may only fall."""
 
 
 def tree() -> dict[str, str]:
@@ -185,6 +192,14 @@ def long_functions(sources: Tree) -> Iterator[str]:
                 yield f"{path}: {node.name} has {count} parameters"
 
 
+def dialect(sources: Tree) -> Iterator[str]:
+    """Yield a line if more locals and arguments than before have a name that does not say what they hold."""
+    bindings = sum(_bound(node) in DIALECT for source in sources.values() for node in ast.walk(_parsed(source)))
+    lines = sum(source.count("\n") for source in sources.values())
+    if 1000 * bindings > MOST_DIALECT * lines:
+        yield f"{1000 * bindings / lines:.1f} bindings of a dialect name in 1,000 lines, {MOST_DIALECT} before"
+
+
 def word_tables(sources: Tree) -> Iterator[str]:
     """Yield literals that hold many words, which belong into the data files."""
     for path, source in sources.items():
@@ -245,6 +260,13 @@ def _own(sources: Tree) -> dict[str, set[str]]:
                 targets.update([one for one in options if one in sources][:1])
         found[path] = targets - {path, "__init__.py", "dataclass.py", "results.py"}
     return found
+
+
+def _bound(node: ast.AST) -> str:
+    """Return the name that a node binds: assigned, an argument or the target of a comprehension; else ""."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else ""
+    return node.arg if isinstance(node, ast.arg) else ""
 
 
 def _words(node: ast.AST) -> int:

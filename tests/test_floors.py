@@ -18,6 +18,7 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.sizes: {"store/long.py": "x = 1\n" * 501},
     house.entangled: {"cli/app.py": "".join(f"from . import {path[4:-3]}\n" for path in TREE if path[:4] == "cli/")},
     house.long_functions: {"store/git.py": "def long():\n" + "    pass\n" * 61},
+    house.dialect: {"store/git.py": "one = found = told = 1\n" * 1000},
     house.word_tables: {"store/git.py": f"WORDS = {' '.join(['word'] * 41)!r}\n"},
     house.sql: {"store/git.py": "def ask(db):\n    db.execute('select x from y')\n"},
     house.documents: {"store/git.py": "class One:\n    def as_dict(self): ...\n"},

@@ -1,7 +1,7 @@
-"""The way in: what becomes of new memories when what they say is already there, or contradicts what is.
+"""What becomes of new memories when their text is already there, or contradicts an existing one.
 
-Looks around and asks the LLM without a lock, decides and writes under it; where somebody else came between, it looks
-once more. A crash leaves all of it or nothing.
+Looks around and asks the LLM without a lock, decides and writes under it; if another command came between, looks once
+more. A crash leaves all of it or nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -121,7 +121,7 @@ def admit(
 
 
 def note_settled(workspace: Workspace, settled: Settled) -> None:
-    """Note beside the files what was confirmed."""
+    """Note beside the files which memories were confirmed."""
     access_log.confirm(workspace, settled.confirmed)
     note_said_again(workspace, settled.said_again)
 
@@ -135,7 +135,7 @@ def look(
     keep: bool = True,
     by_key_alone: bool = False,
 ) -> Nearby:
-    """Return what is near to drafts as things stand; `last` spares embedding them again.
+    """Return what is near to drafts in the index as it is now; `last` spares embedding them again.
 
     `budget` is the time in seconds that entries without a vector may take; without `keep` no index is made.
     """
@@ -165,7 +165,7 @@ def ask_judge(workspace: Workspace, seen: Nearby, judge: "LlmJudge") -> "Heard":
 def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard | None" = None) -> Settled:
     """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan.
 
-    What a judge said holds for the texts it was shown.
+    The verdicts of a judge hold for the texts it was shown.
     """
     return settle_batches(workspace, seen, [len(seen.drafts)], heard)[0]
 
@@ -194,7 +194,7 @@ def settle_batches(
             settlement.plan(range(part.start, part.stop)),
             () if number else notices,
             error,
-            tuple(one for at, one in settlement.confirmed.items() if part.start <= at < part.stop),
+            tuple(access for number, access in settlement.confirmed.items() if part.start <= number < part.stop),
             tuple(settlement.said_again) if not number else (),
         )
         for number, part in enumerate(parts)
@@ -222,37 +222,37 @@ def _looked(
 
 def _pairs(workspace: Workspace, seen: Nearby) -> list[tuple[str, str]]:
     """Return every text with each that is compared with it: the nearest, as many as there is time to embed."""
-    found = []
+    pairs = []
     for entry, olds in _neighbours(workspace, seen, REPEATS_FROM):
         room = COMPARED
         for old in olds:
             if room == COMPARED or len(old) <= room:
                 room -= len(old)
-                found.append((old, entry.body))
-    return found
+                pairs.append((old, entry.body))
+    return pairs
 
 
 def _neighbours(workspace: Workspace, seen: Nearby, floor: float) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield every belief with the standing texts, and those of earlier drafts, that are as near to it as `floor`.
+    """Yield every belief with the existing texts, and those of earlier drafts, that are as near to it as `floor`.
 
-    Those of which no vector tells how near they are, too.
+    Texts without a vector, which may be near, are included.
     """
     settlement = Settlement(workspace)
     for entry, near, before in zip(seen.entries, seen.near, seen.before, strict=True):
         if not is_settled_here(entry) or not is_comparable(entry.body):
             continue
         paths = [path for path, cosine in near.items() if cosine is None or cosine >= floor]
-        known = [one.entry for one in map(settlement.current, paths) if one]
-        olds = [*known, *(seen.entries[number] for number, cosine in before.items() if cosine >= floor)]
+        files = [file.entry for file in map(settlement.current, paths) if file]
+        olds = [*files, *(seen.entries[number] for number, cosine in before.items() if cosine >= floor)]
         yield entry, [old.body for old in olds if _is_open(old, entry)]
 
 
 def _is_open(old: Entry, new: Entry) -> bool:
-    """Tell whether only their texts can tell what two memories are to each other."""
-    is_told = says(old, new.body) or is_same_slot(old, new) or are_apart(old, new)
-    return is_comparable(old.body) and not is_told
+    """Return whether only their texts can show what two memories are to each other."""
+    is_clear = says(old, new.body) or is_same_slot(old, new) or are_apart(old, new)
+    return is_comparable(old.body) and not is_clear
 
 
 def is_settled_here(entry: Entry) -> bool:
-    """Tell whether a memory is one belief among others: episodes stand for themselves."""
+    """Return whether a memory is one belief among others: episodes stand for themselves."""
     return entry.type not in EPISODIC and entry.status == "active"

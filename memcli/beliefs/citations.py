@@ -29,7 +29,7 @@ def cite(
     RefusedError for a file that is shut out of memory.
     """
     project = Project(root_of(workspace))
-    found: list[str] = []
+    citations: list[str] = []
     unwatched: list[str] = []
     for name in named:
         citation = None if "[REDACTED:" in name else read_citation(name)
@@ -43,26 +43,26 @@ def cite(
         if ignore:
             unwatched.append(f"{name}: {ignore} names it, so that no clone has it")
         elif state.now is not None:
-            found.append(str(state.now))
+            citations.append(str(state.now))
         elif state.kind == "gone" and not (project.root / path).exists() and _is_inside(path):
             raise UsageError(f"{name}: there is no {path} in {project.root}", "name a file that is there")
         elif isinstance(project.data(path), bytes):
             raise UsageError(f"{name}: {path} {state.why}", "name lines that are there")
         else:
             unwatched.append(f"{name}: it {state.why}")
-    return found, unwatched
+    return citations, unwatched
 
 
 def _exists(root: Path, folder: Path, name: str) -> bool:
-    return any(os.path.exists(place / name) for place in (folder, root) if "\0" not in name)
+    return any(os.path.exists(base / name) for base in (folder, root) if "\0" not in name)
 
 
 def _within(root: Path, folder: Path, name: str) -> str:
     """Return a path as it is named from the top of the project; it may lead out of it."""
-    place = folder / Path(name).expanduser()
-    if not place.exists() and (root / name).exists():
-        place = root / name
-    plain = os.path.normpath(place)
+    path = folder / Path(name).expanduser()
+    if not path.exists() and (root / name).exists():
+        path = root / name
+    plain = os.path.normpath(path)
     real = os.path.join(os.path.realpath(os.path.dirname(plain)), os.path.basename(plain))
     return os.path.relpath(real, os.path.realpath(root)).replace(os.sep, "/")
 
@@ -85,48 +85,49 @@ class Cited:
 
 
 def cited(workspace: Workspace) -> list[Cited]:
-    """Find the citations of active entries that are not what they were, those of files that were renamed included."""
+    """Return the citations of active entries that are not what they were, those of files that were renamed included."""
 
-    def asked(index: Index) -> list[tuple[str, str]]:
+    def with_citations(index: Index) -> list[tuple[str, str]]:
         index.refresh()
         return [(path, text) for path, text in index.texts(Filter(kinds=("entry",))) if f"{KEY}:" in text]
 
     project = Project(root_of(workspace))
-    return [one for path, text in ask(workspace, asked) for one in _of_entry(workspace, project, path, text)]
+    files = ask(workspace, with_citations)
+    return [citation for path, text in files for citation in _of_entry(workspace, project, path, text)]
 
 
-def refresh_plan(workspace: Workspace, found: Sequence[Cited]) -> Plan:
+def refresh_plan(workspace: Workspace, outdated: Sequence[Cited]) -> Plan:
     """Propose to accept what stands there now, in `files` too."""
     steps = []
     reasons = []
-    for path in dict.fromkeys(one.path for one in found if one.now):
+    for path in dict.fromkeys(citation.path for citation in outdated if citation.now):
         before = decoded(path, read(workspace.path(path)))
-        news = {one.was: one.now for one in found if one.path == path and one.now}
+        news = {citation.was: citation.now for citation in outdated if citation.path == path and citation.now}
         entry, _ = read_entry(document.parse(before), path, workspace.now)
-        places = {(read_citation(was) or now).place: now.place for was, now in news.items()}
-        told = {
-            KEY: [str(news.get(one, one)) for one in entry.cited],
-            "files": [places.get(one, one) for one in entry.files],
+        moved_to = {(read_citation(was) or now).place: now.place for was, now in news.items()}
+        fields = {
+            KEY: [str(news.get(line, line)) for line in entry.cited],
+            "files": [moved_to.get(file, file) for file in entry.files],
         }
-        told = {key: value for key, value in told.items() if value != list(getattr(entry, key))}
-        steps.append(Change(path, before, revised(workspace, path, before, told, touch=False)))
+        fields = {key: value for key, value in fields.items() if value != list(getattr(entry, key))}
+        steps.append(Change(path, before, revised(workspace, path, before, fields, touch=False)))
         reasons += [f"{path}: {now.place}" for now in news.values()]
     return Plan(tuple(steps), tuple(reasons))
 
 
 def _of_entry(workspace: Workspace, project: Project, path: str, text: str) -> list[Cited]:
     entry, _ = read_entry(document.parse(text), path, workspace.now)
-    line = next((number for number, one in enumerate(text.split("\n"), 1) if one.startswith(f"{KEY}:")), 1)
-    found = []
+    line = next((number for number, text_line in enumerate(text.split("\n"), 1) if text_line.startswith(f"{KEY}:")), 1)
+    outdated = []
     for was in entry.cited:
         citation = read_citation(was)
         if citation is None:
-            found.append(Cited(path, line, entry.id, was, f"{was!r} names no lines: write path:12-20", None))
+            outdated.append(Cited(path, line, entry.id, was, f"{was!r} names no lines: write path:12-20", None))
             continue
         reason, now = _judged(project, citation)
         if now != citation:
-            found.append(Cited(path, line, entry.id, was, reason, now, is_moved=not reason))
-    return found
+            outdated.append(Cited(path, line, entry.id, was, reason, now, is_moved=not reason))
+    return outdated
 
 
 def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]:
@@ -149,6 +150,6 @@ def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]
         reason = project.news(citation).replace(citation.path, citation.place, 1)
         if state.kind == "gone":
             return reason, None
-    where = project.followed(citation._replace(path=to or citation.path))
-    state = project.state(where._replace(blob="", digest=""))
-    return reason + (f": {where.path} {state.why}" if state.why else ""), state.now
+    current = project.followed(citation._replace(path=to or citation.path))
+    state = project.state(current._replace(blob="", digest=""))
+    return reason + (f": {current.path} {state.why}" if state.why else ""), state.now

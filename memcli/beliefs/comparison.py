@@ -1,4 +1,4 @@
-"""What two texts are to each other as far as their words tell for certain: twins, or a correction of the other.
+"""What two texts are to each other as far as their words show for certain: twins, or a correction of the other.
 
 Guesses nothing: what is neither is another memory, however alike the two look.
 """
@@ -34,26 +34,26 @@ DISTINCT = Verdict("distinct")
 
 
 def is_comparable(text: str) -> bool:
-    """Tell whether a text is short enough to be a belief and no document."""
+    """Return whether a text is short enough to be a belief and no document."""
     return len(text) <= LONGEST
 
 
-def are_twins(one: str, other: str) -> bool:
-    """Tell whether two texts are the same but for white space, letter case and closing full stops.
+def are_twins(left: str, right: str) -> bool:
+    """Return whether two texts are the same but for white space, letter case and closing full stops.
 
     The case of a flag, a path, an identifier or a unit counts: `-v` is not `-V`, and 5 Mb are not 5 MB.
     """
-    if normalized(one) != normalized(other):
+    if normalized(left) != normalized(right):
         return False
-    ours, theirs = (" ".join(text.split()).rstrip(STOPS).split() for text in (one, other))
+    ours, theirs = (" ".join(text.split()).rstrip(STOPS).split() for text in (left, right))
     return all(
-        a == b or not _is_exact(a, ours[place - 1] if place else "")
-        for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
+        a == b or not _is_exact(a, ours[number - 1] if number else "")
+        for number, (a, b) in enumerate(zip(ours, theirs, strict=False))
     )
 
 
 def _is_exact(word: str, before: str) -> bool:
-    """Tell whether the letter case of a word counts."""
+    """Return whether the letter case of a word counts."""
     inner = word.strip(".,;:!?()\"'")
     is_unit = len(inner) < 4 and before[-1:].isdigit() and inner.lower().replace(".", "") not in ("am", "pm")
     return is_unit or word.startswith("-") or any(sign.isdigit() or sign in "_/\\=$@" for sign in inner)
@@ -70,12 +70,12 @@ def correction_in(text: str) -> str:
     """Return what follows "Correction:" and the like; empty where a text does not begin with it."""
     start = text.lstrip("*_ ")
     start = start[filler.end() :] if (filler := _FILLER.match(start)) else start
-    opening = next((one for one in _listed("openings") if start.lower().startswith(one)), "")
+    opening = next((opening for opening in _listed("openings") if start.lower().startswith(opening)), "")
     return start[len(opening) :].strip("*_ ,:–—-") if opening else ""
 
 
 def is_correction_of(new: str, old: str) -> bool:
-    """Tell whether a text that begins with "Correction:" is an old statement with another value, or its denial."""
+    """Return whether a text that begins with "Correction:" is an old statement with another value, or its denial."""
     correction = correction_in(new)
     if not correction or not is_comparable(old):
         return False
@@ -85,10 +85,10 @@ def is_correction_of(new: str, old: str) -> bool:
     if bare[0] == bare[1] and len(bare[0]) > 1:
         return len({sum(word in negations for word in side) % 2 for side in sides}) == 2
     claim, *rejected = _REJECTED.split(correction, maxsplit=1)
-    told = _words(claim)
-    first = _shared(stated, told)
-    last = min(_shared(stated[::-1], told[::-1]), min(len(stated), len(told)) - first)
-    ours, theirs = stated[first : len(stated) - last], told[first : len(told) - last]
+    claimed = _words(claim)
+    first = _shared(stated, claimed)
+    last = min(_shared(stated[::-1], claimed[::-1]), min(len(stated), len(claimed)) - first)
+    ours, theirs = stated[first : len(stated) - last], claimed[first : len(claimed) - last]
     links = frozenset(_listed("links"))
     if first < 1 or not ours or not theirs or not links.isdisjoint(ours[:-1] + theirs[:-1]):
         return False
@@ -102,18 +102,18 @@ def _words(text: str) -> tuple[str, ...]:
     """Return the words of a statement in one form each, without those that never make it another one."""
     plain = text.lower().replace("’", "'").replace("can't", "can not").replace("won't", "will not")
     light = _listed("light")
-    found = (_FORMS.get(word, word) for word in _TOKEN.findall(plain.replace("n't", " not")))
-    told = (word for word in found if word not in light)
-    return tuple(word.removesuffix("s") if len(word) > 3 and word.isalpha() else word for word in told)
+    forms = (_FORMS.get(word, word) for word in _TOKEN.findall(plain.replace("n't", " not")))
+    content = (word for word in forms if word not in light)
+    return tuple(word.removesuffix("s") if len(word) > 3 and word.isalpha() else word for word in content)
 
 
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> int:
     """Return how many words two statements begin with."""
-    most = min(len(one), len(other))
-    return next((place for place in range(most) if one[place] != other[place]), most)
+    most = min(len(left), len(right))
+    return next((number for number in range(most) if left[number] != right[number]), most)
 
 
 @cache
 def _listed(name: str) -> tuple[str, ...]:
-    found: list[str] = data.table("corrections.toml")[name]
-    return tuple(found)
+    words: list[str] = data.table("corrections.toml")[name]
+    return tuple(words)

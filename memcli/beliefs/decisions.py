@@ -54,7 +54,7 @@ def answer_question(
         local_log.note_later(workspace, [question.id])
         return Answered(question.id, decision, "later")
     now = _unchanged(question, Now(workspace))
-    ids = tuple(one.entry.id for one in now.sides)
+    ids = tuple(side.entry.id for side in now.sides)
     if _is_for_a_person(now, decision, source):
         local_log.note_proposal(workspace, now.id, decision, source)
         return Answered(question.id, decision, "proposed", ids)
@@ -74,50 +74,52 @@ def keep_all(
     One that was settled meanwhile, of which a text changed, or that cannot be kept, is left as it is.
     """
     now = Now(workspace)
-    asked: list[Question] = []
+    current: list[Question] = []
     problems: list[str] = []
     for question in questions:
         try:
-            asked.append(_unchanged(question, now))
+            current.append(_unchanged(question, now))
         except MemError as error:
             problems.append(str(error))
-    sides = {side.path: side for one in asked for side in one.sides}
+    sides = {side.path: side for question in current for side in question.sides}
     others: dict[str, list[str]] = {}
-    for one in asked:
-        if one.is_pair:
-            for side, other in (one.sides, one.sides[::-1]):
+    for question in current:
+        if question.is_pair:
+            for side, other in (question.sides, question.sides[::-1]):
                 others.setdefault(side.path, []).append(other.entry.id)
     changed = []
     for path, names in others.items():
         changed.append(_kept_apart(workspace, sides[path], names))
         progress(len(changed), len(others))
     plan = Plan()
-    for one in asked:
-        plan += decision_plan(workspace, one, "keep") if one.kind == "held" else Plan()
-    changed += [_renewed(workspace, one.sides[0]) for one in asked if one.kind == "faded"]
-    steps = [Change(one.path, sides[one.path].text, one.text) for one in changed if one.text != sides[one.path].text]
+    for question in current:
+        plan += decision_plan(workspace, question, "keep") if question.kind == "held" else Plan()
+    changed += [_renewed(workspace, question.sides[0]) for question in current if question.kind == "faded"]
+    steps = [
+        Change(file.path, sides[file.path].text, file.text) for file in changed if file.text != sides[file.path].text
+    ]
     applied(workspace, Plan(tuple(steps)) + plan, "mem review")
     local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
-    return asked, problems
+    return current, problems
 
 
 def _unchanged(question: Question, now: Now) -> Question:
     """Return a question as its files stand; raise RefusedError where a text changed since it was asked."""
-    found = fresh(question, now)
-    if found.id != question.id:
+    current = fresh(question, now)
+    if current.id != question.id:
         raise RefusedError(f"a text of {question.id} changed meanwhile", "look at it again with `mem review`")
-    return found
+    return current
 
 
 def _is_for_a_person(question: Question, decision: Decision, source: str) -> bool:
-    """Tell whether a decision of that source is only a proposal."""
+    """Return whether a decision of that source is only a proposal."""
     if source == LLM:
         return not is_by_trust(question, decision)
     return source != "user" and needs_person(question, decision)
 
 
 def is_by_trust(question: Question, decision: Decision) -> bool:
-    """Tell whether the rules of trust allow what is decided about a pair, whoever compared the texts."""
+    """Return whether the rules of trust allow what is decided about a pair, whoever compared the texts."""
     newer, older = (side.entry for side in question.sides)
     if decision == "newer":
         is_over = may_replace(older, newer) and is_believed_over(older, newer, is_told_now=False)
@@ -128,7 +130,7 @@ def is_by_trust(question: Question, decision: Decision) -> bool:
 
 
 def needs_person(question: Question, decision: Decision) -> bool:
-    """Tell whether a decision retires, rewrites or renews what a user said or pinned."""
+    """Return whether a decision retires, rewrites or renews what a user said or pinned."""
     if decision == "keep":
         return question.kind == "held" or (question.kind == "faded" and _is_a_persons(question.sides[0]))
     retired = {"newer": question.sides[1:], "older": question.sides[:1]}.get(decision, question.sides)
@@ -150,33 +152,33 @@ def decision_plan(
         return _steps(question, [_renewed(workspace, question.sides[0])] if question.kind == "faded" else [])
     if decision == "keep":
         both = (question.sides, question.sides[::-1])
-        return _steps(question, [_kept_apart(workspace, one, [other.entry.id]) for one, other in both])
-    one, other = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
+        return _steps(question, [_kept_apart(workspace, side, [other.entry.id]) for side, other in both])
+    first, second = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
     if decision == "same":
-        return _same(workspace, question, one, other, by_person=by_person, reason=reason)
-    return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)), reason)
+        return _same(workspace, question, first, second, by_person=by_person, reason=reason)
+    return _settled(workspace, question, *((second, first) if decision == "newer" else (first, second)), reason)
 
 
 def _is_a_persons(side: EntryFile) -> bool:
     return side.entry.source == "user" or side.entry.trust > TRUST["observed"] or side.entry.pinned
 
 
-def _unflagged(workspace: Workspace, one: EntryFile, other: EntryFile) -> EntryFile:
+def _unflagged(workspace: Workspace, file: EntryFile, other: EntryFile) -> EntryFile:
     """Return an entry without its flag with another one."""
-    left = [name for name in one.entry.conflicts_with if name != other.entry.id]
-    if len(left) == len(one.entry.conflicts_with):
-        return one
-    return revised_entry(workspace, one, flags_left(one.entry, left))
+    left = [name for name in file.entry.conflicts_with if name != other.entry.id]
+    if len(left) == len(file.entry.conflicts_with):
+        return file
+    return revised_entry(workspace, file, flags_left(file.entry, left))
 
 
-def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> EntryFile:
+def _kept_apart(workspace: Workspace, file: EntryFile, others: Sequence[str]) -> EntryFile:
     """Return an entry that names others as distinct and is flagged with none of them."""
-    gone = frozenset(others)
-    left = [name for name in one.entry.conflicts_with if name not in gone]
-    told: dict[str, object] = {"distinct": list(dict.fromkeys([*one.entry.distinct, *others]))}
-    if len(left) != len(one.entry.conflicts_with):
-        told |= flags_left(one.entry, left)
-    return revised_entry(workspace, one, told)
+    distinct = frozenset(others)
+    left = [name for name in file.entry.conflicts_with if name not in distinct]
+    fields: dict[str, object] = {"distinct": list(dict.fromkeys([*file.entry.distinct, *others]))}
+    if len(left) != len(file.entry.conflicts_with):
+        fields |= flags_left(file.entry, left)
+    return revised_entry(workspace, file, fields)
 
 
 def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile, reason: str) -> Plan:
@@ -185,27 +187,29 @@ def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
     plan = supersede_plan(workspace, loser, winner, reason)
     texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
-    changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
+    changed = [replace(file, text=texts.get(file.path) or file.text) for file in (loser, winner)]
     return replace(_steps(question, changed), reasons=plan.reasons)
 
 
 def _same(
-    workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool, reason: str
+    workspace: Workspace, question: Question, left: EntryFile, right: EntryFile, *, by_person: bool, reason: str
 ) -> Plan:
     """Make one memory of two that say the same, both wordings kept; only a person's answer counts as confirming."""
-    kept, merged = sorted((one, other), key=lambda side: (-side.entry.trust, side.entry.created_at, side.entry.id))
+    remaining, merged = sorted(
+        (left, right), key=lambda side: (-side.entry.trust, side.entry.created_at, side.entry.id)
+    )
     waiting = confirmations(workspace).get(merged.entry.id)
     strength = merged.entry.strength + (waiting.count if waiting else 0)
-    whole = taking_in(workspace, kept, merged.entry, strength if by_person else 0)
+    whole = taking_in(workspace, remaining, merged.entry, strength if by_person else 0)
     return _settled(workspace, question, merged, whole, reason)
 
 
 def _forgetting(workspace: Workspace, question: Question, *, by_person: bool) -> Plan:
     """Move the memories of a question to the archive as forgotten."""
-    found = forgetting(workspace, [side.path for side in question.sides], by="user" if by_person else "inferred")
+    forgotten = forgetting(workspace, [side.path for side in question.sides], by="user" if by_person else "inferred")
     ids = [side.entry.id for side in question.sides]
-    reasons = (*(f"{name} is forgotten" for name in ids), *put_away_note(listed(ids), found.earlier))
-    return replace(found.plan, reasons=reasons)
+    reasons = (*(f"{name} is forgotten" for name in ids), *put_away_note(listed(ids), forgotten.earlier))
+    return replace(forgotten.plan, reasons=reasons)
 
 
 def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:
@@ -215,6 +219,6 @@ def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:
 
 def _steps(question: Question, changed: list[EntryFile]) -> Plan:
     """Return the changes from the files as the question has them."""
-    before: Mapping[str, str] = {one.path: one.text for one in question.sides}
-    steps = [Change(one.path, before[one.path], one.text) for one in changed if one.text != before[one.path]]
+    before: Mapping[str, str] = {side.path: side.text for side in question.sides}
+    steps = [Change(file.path, before[file.path], file.text) for file in changed if file.text != before[file.path]]
     return Plan(tuple(steps))

@@ -1,4 +1,4 @@
-"""Let an LLM say what new texts are to those that stand, many pairs a question; both texts stay, whatever it says.
+"""Let an LLM compare new texts with existing ones, many pairs a question; both texts stay, whatever it answers.
 
 The texts are put to it as data and without their secrets. It is believed only where it answers what was asked, and acts
 by itself only where nothing would be lost: what it takes for the same must have the same numbers, and what it takes for
@@ -69,10 +69,10 @@ Answer with JSON, one verdict a pair:
 
 @dataclass(frozen=True)
 class Heard:
-    """What an LLM said of pairs; of a pair it said nothing sound about there is no verdict."""
+    """The verdicts of an LLM on pairs; a pair without a sound answer has no verdict."""
 
     verdicts: Mapping[Pair, Verdict] = field(default_factory=dict)
-    error: str = ""  # why it was not heard about some or all
+    error: str = ""  # why some or all pairs have no verdict
 
 
 class LlmJudge:
@@ -85,7 +85,7 @@ class LlmJudge:
         without_secrets: Callable[[str], str] = str,
         progress: Callable[[int, int], object] = lambda done, total: None,
     ) -> None:
-        """Take who is asked, the seconds an answer may take (0: as usual), what blanks secrets, and who is told."""
+        """Take the LLM, the seconds an answer may take (0: as usual), what blanks secrets, and a report of progress."""
         self._llm = llm
         self._timeout = timeout
         self._without_secrets = without_secrets
@@ -102,17 +102,17 @@ class LlmJudge:
         for number, part in enumerate(parts):
             self._progress(number, len(parts))
             try:
-                said = self._ask(part)
+                verdicts = self._ask(part)
             except ReplyError as failure:
                 error = failure.message
                 continue
             except LlmError as failure:
                 error = str(failure)
                 break
-            self._known |= dict(zip(part, said, strict=True))
+            self._known |= dict(zip(part, verdicts, strict=True))
         self._progress(len(parts), len(parts))
-        known = {pair: self._known.get(pair) for pair in pairs}
-        return Heard({pair: verdict for pair, verdict in known.items() if verdict is not None}, error)
+        answered = {pair: self._known.get(pair) for pair in pairs}
+        return Heard({pair: verdict for pair, verdict in answered.items() if verdict is not None}, error)
 
     def _ask(self, pairs: Sequence[Pair]) -> list[Verdict | None]:
         texts = [
@@ -131,14 +131,14 @@ class LlmJudge:
     def _with_reason(self, verdict: Verdict, row: Mapping[str, Any]) -> Verdict:
         """Return a verdict with the reason that the LLM gave, in one line and without secrets."""
         given = row.get("reason")
-        said = shorten(self._without_secrets(given), LONGEST_REASON) if isinstance(given, str) else ""
-        return replace(verdict, reason=f"{verdict.reason}: {said}" if said else verdict.reason, by_llm=True)
+        reason = shorten(self._without_secrets(given), LONGEST_REASON) if isinstance(given, str) else ""
+        return replace(verdict, reason=f"{verdict.reason}: {reason}" if reason else verdict.reason, by_llm=True)
 
 
 def llm_judge(workspace: Workspace, progress: Callable[[int, int], object]) -> LlmJudge:
     """Return a judge that asks the configured LLM; raise UsageError where there is none.
 
-    `progress` is told how many of how many questions are answered.
+    `progress` is called with how many of how many questions are answered.
     """
     llm = chosen_llm(workspace.settings)
     if llm is None:
@@ -162,26 +162,26 @@ def _parts(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 
 
 def _rows(text: str, count: int) -> dict[int, Mapping[str, Any]]:
-    """Read the answer: by pair what was said of it, but for what names no pair asked, or one twice with two verdicts.
+    """Read the answer: the row of each pair, without those of unknown pairs and of pairs that have two verdicts.
 
-    Raises ReplyError where it says nothing of any pair.
+    Raise ReplyError if it has no row of any pair.
     """
     try:
         value, _ = loads_lenient(text, ("verdicts", "pair"))
     except ValueError as error:
         raise ReplyError(f"the reply cannot be used ({error})") from None
     rows = value.get("verdicts", value) if isinstance(value, dict) else value
-    found: dict[int, Mapping[str, Any]] = {}
+    row_of: dict[int, Mapping[str, Any]] = {}
     unclear: set[int] = set()
     for row in dicts(rows):
         number = row.get("pair")
         if type(number) is not int or not 1 <= number <= count or row.get("kind") not in get_args(Kind):
             continue
-        if found.setdefault(number, row) != row:
+        if row_of.setdefault(number, row) != row:
             unclear.add(number)
-    if not found:
+    if not row_of:
         raise ReplyError("the reply says nothing of what was asked")
-    return {number: row for number, row in found.items() if number not in unclear}
+    return {number: row for number, row in row_of.items() if number not in unclear}
 
 
 def _verdict(old: str, new: str, row: Mapping[str, Any] | None) -> Verdict | None:
@@ -193,11 +193,11 @@ def _verdict(old: str, new: str, row: Mapping[str, Any] | None) -> Verdict | Non
         return Verdict("distinct", True, "the LLM finds them distinct") if is_sure else None
     if kind == "conflict":
         return Verdict("conflict", False, "the LLM finds that they contradict each other")
-    said = "the LLM finds them the same" if kind == "same" else "the LLM finds it an update"
+    opinion = "the LLM finds them the same" if kind == "same" else "the LLM finds it an update"
     hindrance = _apart(read_words(old), read_words(new)) if kind == "same" else _hidden(old, new, row)
     if hindrance:
-        return Verdict(kind, False, f"{said}, but {hindrance}")
-    return Verdict(kind, is_sure, said)
+        return Verdict(kind, False, f"{opinion}, but {hindrance}")
+    return Verdict(kind, is_sure, opinion)
 
 
 def _apart(old: Words, new: Words) -> str:
@@ -215,11 +215,11 @@ def _apart(old: Words, new: Words) -> str:
 def _hidden(old: str, new: str, row: Mapping[str, Any]) -> str:
     """Return what would be hidden if the new text took the place of the old one; empty where nothing would."""
     ours, theirs = read_words(old), read_words(new)
-    lost, told = (
-        len({*_only_in(one.names, other), *(one.numbers - other.numbers), *(one.signs - other.signs)})
-        for one, other in ((ours, theirs), (theirs, ours))
+    lost, added = (
+        len({*_only_in(left.names, right), *(left.numbers - right.numbers), *(left.signs - right.signs)})
+        for left, right in ((ours, theirs), (theirs, ours))
     )
-    has_more = len(_ENDS.split(old.strip())) > max(1, len(_ENDS.split(new.strip()))) or lost > max(1, told)
+    has_more = len(_ENDS.split(old.strip())) > max(1, len(_ENDS.split(new.strip()))) or lost > max(1, added)
     return "the old one says more" if row.get("old_says_more") is not False or has_more else ""
 
 

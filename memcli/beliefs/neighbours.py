@@ -1,6 +1,6 @@
 """Find the memories that a new text may repeat or contradict: exact twins, the nearest in meaning, those of its words.
 
-Also what the learned comparison says of them. Only looks; takes no lock and decides nothing. Without a model, words and
+Also what the learned comparison says of them. Takes no lock and decides nothing. Without a model, words and
 twins are what is left, and that is said.
 """
 
@@ -12,7 +12,7 @@ from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..formats.entry import same_key
 from ..index.filters import Filter
-from ..index.index import Index, ask, glance
+from ..index.index import Index, ask, ask_readonly
 from ..index.lookups import (
     entries_holding,
     forgotten_saying,
@@ -49,7 +49,7 @@ _FORGOTTEN = Filter(kinds=("entry",), statuses=(), forgotten=True)
 
 
 def is_learned_for(embedding: str) -> bool:
-    """Tell whether a comparison was learned for an embedding model, and can be opened."""
+    """Return whether a comparison was learned for an embedding model, and can be opened."""
     from .pair_model import load_pair_model  # numpy, when the embedder has said how many threads it may have
 
     try:
@@ -89,8 +89,8 @@ class Learned:
         for batch in _batches(by_new):
             read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
             asked = [(old, new) for new in batch for old in by_new[new]]
-            found = model.repeats([(read[old], read[new]) for old, new in asked])
-            self.known |= dict(zip(asked, found, strict=True))
+            likelihoods = model.repeats([(read[old], read[new]) for old, new in asked])
+            self.known |= dict(zip(asked, likelihoods, strict=True))
 
 
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
@@ -142,7 +142,7 @@ class Nearby:
 
 def look_around(
     workspace: Workspace,
-    told: Sequence[tuple[str, str]],
+    typed_texts: Sequence[tuple[str, str]],
     last: Nearby | None = None,
     *,
     documents: Mapping[int, str] = NONE,
@@ -153,21 +153,21 @@ def look_around(
 ) -> Nearby:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
-    `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
-    one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
+    `documents` are texts too long to be compared, by their number, where the given text is empty: only what holds
+    all of one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
     `barred` are texts that may have been forgotten. `budget` is the time in seconds that entries without a vector may
     take; by default as long as a search would take.
     Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return (ask if keep else glance)(
-        workspace, lambda index: _look(index, told, documents, keys, barred, last, seconds)
+    return (ask if keep else ask_readonly)(
+        workspace, lambda index: _look(index, typed_texts, documents, keys, barred, last, seconds)
     )
 
 
 def _look(
     index: Index,
-    told: Sequence[tuple[str, str]],
+    typed_texts: Sequence[tuple[str, str]],
     documents: Mapping[int, str],
     keys: Sequence[str],
     barred: Sequence[str],
@@ -177,39 +177,39 @@ def _look(
     from ..index.similarity import twins
 
     index.refresh()
-    texts = [text for _, text in told]
+    texts = [text for _, text in typed_texts]
     exact = twins(index, texts, _ENTRIES)
-    found = Nearby([{} for _ in texts], [{} for _ in texts])
+    nearby = Nearby([{} for _ in texts], [{} for _ in texts])
     if barred:
-        found.forgotten = tuple(forgotten_saying(index, barred))
+        nearby.forgotten = tuple(forgotten_saying(index, barred))
         archived = twins(index, barred, _ARCHIVED)
         paths = paths_of_chunks(index, {chunk for chunks in archived.values() for chunk in chunks})
-        found.faded = {text: paths[chunk] for text, chunks in archived.items() for chunk in chunks if chunk in paths}
+        nearby.faded = {text: paths[chunk] for text, chunks in archived.items() for chunk in chunks if chunk in paths}
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
-        found.opened, found.vectors, found.learned = last.opened, last.vectors, last.learned
-    if not all(not text or has_chunk_of_type(index, kind, exact.get(text, ())) for kind, text in told):
-        is_few = len(texts) <= ALONE and not found.opened.in_bulk
+        nearby.opened, nearby.vectors, nearby.learned = last.opened, last.vectors, last.learned
+    if not all(not text or has_chunk_of_type(index, kind, exact.get(text, ())) for kind, text in typed_texts):
+        is_few = len(texts) <= ALONE and not nearby.opened.in_bulk
         by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
-            _by_meaning(index, texts, by_words, cosines, found, seconds)
-            found.alike = _alike(index, found.vectors, seconds) if barred else ()
+            _by_meaning(index, texts, by_words, cosines, nearby, seconds)
+            nearby.alike = _alike(index, nearby.vectors, seconds) if barred else ()
         except UnavailableError as error:
-            found.notice = f"looking for duplicates by words alone: {error}"
+            nearby.notice = f"looking for duplicates by words alone: {error}"
         for row, words in zip(cosines, by_words, strict=True):
             for chunk in words:
                 row.setdefault(chunk, None)
     paths = paths_of_chunks(index, {chunk for row in cosines for chunk in row})
-    found.near = [_named(row, paths) for row in cosines]
+    nearby.near = [_named(row, paths) for row in cosines]
     for number, text in documents.items():
-        found.near[number] = dict.fromkeys(entries_holding(index, text), 1.0)
+        nearby.near[number] = dict.fromkeys(entries_holding(index, text), 1.0)
     if any(keys):
         paths_by_key: dict[str, list[str]] = {}
         for key, path in keys_in_use(index):
             paths_by_key.setdefault(same_key(key), []).append(path)
-        for near, key in zip(found.near, keys, strict=True):
+        for near, key in zip(nearby.near, keys, strict=True):
             near |= dict.fromkeys(paths_by_key.get(same_key(key), ()) if key else ())
-    return found
+    return nearby
 
 
 def _by_meaning(
@@ -217,33 +217,33 @@ def _by_meaning(
     texts: Sequence[str],
     by_words: Sequence[Sequence[int]],
     cosines: list[dict[int, float | None]],
-    found: Nearby,
+    nearby: Nearby,
     seconds: float,
 ) -> None:
     from ..index.similarity import nearest_before, nearest_to_each
 
-    opened = found.opened
+    opened = nearby.opened
     if opened.in_bulk and opened.embedder is not None:
         seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
     if opened.embedder is None or opened.embedder.model != index.embedding.model():  # another one answers by now
         opened.embedder = index.embedding.embedder(bulk=opened.in_bulk or len(texts) > MANY)
-        opened.read, found.vectors = ReadTexts(in_bulk=opened.in_bulk or len(texts) > MANY), None
+        opened.read, nearby.vectors = ReadTexts(in_bulk=opened.in_bulk or len(texts) > MANY), None
     index.embedding.lend(opened.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
-    if found.vectors is None:
+    if nearby.vectors is None:
         if (sum(map(len, texts)) <= READ or opened.in_bulk) and is_learned_for(opened.embedder.model):
-            found.vectors = opened.read.vectors(opened.embedder, texts)
+            nearby.vectors = opened.read.vectors(opened.embedder, texts)
         else:
-            found.vectors = opened.embedder.embed(texts)
+            nearby.vectors = opened.embedder.embed(texts)
         if len(texts) > 1 or opened.remembers:
-            index.embedding.remember(texts, found.vectors)
+            index.embedding.remember(texts, nearby.vectors)
     count = NEAREST_IN_BULK if opened.in_bulk else NEAREST
-    found.before = nearest_before(found.vectors, count, index.embedding.scale())
+    nearby.before = nearest_before(nearby.vectors, count, index.embedding.scale())
     if len(texts) > ALONE or opened.in_bulk:
-        for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, count), strict=True):
+        for row, near in zip(cosines, nearest_to_each(index, nearby.vectors, _ENTRIES, count), strict=True):
             row.update(near)
         return
-    for row, words, vector in zip(cosines, by_words, found.vectors, strict=True):
+    for row, words, vector in zip(cosines, by_words, nearby.vectors, strict=True):
         near, named = index.embedding.nearest(vector, _ENTRIES, NEAREST, tuple(words))
         row.update(near)
         row.update(named)
@@ -268,6 +268,6 @@ def _named(row: Mapping[int, float | None], paths: Mapping[int, str]) -> dict[st
     for chunk, cosine in row.items():
         path = paths.get(chunk)
         if path is not None:
-            known = best.get(path)
-            best[path] = cosine if known is None else known if cosine is None else max(known, cosine)
+            best_cosine = best.get(path)
+            best[path] = cosine if best_cosine is None else best_cosine if cosine is None else max(best_cosine, cosine)
     return dict(sorted(best.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2.0))

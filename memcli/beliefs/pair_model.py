@@ -79,24 +79,24 @@ def features(old: ReadText, new: ReadText) -> "Floats":
     return np.array(values, np.float32)
 
 
-def _cosine(one: "Floats", other: "Floats") -> float:
-    return float(one @ other) / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-9)
+def _cosine(left: "Floats", right: "Floats") -> float:
+    return float(left @ right) / max(float(np.linalg.norm(left) * np.linalg.norm(right)), 1e-9)
 
 
-def _aligned(one: ReadText, other: ReadText, table: "Floats") -> "tuple[list[float], Flags]":
-    """Describe how the tokens of one text are aligned with another; also tell which are left over."""
-    count = len(one.pieces)
-    if not count or not len(other.pieces):
+def _aligned(tokens: ReadText, counterpart: ReadText, table: "Floats") -> "tuple[list[float], Flags]":
+    """Describe how the tokens of a text are aligned with another; also return which are left over."""
+    count = len(tokens.pieces)
+    if not count or not len(counterpart.pieces):
         return [0.0] * 15, np.ones(count, np.bool_)
     best = table.max(axis=1)
-    exact = np.isin(one.pieces, other.pieces)
-    left = one.says & ~exact
+    exact = np.isin(tokens.pieces, counterpart.pieces)
+    left = tokens.says & ~exact
     lefts = best[left] if left.any() else np.ones(1, np.float32)
     third = max(1, count // 3)
-    said = best[one.says].mean() if one.says.any() else 1.0
-    closest = [best.mean(), best.min(), np.sort(best)[:2].mean(), said, exact.mean(), lefts.mean(), lefts.min()]
-    counts = [one.says, left, left & one.is_number, left & one.is_name, left & (best < _FAR)]
-    share = left.sum() / max(1, one.says.sum())
+    content = best[tokens.says].mean() if tokens.says.any() else 1.0
+    closest = [best.mean(), best.min(), np.sort(best)[:2].mean(), content, exact.mean(), lefts.mean(), lefts.min()]
+    counts = [tokens.says, left, left & tokens.is_number, left & tokens.is_name, left & (best < _FAR)]
+    share = left.sum() / max(1, tokens.says.sum())
     ends = [left[:third].any(), left[-third:].any()]
     return [float(value) for value in (*closest, *(each.sum() for each in counts), share, *ends)], left
 
@@ -126,7 +126,7 @@ def _compared(old: Words, new: Words) -> list[float]:
 def _begins(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Return how many words two texts begin with."""
     pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))
+    return next((number for number, (left, right) in pairs if left != right), min(len(ours), len(theirs)))
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ class PairModel:
         read = [(ready[id(old)], ready[id(new)]) for old, new in pairs]
         scores = self.scores(np.array([features(old, new) for old, new in read]))
         chances = 1 / (1 + np.exp(-(scores * self.scale + self.shift)))
-        found = zip(read, chances.tolist(), strict=True)
-        return [0.0 if is_never(*pair) else 1.0 if is_always(*pair) else chance for pair, chance in found]
+        scored = zip(read, chances.tolist(), strict=True)
+        return [0.0 if is_never(*pair) else 1.0 if is_always(*pair) else chance for pair, chance in scored]
 
     def scores(self, table: "Floats") -> "Floats":
         """Return the sum of the trees' leaves for each row of features."""
@@ -172,14 +172,14 @@ class PairModel:
 
 
 def is_never(old: ReadText, new: ReadText) -> bool:
-    """Tell whether two texts are no repeat: one cannot be read, or both have the same words, otherwise put."""
+    """Return whether two texts are no repeat: one cannot be read, or both have the same words, otherwise put."""
     ours, theirs = ([word for word in side.words.words if word in side.words.content] for side in (old, new))
     is_turned = old.words.words == new.words.words or (ours != theirs and sorted(ours) == sorted(theirs))
     return is_turned or max(old.words.foreign, new.words.foreign) > FOREIGN
 
 
 def is_always(old: ReadText, new: ReadText) -> bool:
-    """Tell whether two texts differ by articles alone."""
+    """Return whether two texts differ by articles alone."""
     ours, theirs = ([word for word in side.words.words if word not in _ARTICLES] for side in (old, new))
     return ours == theirs and old.words.signs == new.words.signs
 

@@ -1,4 +1,4 @@
-"""What the words of a text tell of it: its numbers and names, and the words of denial, change and the like in it."""
+"""The words of a text: its numbers and names, and the words of denial, change and the like in it."""
 
 import re
 from functools import cache, lru_cache
@@ -7,7 +7,7 @@ from .. import data
 from ..dataclass import dataclass
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
-"""Lists of words that are told apart, in the order of the learned comparison."""
+"""Lists of words that are counted apart, in the order of the learned comparison."""
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing", "done")
 FEW_NAMES = 0.25  # share of the words up to which those with a capital are names; in German nouns have one too
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]")
@@ -18,7 +18,7 @@ _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text and what they tell."""
+    """The words of a text, sorted into kinds."""
 
     words: tuple[str, ...]  # lower case, without apostrophe s
     content: frozenset[str]
@@ -59,7 +59,7 @@ def _pairs(key: str, sign: str) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def read_words(text: str) -> Words:
-    """Read what the words of a text tell."""
+    """Return the words of a text, sorted into kinds."""
     lower = text.lower().replace("’", "'")
     words = tuple(word.removesuffix("'s") for word in _WORD.findall(lower))
     own = frozenset(words)
@@ -84,5 +84,5 @@ def opposites(old: Words, new: Words) -> int:
 
 
 def is_stop(word: str) -> bool:
-    """Tell whether a word says nothing by itself."""
+    """Return whether a word says nothing by itself."""
     return word in _listed("stop") or word in _listed("self")

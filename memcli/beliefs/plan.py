@@ -26,16 +26,16 @@ class Plan:
     reasons: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to do."""
+        """Return whether there is anything to do."""
         return bool(self.steps)
 
     def __add__(self, other: "Plan") -> "Plan":
-        """Do this plan and then the other as one."""
+        """Return this plan and then the other as one."""
         return Plan(self.steps + other.steps, self.reasons + other.reasons)
 
 
 def as_diff(plan: Plan, workspace: Workspace | None = None) -> str:
-    """Write the plan as a unified diff; with a workspace also what becomes of its promoted lines."""
+    """Return the plan as a unified diff; with a workspace also what becomes of its promoted lines."""
     if not plan:
         return ""
     from ..formats.unified_diff import unified  # late: what is applied unseen needs none
@@ -75,7 +75,7 @@ NAMED = 20
 
 
 def listed(ids: Collection[str]) -> str:
-    """Write ids one after the other, and how many more there are."""
+    """Return ids one after the other, and how many more there are."""
     more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
     return ", ".join(list(ids)[:NAMED]) + more
 
@@ -93,7 +93,7 @@ class Draft:
 
     @property
     def is_told_now(self) -> bool:
-        """Tell whether it has no date of its own."""
+        """Return whether it has no date of its own."""
         return not self.text and not self.told.get("created_at")
 
 
@@ -111,7 +111,7 @@ class Settled:
     @property
     def superseded(self) -> frozenset[str]:
         """Return the ids of what stood before and is believed no more."""
-        return frozenset(one for done in self.admitted for one in done.supersedes)
+        return frozenset(identifier for admitted in self.admitted for identifier in admitted.supersedes)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -132,11 +132,15 @@ def entry_of(workspace: Workspace, draft: Draft) -> Entry:
 
 
 def free_entry(
-    workspace: Workspace, told: Mapping[str, Any], body: str, noise: Callable[[int], bytes], taken: Container[str] = ()
+    workspace: Workspace,
+    fields: Mapping[str, Any],
+    body: str,
+    noise: Callable[[int], bytes],
+    taken: Container[str] = (),
 ) -> tuple[str, str, str]:
     """Return id, path and text of a new entry that a plan is to make where no file stands, and at none of `taken`."""
     for attempt in range(TRIES):
-        identifier, path, text = entry_text(workspace, told, body, noise(attempt))
+        identifier, path, text = entry_text(workspace, fields, body, noise(attempt))
         if path not in taken and not workspace.path(path).exists():
             return identifier, path, text
     raise RefusedError(f"no free name for {shorten(body, 60)!r} after {TRIES} tries", "give one with --path")
@@ -154,7 +158,7 @@ class Page:
 
 
 def read_page(workspace: Workspace) -> Page:
-    """Read the page; what is no UTF-8 or in conflict is left byte for byte, and said."""
+    """Read the page; a page that is not UTF-8 or in conflict has a problem and no text."""
     path = workspace.layout.memory
     target = workspace.path(path)
     if not target.exists():
@@ -190,5 +194,5 @@ def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
     page = read_page(workspace)
     if page.unreadable:
         raise page.unreadable
-    gone = ours_of(page.text, ids)
-    return Plan((Change(page.path, page.before, with_lines(page.text, {}, gone)),)) if gone else Plan()
+    deleted = ours_of(page.text, ids)
+    return Plan((Change(page.path, page.before, with_lines(page.text, {}, deleted)),)) if deleted else Plan()

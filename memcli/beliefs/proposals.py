@@ -28,17 +28,17 @@ def propose(
     With `llm.decides` an answer is carried out at once where the rules of trust allow it.
     """
     decides = workspace.settings["llm.decides"]
-    open_ones = [one for one in questions if _is_open(one, again=decides)]
+    open_ones = [question for question in questions if _is_open(question, again=decides)]
     counts: Counter[str] = Counter()
     unheard = ""
     for start in range(0, len(open_ones), MOST):
         part = open_ones[start : start + MOST]
-        heard = judge.compare([_texts(one) for one in part])
-        for one in part:
-            verdict = heard.verdicts.get(_texts(one))
+        heard = judge.compare([_texts(question) for question in part])
+        for question in part:
+            verdict = heard.verdicts.get(_texts(question))
             decision = _DECISIONS.get(verdict.kind) if verdict and verdict.sure else None
             if verdict is not None and decision is not None:
-                counts[_answered(workspace, one, decision, verdict.reason, decides=decides)] += 1
+                counts[_answered(workspace, question, decision, verdict.reason, decides=decides)] += 1
         progress(min(start + MOST, len(open_ones)), len(open_ones))
         unheard = unheard or heard.error
         if heard.error and not heard.verdicts:
@@ -59,7 +59,7 @@ def _answered(workspace: Workspace, question: Question, decision: Decision, reas
 
 
 def _is_open(question: Question, *, again: bool) -> bool:
-    """Tell whether an LLM is asked; `again` where it may decide what it only proposed before."""
+    """Return whether an LLM is asked; `again` where it may decide what it only proposed before."""
     is_new = question.proposal is None or (again and question.proposal.by == BY)
     return question.kind == "conflict" and is_new and all(map(is_comparable, _texts(question)))
 

@@ -102,7 +102,7 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
 
 
 def replace_entry(
-    workspace: Workspace, old: str, told: dict[str, Any], body: str, command: str, *, by_user: bool
+    workspace: Workspace, old: str, given: dict[str, Any], body: str, command: str, *, by_user: bool
 ) -> Replaced:
     """Make a new entry and mark the one at a path that it takes the place of, as one change.
 
@@ -110,33 +110,33 @@ def replace_entry(
     has another successor.
     """
     before = read_entry_file(workspace, old)
-    over = before.entry
-    if over.status == "superseded":
+    old_entry = before.entry
+    if old_entry.status == "superseded":
         raise RefusedError(
-            f"{over.id} is superseded by {over.superseded_by or 'another one'} already",
-            f"name that one, or `mem restore {over.id}` first",
+            f"{old_entry.id} is superseded by {old_entry.superseded_by or 'another one'} already",
+            f"name that one, or `mem restore {old_entry.id}` first",
         )
-    is_flagged = not by_user and is_trusted_less(drafted(workspace, told, body), over)
-    fields = {**told, "references": [*told.get("references", ()), over.id]}
+    is_flagged = not by_user and is_trusted_less(drafted(workspace, given, body), old_entry)
+    fields = {**given, "references": [*given.get("references", ()), old_entry.id]}
     if is_flagged:
-        fields |= {"conflicts_with": [over.id], "verdicts": [over.id]}
-    elif over.key:
-        fields.setdefault("key", over.key)
+        fields |= {"conflicts_with": [old_entry.id], "verdicts": [old_entry.id]}
+    elif old_entry.key:
+        fields.setdefault("key", old_entry.key)
     identifier, path, text = free_entry(workspace, fields, body, workspace.noise(body))
     if is_flagged:
         new = replace(drafted(workspace, fields, body), id=identifier)
         marked = conflicting_text(workspace, before, new)
     else:
         marked = superseded_text(workspace, before, identifier)
-    reason = flagged_reason(over.id, identifier) if is_flagged else f"{over.id} is superseded by {identifier}"
+    reason = flagged_reason(old_entry.id, identifier) if is_flagged else f"{old_entry.id} is superseded by {identifier}"
     plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
-    gone, flagged = ((), (over.id,)) if is_flagged else ((over.id,), ())
+    superseded_ids, flagged = ((), (old_entry.id,)) if is_flagged else ((old_entry.id,), ())
     applied(workspace, plan, command)
-    if told.get("key") and told["key"] != over.key:
+    if given.get("key") and given["key"] != old_entry.key:
         filled = fill(workspace, path, command)
-        gone, flagged = (*gone, *filled.supersedes), (*flagged, *filled.conflicts_with)
-    notices = (kept_by_trust(over.id, identifier),) if is_flagged else ()
-    return Replaced(identifier, path, gone, flagged, notices)
+        superseded_ids, flagged = (*superseded_ids, *filled.supersedes), (*flagged, *filled.conflicts_with)
+    notices = (kept_by_trust(old_entry.id, identifier),) if is_flagged else ()
+    return Replaced(identifier, path, superseded_ids, flagged, notices)
 
 
 def kept_by_trust(old: str, new: str) -> str:
@@ -149,41 +149,41 @@ def kept_by_trust(old: str, new: str) -> str:
 
 def fill(workspace: Workspace, path: str, command: str) -> Filled:
     """Let the entry at a path take the place of what fills its key; what is trusted more is flagged with it."""
-    one = read_entry_file(workspace, path)
-    if not one.entry.key or one.entry.status != "active":
+    file = read_entry_file(workspace, path)
+    if not file.entry.key or file.entry.status != "active":
         return Filled()
     steps: list[Change] = []
-    text = one.text
-    gone, flagged = [], []
-    for other in _others(workspace, one):
-        now = EntryFile(one.path, text, one.entry)
-        if is_believed_over(other.entry, one.entry, is_told_now=True):
-            steps.append(Change(other.path, other.text, superseded_text(workspace, other, one.entry.id)))
-            text = referring_text(workspace, now, other.entry.id)
-            gone.append(other.entry.id)
+    text = file.text
+    superseded_ids, flagged = [], []
+    for rival in _others(workspace, file):
+        now = EntryFile(file.path, text, file.entry)
+        if is_believed_over(rival.entry, file.entry, is_told_now=True):
+            steps.append(Change(rival.path, rival.text, superseded_text(workspace, rival, file.entry.id)))
+            text = referring_text(workspace, now, rival.entry.id)
+            superseded_ids.append(rival.entry.id)
         else:
-            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, one.entry)))
-            text = conflicting_text(workspace, now, other.entry)
-            flagged.append(other.entry.id)
-    if text != one.text:
-        steps.append(Change(one.path, one.text, text))
+            steps.append(Change(rival.path, rival.text, conflicting_text(workspace, rival, file.entry)))
+            text = conflicting_text(workspace, now, rival.entry)
+            flagged.append(rival.entry.id)
+    if text != file.text:
+        steps.append(Change(file.path, file.text, text))
     applied(workspace, Plan(tuple(steps)), command)
-    return Filled(tuple(gone), tuple(flagged))
+    return Filled(tuple(superseded_ids), tuple(flagged))
 
 
-def _others(workspace: Workspace, one: EntryFile) -> list[EntryFile]:
+def _others(workspace: Workspace, file: EntryFile) -> list[EntryFile]:
     """Read the other entries that fill the same slot; one that cannot be changed is left out."""
-    found = []
-    for path in ask(workspace, lambda index: _paths(index, one.entry.key)):
-        if path == one.path:
+    rivals = []
+    for path in ask(workspace, lambda index: _paths(index, file.entry.key)):
+        if path == file.path:
             continue
         try:
-            other = read_entry_file(workspace, path)
+            rival = read_entry_file(workspace, path)
         except MemError:
             continue
-        if is_same_slot(other.entry, one.entry) and other.entry.id not in one.entry.conflicts_with:
-            found.append(other)
-    return found
+        if is_same_slot(rival.entry, file.entry) and rival.entry.id not in file.entry.conflicts_with:
+            rivals.append(rival)
+    return rivals
 
 
 def _paths(index: Index, key: str) -> list[str]:

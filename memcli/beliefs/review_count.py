@@ -35,11 +35,15 @@ def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str
     """Return the active entries, newest first, and the files that cannot be read with their reasons."""
     index.refresh()
     problems = index.problems()
-    unread = unread_paths(index.workspace, [one.path for one in problems])
+    unread = unread_paths(index.workspace, [problem.path for problem in problems])
     passed_over = unread | {
-        one.path for one in problems if one.left_out and index.workspace.layout.kind_of(one.path) == "entry"
+        problem.path
+        for problem in problems
+        if problem.left_out and index.workspace.layout.kind_of(problem.path) == "entry"
     }
-    faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in passed_over]
+    faults = [
+        (problem.path, f"line {problem.line}: {problem.reason}") for problem in problems if problem.path in passed_over
+    ]
     return index.list_entries(Filter(), "entries.created_at desc, path"), faults
 
 
@@ -49,7 +53,7 @@ def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list
     counts = access_log.counts(workspace, last_accessed(rules))
     threshold = workspace.settings["decay.threshold"]
     return [
-        one
-        for one in judged(rules, workspace.now, workspace.settings, counts)
-        if one.verdict == "spare" and one.score < threshold and not one.pinned
+        rule
+        for rule in judged(rules, workspace.now, workspace.settings, counts)
+        if rule.verdict == "spare" and rule.score < threshold and not rule.pinned
     ]

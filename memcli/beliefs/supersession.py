@@ -49,10 +49,10 @@ def read_entry_file(workspace: Workspace, path: str) -> EntryFile:
 
 
 def revised_entry(
-    workspace: Workspace, old: EntryFile, told: Mapping[str, object], body: str | None = None
+    workspace: Workspace, old: EntryFile, fields: Mapping[str, object], body: str | None = None
 ) -> EntryFile:
     """Return an entry with other fields, and with `body` another text; its `updated_at` stays."""
-    text = entries.revised(workspace, old.path, old.text, told, body, touch=False)
+    text = entries.revised(workspace, old.path, old.text, fields, body, touch=False)
     return with_text(workspace, old, text)
 
 
@@ -66,17 +66,17 @@ def superseded_text(workspace: Workspace, old: EntryFile, by: str, moment: str =
 
     `reason` is that of an LLM's verdict.
     """
-    told = {"status": "superseded", "superseded_by": by, "superseded_at": moment or workspace.stamp}
-    told |= _because(old.entry, by, reason)
-    return entries.revised(workspace, old.path, old.text, told, touch=False)
+    fields = {"status": "superseded", "superseded_by": by, "superseded_at": moment or workspace.stamp}
+    fields |= _because(old.entry, by, reason)
+    return entries.revised(workspace, old.path, old.text, fields, touch=False)
 
 
 def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
     """Return the text of the entry that took the place, which names the one it replaces."""
     if to in new.entry.references:
         return new.text
-    told = {"references": [*new.entry.references, to]}
-    return entries.revised(workspace, new.path, new.text, told, touch=False)
+    fields = {"references": [*new.entry.references, to]}
+    return entries.revised(workspace, new.path, new.text, fields, touch=False)
 
 
 def _because(entry: Entry, other: str, reason: str) -> dict[str, Any]:
@@ -88,30 +88,30 @@ def _reasons_left(entry: Entry, without: Collection[str]) -> list[str]:
     return [reason for reason in entry.verdict_reasons if reason.partition(": ")[0] not in without]
 
 
-def conflicting_text(workspace: Workspace, one: EntryFile, other: Entry, reason: str = "") -> str:
+def conflicting_text(workspace: Workspace, file: EntryFile, other: Entry, reason: str = "") -> str:
     """Return the text of an entry that is flagged with another one by a verdict, or since both fill one key.
 
     `reason` is that of an LLM's verdict.
     """
-    told = {"conflicts_with": list(dict.fromkeys([*one.entry.conflicts_with, other.id]))}
-    if not is_same_slot(one.entry, other):
-        told["verdicts"] = list(dict.fromkeys([*one.entry.verdicts, other.id]))
-    told = {key: ids for key, ids in told.items() if len(ids) > len(getattr(one.entry, key))}
-    told |= _because(one.entry, other.id, reason)
-    return entries.revised(workspace, one.path, one.text, told, touch=False) if told else one.text
+    fields = {"conflicts_with": list(dict.fromkeys([*file.entry.conflicts_with, other.id]))}
+    if not is_same_slot(file.entry, other):
+        fields["verdicts"] = list(dict.fromkeys([*file.entry.verdicts, other.id]))
+    fields = {key: ids for key, ids in fields.items() if len(ids) > len(getattr(file.entry, key))}
+    fields |= _because(file.entry, other.id, reason)
+    return entries.revised(workspace, file.path, file.text, fields, touch=False) if fields else file.text
 
 
 def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
     """Return the fields that change where an entry stays flagged with these ids alone."""
-    told = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
-    kept = {key: [name for name in names if name in left] for key, names in told.items()}
-    told["verdict_reasons"] = entry.verdict_reasons
-    kept["verdict_reasons"] = _reasons_left(entry, {*entry.conflicts_with} - {*left})
-    return {key: names for key, names in kept.items() if len(names) != len(told[key])}
+    before = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
+    left_over = {key: [name for name in names if name in left] for key, names in before.items()}
+    before["verdict_reasons"] = entry.verdict_reasons
+    left_over["verdict_reasons"] = _reasons_left(entry, {*entry.conflicts_with} - {*left})
+    return {key: names for key, names in left_over.items() if len(names) != len(before[key])}
 
 
 def is_guessed(entry: Entry, other: Entry) -> bool:
-    """Tell whether a flag of two entries was guessed by an earlier version: no key and no verdict stands behind it."""
+    """Return whether a flag of two entries was guessed by an earlier version: it rests on no key and no verdict."""
     return not is_same_slot(entry, other) and other.id not in entry.verdicts and entry.id not in other.verdicts
 
 
@@ -128,7 +128,7 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason:
             f"{old.entry.id} is superseded by {old.entry.superseded_by} already", f"`mem restore {old.entry.id}` first"
         )
     after = ask(workspace, successors)
-    if old.entry.id in followed(new.entry.id, lambda one: after.get(one, "")):
+    if old.entry.id in followed(new.entry.id, lambda identifier: after.get(identifier, "")):
         raise RefusedError(
             f"{new.entry.id} is itself superseded by {old.entry.id} in the end: this would be a circle",
             f"`mem restore {new.entry.id}` first",
@@ -144,10 +144,10 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason:
 def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
     """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
     changes = [
-        Change(one.path, one.text, conflicting_text(workspace, one, other.entry))
-        for one, other in ((old, new), (new, old))
+        Change(file.path, file.text, conflicting_text(workspace, file, rival.entry))
+        for file, rival in ((old, new), (new, old))
     ]
-    changes = [one for one in changes if one.after != one.before]
+    changes = [change for change in changes if change.after != change.before]
     return Plan(tuple(changes), (flagged_reason(old.entry.id, new.entry.id),) if changes else ())
 
 
@@ -159,33 +159,36 @@ def flagged_reason(old: str, new: str) -> str:
 def restored_text(workspace: Workspace, old: EntryFile) -> str:
     """Return the text of an entry that is not in use made active again."""
     is_off = frontmatter.parse(old.text).fields.get("active") is False  # another tool's word, which stays
-    told: dict[str, object] = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
+    fields: dict[str, object] = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
     if old.entry.verdict_reasons:
-        told["verdict_reasons"] = _reasons_left(old.entry, {old.entry.superseded_by})
-    return entries.revised(workspace, old.path, old.text, told, touch=False)
+        fields["verdict_reasons"] = _reasons_left(old.entry, {old.entry.superseded_by})
+    return entries.revised(workspace, old.path, old.text, fields, touch=False)
 
 
-def without_names(workspace: Workspace, gone: Mapping[str, str]) -> Plan:
+def without_names(workspace: Workspace, deleted: Mapping[str, str]) -> Plan:
     """Propose to take the ids of memories that go, by path, out of the fields of others; the archive stays as it is."""
     from ..formats.links import bare  # late: a write deletes nothing
 
-    ids = frozenset(gone.values())
+    names = frozenset(deleted.values())
 
     def naming(index: Index) -> list[str]:
         index.refresh()
-        return sorted({path for one in ids for path, _ in entry_texts_with(index, one)} - gone.keys())
+        return sorted(
+            {path for identifier in names for path, _ in entry_texts_with(index, identifier)} - deleted.keys()
+        )
 
     steps: list[Change] = []
     for path in ask(workspace, naming):
         with suppress(RefusedError):  # `mem check` names it
             file = read_entry_file(workspace, path)
             named = {key: getattr(file.entry, key) for key in _NAMING}
-            told = {
-                key: [one for one in value if bare(one.partition(": ")[0]) not in ids] for key, value in named.items()
+            fields = {
+                key: [name for name in value if bare(name.partition(": ")[0]) not in names]
+                for key, value in named.items()
             }
-            told = {key: left for key, left in told.items() if len(left) < len(named[key])}
-            if told and not workspace.layout.is_archived(path):
-                steps.append(Change(path, file.text, revised_entry(workspace, file, told).text))
+            fields = {key: left for key, left in fields.items() if len(left) < len(named[key])}
+            if fields and not workspace.layout.is_archived(path):
+                steps.append(Change(path, file.text, revised_entry(workspace, file, fields).text))
     return Plan(tuple(steps))
 
 
@@ -198,7 +201,7 @@ def hidden_with(workspace: Workspace, paths: Collection[str]) -> dict[str, str]:
 
 
 def put_away_note(name: str, ids: Collection[str]) -> tuple[str, ...]:
-    """Return what is to be said of the entries that went to the archive with what had taken their place."""
+    """Return a note about the entries that went to the archive with what had taken their place."""
     if not ids:
         return ()
     first = next(iter(ids))
@@ -206,15 +209,15 @@ def put_away_note(name: str, ids: Collection[str]) -> tuple[str, ...]:
 
 
 def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
-    """List what took the place of an id, one after the other; a circle ends where it closes."""
-    found: list[str] = []
-    here = successor(identifier)
-    while here and here not in found and len(found) < LONGEST:
-        found.append(here)
-        if here == identifier:
+    """Return what took the place of an id, one after the other; a circle ends where it closes."""
+    ids: list[str] = []
+    current = successor(identifier)
+    while current and current not in ids and len(ids) < LONGEST:
+        ids.append(current)
+        if current == identifier:
             break
-        here = successor(here)
-    return found
+        current = successor(current)
+    return ids
 
 
 @dataclass(frozen=True)
@@ -259,25 +262,28 @@ class Chain:
 
 
 def page_chain(workspace: Workspace, path: str) -> Chain:
-    """List the earlier texts of a file that is no entry, each with the first line that went and when it went."""
+    """Return the earlier texts of a file that is no entry, each with the first line that went and when it went."""
     from ..store.replaced_texts import lost_lines, page_versions
 
-    found = page_versions(workspace, path)
+    versions = page_versions(workspace, path)
     texts = [
-        entries.decoded(place, atomic_files.read(workspace.path(place))) for place in (*(one for one, _ in found), path)
+        entries.decoded(old_path, atomic_files.read(workspace.path(old_path)))
+        for old_path in (*(old_path for old_path, _ in versions), path)
     ]
     lost = [lost_lines(old, new) for old, new in pairwise(texts)]
-    gone = [next((line for line in lines if not line.startswith("#")), "".join(lines[:1])).strip() for lines in lost]
+    first_lines = [
+        next((line for line in lines if not line.startswith("#")), "".join(lines[:1])).strip() for lines in lost
+    ]
     return Chain(
         tuple(
-            ChainLink(place, place, moment, "archived", path, line)
-            for (place, moment), line in zip(found, gone, strict=True)
+            ChainLink(old_path, old_path, moment, "archived", path, line)
+            for (old_path, moment), line in zip(versions, first_lines, strict=True)
         )
     )
 
 
 def chain(workspace: Workspace, identifier: str) -> Chain:
-    """Follow a memory to what it replaced and to what replaced it; raise NotFoundError where no entry has the id."""
+    """Return a memory with what it replaced and what replaced it; raise NotFoundError where no entry has the id."""
     links = {row[0]: ChainLink(*row) for row in ask(workspace, supersession_rows)}
     if identifier not in links:
         raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
@@ -289,8 +295,8 @@ def _chain(links: Mapping[str, ChainLink], identifier: str) -> Chain:
     for link in links.values():
         if link.superseded_by:
             earlier.setdefault(link.superseded_by, []).append(link.id)
-    later = followed(identifier, lambda one: links[one].superseded_by if one in links else "")
-    found = list(_before(identifier, earlier))
+    later = followed(identifier, lambda link_id: links[link_id].superseded_by if link_id in links else "")
+    before = list(_before(identifier, earlier))
     problems = []
     if later and later[-1] not in links:
         problems.append(f"{([identifier, *later])[-2]} is superseded by {later[-1]}, and there is no such entry")
@@ -298,9 +304,9 @@ def _chain(links: Mapping[str, ChainLink], identifier: str) -> Chain:
         problems.append(
             f"{' → '.join([identifier, *later])} supersede each other in a circle: `mem restore` one of them"
         )
-    ids = dict.fromkeys([*found, identifier, *later])
-    told = [links[one] for one in ids if one in links]
-    return Chain(tuple(sorted(told, key=lambda link: _place(link, later, identifier))), tuple(problems))
+    ids = dict.fromkeys([*before, identifier, *later])
+    chain_links = [links[link_id] for link_id in ids if link_id in links]
+    return Chain(tuple(sorted(chain_links, key=lambda link: _place(link, later, identifier))), tuple(problems))
 
 
 def _is_circle(ids: list[str], links: Mapping[str, ChainLink]) -> bool:
@@ -312,15 +318,15 @@ def _before(identifier: str, earlier: Mapping[str, Iterable[str]]) -> Iterable[s
     """Yield what led to an id, however it branched."""
     seen, waiting = {identifier}, [identifier]
     while waiting:
-        for one in earlier.get(waiting.pop(), ()):
-            if one not in seen and len(seen) < LONGEST:
-                seen.add(one)
-                waiting.append(one)
-                yield one
+        for earlier_id in earlier.get(waiting.pop(), ()):
+            if earlier_id not in seen and len(seen) < LONGEST:
+                seen.add(earlier_id)
+                waiting.append(earlier_id)
+                yield earlier_id
 
 
 def _place(link: ChainLink, later: list[str], identifier: str) -> tuple[int, str, str]:
-    """Order what came before by its time, and what came after as it is linked."""
+    """Return a key that sorts what came before by its time, and what came after as it is linked."""
     if link.id in later:
         return later.index(link.id) + 2, "", ""
     return (1 if link.id == identifier else 0), link.created_at, link.id
@@ -335,6 +341,6 @@ def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(others - active)
 
 
-def is_in_conflict(row: Mapping[str, Any], gone: Collection[str]) -> bool:
-    """Tell whether an entry contradicts one that is not over: a mark that names any other is history."""
-    return any(one not in gone for one in row["conflicts_with"])
+def is_in_conflict(row: Mapping[str, Any], over_ids: Collection[str]) -> bool:
+    """Return whether an entry contradicts one that is not over: a mark that names any other is history."""
+    return any(identifier not in over_ids for identifier in row["conflicts_with"])

@@ -1,4 +1,4 @@
-"""Write one entry: as it is, let in among what is known, in the place of another one, or as a change of an entry.
+"""Write one entry: as it is, admitted among the existing ones, in place of another one, or as a change of an entry.
 
 Which of the four it is follows from the entry alone, and is decided here.
 """
@@ -24,7 +24,7 @@ COMMAND = "mem write"
 
 @dataclass(frozen=True)
 class NewEntry:
-    """What to remember; of a field that is None nothing is said. With `id` it changes the entry that has it.
+    """What to remember; a field that is None is not given. With `id` it changes the entry that has it.
 
     The fields are those of an entry's frontmatter. An empty value takes a field of a changed entry away.
     """
@@ -64,7 +64,7 @@ class NewEntry:
     """The id of the entry it takes the place of."""
 
     def __post_init__(self) -> None:
-        """Raise UsageError for what cannot be told together, and where there is nothing to remember."""
+        """Raise UsageError for fields that exclude each other, and if there is nothing to remember."""
         if self.id and self.path:
             raise UsageError("an entry that is changed stays where it is", "give an id or a path, not both")
         if self.supersedes and (self.id or self.path):
@@ -74,8 +74,8 @@ class NewEntry:
 
     @property
     def told(self) -> dict[str, Any]:
-        """Return the fields of the frontmatter that are told."""
-        names = [one.name for one in fields(self) if one.name not in ("text", "id", "path", "supersedes")]
+        """Return the fields of the frontmatter that are given."""
+        names = [field.name for field in fields(self) if field.name not in ("text", "id", "path", "supersedes")]
         values = {name: getattr(self, name) for name in names}
         if self.conflicts_with is not None:  # whoever says so has decided it
             values["verdicts"] = self.conflicts_with
@@ -101,16 +101,16 @@ class Written(Admitted, Result):
 
 
 def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str) -> Written:
-    """Change the fields told and, where one is given, the text of the entry at a path."""
-    told = new.told
-    if new.text is None and not told:
+    """Change the given fields and, where one is given, the text of the entry at a path."""
+    given = new.told
+    if new.text is None and not given:
         raise UsageError("nothing to change", "give a text or a field")
-    body, told, notices = _looked_through(workspace, new, guard)
+    body, given, notices = _looked_through(workspace, new, guard)
     author = workspace.author(new.source or "", by)
     if new.text is not None:
         notices += _past_forgotten(workspace, {"source": author}, body, is_change=True)
-    done = entries.update(workspace, path, told, None if new.text is None else body, by=author)
-    written = replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
+    done = entries.update(workspace, path, given, None if new.text is None else body, by=author)
+    written = replace(_as_it_is(workspace, done, given), notices=notices, redacted=tuple(guard.redacted))
     if done.action != "updated":
         return written
     from .deduplication import fold_twins
@@ -135,64 +135,64 @@ def write_entry(
     It is kept as it is at a path of its own, with a status or conflicts of its own, and without `dedup` unless a key or
     a judge asks what is known. Else it is let in among what is known.
     """
-    body, told, notices = _looked_through(workspace, new, guard)
+    body, given, notices = _looked_through(workspace, new, guard)
     author = workspace.author(new.source or "", by)
     if new.path and not guard.allow:
         for target in (new.path, f"{workspace.layout.entries}/{new.path}"):
             require_open(workspace.root / target, kinds=(IGNORE,))
-    by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
+    by_hand = any(given.get(key) for key in ("status", "superseded_by", "conflicts_with"))
     if old:
         from .replacing import replace_entry
 
         by_user = "user" in (author, by)
-        notices += _past_forgotten(workspace, {"source": author, **told}, body)
-        new_one = replace_entry(workspace, old, {"source": author, **told}, body, COMMAND, by_user=by_user)
-        done = Written("created", **vars(new_one), workspace=workspace)
+        notices += _past_forgotten(workspace, {"source": author, **given}, body)
+        replacement = replace_entry(workspace, old, {"source": author, **given}, body, COMMAND, by_user=by_user)
+        done = Written("created", **vars(replacement), workspace=workspace)
     elif new.path or by_hand or not (dedup or new.key or judge):
-        place = from_folder(workspace, new.path)
-        notices += _past_forgotten(workspace, {"source": author, **told}, body)
-        written = entries.write(workspace, told, body, workspace.noise(body), place, by=author)
-        done = _as_it_is(workspace, written, told)
+        path = from_folder(workspace, new.path)
+        notices += _past_forgotten(workspace, {"source": author, **given}, body)
+        written = entries.write(workspace, given, body, workspace.noise(body), path, by=author)
+        done = _as_it_is(workspace, written, given)
     elif judge and not dedup:
         raise UsageError(
             "a judge has nothing to compare with where nothing is compared", "leave out --judge or --no-dedup"
         )
     else:
         done = _admitted(
-            workspace, {"source": author, **told}, body, progress if judge else None, by_key_alone=not dedup
+            workspace, {"source": author, **given}, body, progress if judge else None, by_key_alone=not dedup
         )
     return replace(done, notices=(*notices, *done.notices), redacted=tuple(guard.redacted))
 
 
 def _past_forgotten(
-    workspace: Workspace, told: Mapping[str, Any], body: str, *, is_change: bool = False
+    workspace: Workspace, given: Mapping[str, Any], body: str, *, is_change: bool = False
 ) -> tuple[str, ...]:
     """Return what the user's word lifts of what was forgotten; raise RefusedError where it is not the user's."""
     if not may_have_forgotten(workspace, [body]):
         return ()
     from .forgotten import pass_by_the_forgotten  # late: where it was not forgotten no index is opened
 
-    return pass_by_the_forgotten(workspace, told, body, COMMAND, is_change=is_change)
+    return pass_by_the_forgotten(workspace, given, body, COMMAND, is_change=is_change)
 
 
 def _looked_through(
     workspace: Workspace, new: NewEntry, guard: SecretGuard
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return text and fields as they may be kept, the lines of files cited, and what is not watched of them."""
-    body, told = guard.entry(new.text or "", new.told)
-    named = told.get("files", ())
+    body, given = guard.entry(new.text or "", new.told)
+    named = given.get("files", ())
     if not any(":" in name for name in named):
-        return body, told | ({"cited": []} if "files" in told else {}), ()
+        return body, given | ({"cited": []} if "files" in given else {}), ()
     from .citations import cite
 
-    found, unwatched = cite(workspace, named, workspace.folder, allow_secret=guard.allow)
-    return body, told | {"cited": found}, tuple(f"{why}: its lines are not watched" for why in unwatched)
+    citations, unwatched = cite(workspace, named, workspace.folder, allow_secret=guard.allow)
+    return body, given | {"cited": citations}, tuple(f"{why}: its lines are not watched" for why in unwatched)
 
 
-def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str, Any]) -> Written:
-    """Tell what was done to a file, and what its key took the place of."""
+def _as_it_is(workspace: Workspace, done: entries.EntryChange, given: Mapping[str, Any]) -> Written:
+    """Return what was done to a file, and what its key took the place of."""
     written = Written(done.action, done.id, done.path, workspace=workspace)
-    if not told.get("key"):
+    if not given.get("key"):
         return written
     from .replacing import fill
 
@@ -202,13 +202,13 @@ def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str
 
 def _admitted(
     workspace: Workspace,
-    told: dict[str, Any],
+    given: dict[str, Any],
     body: str,
     judged: Callable[[int, int], object] | None,
     *,
     by_key_alone: bool,
 ) -> Written:
-    """Let an entry in among what is known; a judge is asked where its progress is to be told."""
+    """Admit an entry; a judge is asked if there is a function that reports its progress."""
     from .admission import admit
     from .plan import Draft
 
@@ -217,7 +217,7 @@ def _admitted(
         from .llm_judge import llm_judge
 
         judge = llm_judge(workspace, judged)
-    draft = Draft(told, body, workspace.noise(body))
+    draft = Draft(given, body, workspace.noise(body))
     settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
     if settled.left_out:
         raise RefusedError(settled.left_out[0], "`--source user` where the user said so again")

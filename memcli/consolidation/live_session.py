@@ -71,11 +71,11 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
     from ..beliefs.admission import admit
     from ..beliefs.forgotten import pass_by_the_forgotten
     from ..formats.text_lines import shorten
-    from ..recall.request import Race
+    from ..recall.request import DeadlineRunner
     from ..store import entries
 
     text = shorten(draft.body, _LONGEST)
-    race: Race[tuple[str, str]] = Race(monotonic() + seconds)
+    race: DeadlineRunner[tuple[str, str]] = DeadlineRunner(monotonic() + seconds)
     turn = _Turn()
 
     def admitted() -> tuple[str, str]:

@@ -140,11 +140,11 @@ def texts_of(connection: sqlite3.Connection, chunks: Collection[int]) -> Iterato
     whole: str | None = None  # of the file at hand; a turn of a conversation is no stretch of its file
     for chunk, prefix, hash_, start, stop, turn, nth, text in rows:
         whole = text if nth == 1 else whole
-        said = turn if turn is not None or whole is None else whole[start:stop]
-        if said is None:
+        body = turn if turn is not None or whole is None else whole[start:stop]
+        if body is None:
             raise sqlite3.DatabaseError("a text is not there")
-        checked(prefix + said, hash_)
-        yield StoredText(chunk, prefix, said, hash_)
+        checked(prefix + body, hash_)
+        yield StoredText(chunk, prefix, body, hash_)
 
 
 def verify(index: Database) -> None:
@@ -171,9 +171,9 @@ def out_of_step(index: Database, digests: Mapping[str, str]) -> list[str]:
     A file that the index could not read has no digest there and is left out. Raises as `verify` does.
     """
     verify(index)
-    kept = dict(
+    indexed = dict(
         index.connection.execute(
             f"select path, digest from files where kind <> 'session' and digest <> '' and not {IS_ITEM}"
         ).fetchall()
     )
-    return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))
+    return sorted(path for path in indexed.keys() | digests.keys() if indexed.get(path) != digests.get(path))

@@ -66,18 +66,18 @@ class OnnxEmbedder:
         import numpy as np
 
         prompt = self._parts.query if is_query else self._parts.passage
-        found = np.empty((len(texts), self.dimension), np.float32)
+        unit_vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), _WINDOW):
             read = self._pieces(texts[start : start + _WINDOW], prompt)
             batches = batched([len(ids) for ids, _ in read], self._batch)
             runs = run_batches(
-                lambda batch, read=read: self._run([read[place] for place in batch])[1],  # type: ignore[misc]
+                lambda batch, read=read: self._run([read[position] for position in batch])[1],  # type: ignore[misc]
                 batches,
                 self._workers,
             )
             for batch, vectors in zip(batches, runs, strict=True):
-                found[[start + place for place in batch]] = vectors
-        return found
+                unit_vectors[[start + position for position in batch]] = vectors
+        return unit_vectors
 
     def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
         """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass.
@@ -87,12 +87,12 @@ class OnnxEmbedder:
         import numpy as np
 
         prompt = self._parts.passage
-        found: list[Any] = [None] * len(texts)
+        token_vectors: list[Any] = [None] * len(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
         batches = batched([len(each.ids) for each in read], self._batch)
         runs = run_batches(
-            lambda batch: self._run([(read[place].ids or [self._pad], slice(0)) for place in batch]),
+            lambda batch: self._run([(read[position].ids or [self._pad], slice(0)) for position in batch]),
             batches,
             self._workers,
         )
@@ -100,33 +100,38 @@ class OnnxEmbedder:
             if output.ndim != 3:
                 raise UnavailableError(f"{self._parts.file} gives no vectors of tokens", "name another model")
             vectors[batch] = pooled
-            for row, place in enumerate(batch):
-                one = read[place]
-                kept = [
+            for row, position in enumerate(batch):
+                encoding = read[position]
+                numbers = [
                     number
-                    for number, (mark, span) in enumerate(zip(one.special_tokens_mask, one.offsets, strict=True))
+                    for number, (mark, span) in enumerate(
+                        zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
+                    )
                     if not mark and span[1] > len(prompt)
                 ]
                 spans = tuple(
-                    (max(0, one.offsets[at][0] - len(prompt)), one.offsets[at][1] - len(prompt)) for at in kept
+                    (max(0, encoding.offsets[number][0] - len(prompt)), encoding.offsets[number][1] - len(prompt))
+                    for number in numbers
                 )
-                pieces = tuple(one.ids[at] for at in kept)
-                found[place] = TokenVectors(texts[place], pieces, spans, output[row, kept], pooled[row])
-        return vectors, found
+                pieces = tuple(encoding.ids[number] for number in numbers)
+                token_vectors[position] = TokenVectors(
+                    texts[position], pieces, spans, output[row, numbers], pooled[row]
+                )
+        return vectors, token_vectors
 
     def _pieces(self, texts: Sequence[str], prompt: str = "") -> list[_Pieces]:
         """Return the word pieces of texts, each with its context's before it, as far as the model has room for them."""
         parted = [text.partition(CONTEXT_END) for text in texts]
-        said = [prompt + (text if end else whole) for whole, end, text in parted]
-        read: list[_Pieces] = [(each.ids or [self._pad], slice(0)) for each in self._encoded(said)]
+        inputs = [prompt + (text if end else whole) for whole, end, text in parted]
+        read: list[_Pieces] = [(each.ids or [self._pad], slice(0)) for each in self._encoded(inputs)]
         by_mean = self._parts.pooling == "mean" and self._output in _TOKEN_OUTPUTS
-        contexts = {place: context for place, (context, end, _) in enumerate(parted) if end and by_mean}
-        for place, each in zip(contexts, self._encoded(list(contexts.values())), strict=True):
-            ids, marks = read[place][0], each.special_tokens_mask
+        contexts = {position: context for position, (context, end, _) in enumerate(parted) if end and by_mean}
+        for position, each in zip(contexts, self._encoded(list(contexts.values())), strict=True):
+            ids, marks = read[position][0], each.special_tokens_mask
             context = [piece for piece, mark in zip(each.ids, marks, strict=True) if not mark]
-            del context[: max(0, len(ids) + len(context) - self._parts.max_tokens)]  # what is said has the first claim
+            del context[: max(0, len(ids) + len(context) - self._parts.max_tokens)]  # the text has the first claim
             opening = marks[0] if marks else 0
-            read[place] = [*ids[:opening], *context, *ids[opening:]], slice(opening, opening + len(context))
+            read[position] = [*ids[:opening], *context, *ids[opening:]], slice(opening, opening + len(context))
         return read
 
     def _encoded(self, texts: Sequence[str], *, with_spans: bool = False) -> list[Any]:

@@ -94,7 +94,7 @@ def weight_files(file: Path) -> list[Path]:
 
 def _named_in(graph: bytes, folder: Path) -> Iterator[Path]:
     """Yield the files whose names a graph gives for its tensors (`external_data` of onnx.proto)."""
-    for name in {graph[one.end() : one.end() + one[1][0]] for one in re.finditer(_LOCATION, graph, re.DOTALL)}:
+    for name in {graph[match.end() : match.end() + match[1][0]] for match in re.finditer(_LOCATION, graph, re.DOTALL)}:
         path = folder / name.decode("utf-8", "replace")
         if path.is_file():
             yield path
@@ -185,8 +185,8 @@ def _prompts(folder: Path) -> tuple[str, str]:
     """Return what sentence-transformers puts before a query and before a text to be found."""
     path = folder / "config_sentence_transformers.json"
     prompts = _stated(path, "prompts")
-    found = prompts if isinstance(prompts, Mapping) else {"query": prompts or ""}
-    query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
+    by_kind = prompts if isinstance(prompts, Mapping) else {"query": prompts or ""}
+    query, passage = by_kind.get("query", ""), by_kind.get("document") or by_kind.get("passage", "")
     if not isinstance(query, str) or not isinstance(passage, str):
         raise UnavailableError(f"{path} has prompts that are no text", 'write "query" and "document" as strings')
     return query, passage
@@ -222,9 +222,9 @@ def _digest(path: Path, cache: Path | None, fix: str) -> str:
     """Return a file's sha256; taken from the note of an earlier check when the file has not changed since."""
     try:
         before = _looks(path)
-        known = _checked(cache).get(str(path)) if cache else None
-        if isinstance(known, list) and known[:-1] == before and isinstance(known[-1], str):
-            return known[-1]
+        noted = _checked(cache).get(str(path)) if cache else None
+        if isinstance(noted, list) and noted[:-1] == before and isinstance(noted[-1], str):
+            return noted[-1]
         digest = _sha256_of(path)
         if cache and _looks(path) == before:
             _note(cache, str(path), [*before, digest])
@@ -234,15 +234,15 @@ def _digest(path: Path, cache: Path | None, fix: str) -> str:
 
 
 def _looks(path: Path) -> list[int]:
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _checked(cache: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        found = json.loads((cache / _CHECKED).read_bytes())
-        if isinstance(found, dict):
-            return found
+        checks = json.loads((cache / _CHECKED).read_bytes())
+        if isinstance(checks, dict):
+            return checks
     return {}
 
 

@@ -58,9 +58,9 @@ class Embedding:
         """Open the model that answers; raise UnavailableError as `model`, or if it is damaged."""
         if self._embedder is None:
             self.model()
-            where = self.index.workspace
-            threads = where.settings["embedding.threads"]
-            self._embedder = open_embedder(self._folder(), bulk=bulk, threads=threads, cache=where.cache)
+            workspace = self.index.workspace
+            threads = workspace.settings["embedding.threads"]
+            self._embedder = open_embedder(self._folder(), bulk=bulk, threads=threads, cache=workspace.cache)
         return self._embedder
 
     def lend(self, embedder: Embedder) -> None:
@@ -166,8 +166,8 @@ class Embedding:
             return self.nearest(vector, wanted, limit, also)
         asked = table[np.isin(table[:, 0], np.array(sorted(also), dtype=np.int64))]
         scores = zip(asked[:, 0].tolist(), matrix.scores(asked[:, 1], vector).tolist(), strict=True)
-        found = {chunk: scaled(score) for chunk, score in scores if math.isfinite(score)}
-        return {chunk: scaled(score) for chunk, score in near.items()}, found
+        named = {chunk: scaled(score) for chunk, score in scores if math.isfinite(score)}
+        return {chunk: scaled(score) for chunk, score in near.items()}, named
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""
@@ -260,7 +260,7 @@ class Embedding:
             # The first batch of an answer is small: it tells how quick this machine is.
             size = BULK_BATCH if seconds is None else BATCH if done else FIRST
             chunks = order[done : done + size]
-            texts = {one.hash: one.prefix + one.text for one in texts_of(self.index.connection, chunks)}
+            texts = {stored.hash: stored.prefix + stored.text for stored in texts_of(self.index.connection, chunks)}
             vectors = embedder.embed(list(texts.values()))
             try:
                 self._keep(embedder, list(texts), vectors)

@@ -110,9 +110,9 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         return Reading(path, kind, status, stat, digest, text, [], None, tuple(problems))
     entry = None
     if is_records(path, kind):
-        told = records_of(path, text)
-        text, chunks = told.text, told.chunks
-        problems += told.problems
+        records = records_of(path, text)
+        text, chunks = records.text, records.chunks
+        problems += records.problems
     elif kind == "entry":
         document = frontmatter.parse(text)
         if document.problem:
@@ -140,7 +140,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
 
 
 def _is_binary(text: str) -> bool:
-    """Tell a program or a picture, by its beginning, from a text with a byte that is none."""
+    """Return whether a file is a program or a picture, by its beginning; a text may have an odd byte."""
     head = text[:_HEAD]
     if "\x00" not in head:
         return False
@@ -149,7 +149,7 @@ def _is_binary(text: str) -> bool:
 
 
 def try_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat] | str:
-    """Read a file, or say in one line why it cannot be read."""
+    """Return the bytes and the stat of a file, or in one line why it cannot be read; "" if it is absent."""
     try:
         return read_bytes(workspace, path)
     except FileNotFoundError:
@@ -188,19 +188,19 @@ class TalkPosition:
 
 
 class Talk:
-    """A conversation's file, open and read from where the index knows it."""
+    """A conversation's file, open and read on from where the index stopped."""
 
-    def __init__(self, file: BinaryIO, known: TalkPosition, digest: str) -> None:
-        """Look whether the file still begins with what is known, `digest` being that of those bytes."""
+    def __init__(self, file: BinaryIO, position: TalkPosition, digest: str) -> None:
+        """Check whether the file still begins with the bytes before a position, `digest` being theirs."""
         self.file = file
         self.before = os.fstat(file.fileno())
         if not S_ISREG(self.before.st_mode):
             raise OSError(0, "no regular file")
         self._hash = blake2b(digest_size=16)
-        self.known = known
-        self.is_resumed = bool(known.size) and self._begins(known.size) and self._hash.hexdigest() == digest
+        self.position = position
+        self.is_resumed = bool(position.size) and self._begins(position.size) and self._hash.hexdigest() == digest
         if not self.is_resumed:
-            self.known = TalkPosition()
+            self.position = TalkPosition()
             self._hash = blake2b(digest_size=16)
             file.seek(0)
         self.problems: list[Problem] = []
@@ -218,7 +218,7 @@ class Talk:
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the pieces of what user and assistant said."""
-        now = self.known
+        now = self.position
         while line := self.file.readline(LONGEST_LINE):
             whole = line.endswith(b"\n")
             size = len(line)
@@ -240,8 +240,8 @@ class Talk:
                     now = replace(now, previous=_speech(item, item.text.strip()[-PREVIOUS:].lstrip()))
             # A line without its newline may still be growing: it is read again the next time.
             if whole:
-                now = replace(now, size=self.known.size + size)
-                self.known = now
+                now = replace(now, size=self.position.size + size)
+                self.position = now
                 self._hash.update(line)
 
     def _begins(self, size: int) -> bool:
@@ -254,9 +254,9 @@ class Talk:
     def _skip(self) -> tuple[int, bool]:
         """Pass over the rest of a line that is too long; return its length and whether it ends."""
         size = LONGEST_LINE
-        while rest := self.file.readline(_PIECE):
-            size += len(rest)
-            if rest.endswith(b"\n"):
+        while part := self.file.readline(_PIECE):
+            size += len(part)
+            if part.endswith(b"\n"):
                 return size, True
         return size + 1, False
 

@@ -21,10 +21,10 @@ from .writer import OvertakenError, Writer
 
 
 def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
-    """Read one file into the index; say whether it was added, changed, removed or the same as before."""
+    """Read one file into the index; return "added", "changed", "removed" or "same"."""
     noted = time.time_ns()
     name = shown(path)
-    file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
+    file, mtime, _, digest = writer.current(name) or (None, 0, 0, "")
     if kind == "session" and name == path and not is_records(path, kind):
         return _take_in_talk(writer, workspace, path, noted, file, digest)
     got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
@@ -61,10 +61,10 @@ def _is_rewritten(before: str, after: str) -> bool:
 
 def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, file: int | None, digest: str) -> str:
     """Read what was added to a conversation, or all of it where it was changed before its end."""
-    known = writer.known(file)
+    position = writer.position(file)
     try:
         with opened(workspace, path) as stream:
-            return writer.keep_talk(path, Talk(stream, known, digest), noted, file)
+            return writer.keep_talk(path, Talk(stream, position, digest), noted, file)
     except OvertakenError:
         return take_in(writer, workspace, path, "session")
     except FileNotFoundError:
@@ -72,8 +72,8 @@ def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, f
             writer.forget(file)
         return "same" if file is None else "removed"
     except OSError as error:
-        begun = writer.standing(path)  # what was read of it before goes with it
-        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", begun[0] if begun else file)
+        indexed = writer.current(path)  # what was read of it before goes with it
+        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", indexed[0] if indexed else file)
 
 
 def own_names(connection: sqlite3.Connection, archive: str, status: str = "%") -> set[str]:

@@ -76,18 +76,18 @@ def chunk_condition(wanted: Filter) -> Where:
     where.any_of("kind", wanted.kinds)
     if wanted.as_of:
         believed = f"select file from entries join files using(file) where {_BELIEVED}"
-        told = "kind in ('history', 'note') and status = 'active' and timestamp <= ?"
-        where.parts.append(f"(file in ({believed}) or ({told}))")
+        events = "kind in ('history', 'note') and status = 'active' and timestamp <= ?"
+        where.parts.append(f"(file in ({believed}) or ({events}))")
         where.values += [wanted.as_of] * 3
     elif wanted.statuses:
-        standing = Where()
-        standing.any_of("status", wanted.statuses)
+        statuses = Where()
+        statuses.any_of("status", wanted.statuses)
         paths = Where()
         paths.any_of("path", wanted.besides)
         where.parts.append(
-            f"({standing} or file in (select file from files where {paths}))" if wanted.besides else f"{standing}"
+            f"({statuses} or file in (select file from files where {paths}))" if wanted.besides else f"{statuses}"
         )
-        where.values += [*standing.values, *paths.values]
+        where.values += [*statuses.values, *paths.values]
     _span(where, "timestamp", wanted)
     if wanted.paths or wanted.below:
         paths = Where()

@@ -25,7 +25,7 @@ No named tuple: making and reading 10,000 of them takes 6 ms longer."""
 
 
 def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
-    """Find where words occur, each given in its forms; None for a word whose stem came before."""
+    """Return where words occur, each given in its forms; None for a word whose stem came before."""
     run = connection.execute
     run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
     run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")
@@ -34,26 +34,26 @@ def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -
         connection.executemany(
             "insert into temp.asked(rowid, word) values(?, ?)",
             [
-                (number * _FORMS + place, form)
+                (number * _FORMS + position, form)
                 for number, term in enumerate(terms)
-                for place, form in enumerate(term[:_FORMS])
+                for position, form in enumerate(term[:_FORMS])
             ],
         )
         stems: dict[int, list[str]] = defaultdict(list)
         for stem, row in run("select term, doc from temp.stems order by doc, offset"):
             stems[row // _FORMS].append(stem)
         seen: set[str] = set()
-        found: list[Posting | None] = []
+        result: list[Posting | None] = []
         for number, term in enumerate(terms):
             own = list(dict.fromkeys(stems.get(number, ())))
             if not own or own[0] in seen:
-                found.append(None)
+                result.append(None)
                 continue
             seen.add(own[0])
             # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
             is_prefix = len(term[0]) == 1 and not term[0].isascii()
-            found.append(_posting(connection, own, is_prefix=is_prefix))
-        return found
+            result.append(_posting(connection, own, is_prefix=is_prefix))
+        return result
     finally:
         for table in ("postings", "stems", "asked"):
             run(f"drop table temp.{table}")
@@ -72,8 +72,8 @@ def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: boo
     return Counter(map(int, chunks.split(","))) if chunks else {}
 
 
-def begun_alike(connection: sqlite3.Connection, word: str) -> Posting:
-    """Find where words stand that begin as a word does and differ at the end: its other forms, and words of its kind.
+def alike_postings(connection: sqlite3.Connection, word: str) -> Posting:
+    """Return where words stand that begin as a word does and differ at the end: other forms, and words of its kind.
 
     A third of its letters may be others, three at most, and three be added; one below four letters has no such forms.
     """
@@ -83,14 +83,14 @@ def begun_alike(connection: sqlite3.Connection, word: str) -> Posting:
     connection.execute("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
     try:
         where, values = "term >= ? and term < ? and length(term) <= ?", (begins, begins + _LAST, len(word) + 3)
-        found = connection.execute(f"select doc from temp.postings where {where}", values).fetchall()
+        rows = connection.execute(f"select doc from temp.postings where {where}", values).fetchall()
     finally:
         connection.execute("drop table temp.postings")
-    return Counter(chunk for (chunk,) in found)
+    return Counter(chunk for (chunk,) in rows)
 
 
 def scores(
-    found: Sequence[Posting | None],
+    postings: Sequence[Posting | None],
     weights: Sequence[float],
     documents: Mapping[int, int],
     turns: Mapping[int, TurnPiece],
@@ -105,18 +105,18 @@ def scores(
     `reach` they count less for others: what is long speaks of many things.
     """
     counts: list[tuple[float, Mapping[int, float]]] = [
-        (weight, posting) for posting, weight in zip(found, weights, strict=True) if posting and weight
+        (weight, posting) for posting, weight in zip(postings, weights, strict=True) if posting and weight
     ]
     if turns:
         order = sorted(turns, key=lambda chunk: (turns[chunk][0], chunk))
-        places = {chunk: place for place, chunk in enumerate(order)}
-        counts = [(weight, _spread(posting, order, turns, places, window, reach)) for weight, posting in counts]
+        positions = {chunk: position for position, chunk in enumerate(order)}
+        counts = [(weight, _spread(posting, order, turns, positions, window, reach)) for weight, posting in counts]
     own: dict[int, float] = {}
-    known = own.get
+    score_of = own.get
     for weight, posting in counts:
         gains = {count: weight * count / (count + saturation) for count in set(posting.values())}
         for chunk, count in posting.items():
-            own[chunk] = known(chunk, 0.0) + gains[count]
+            own[chunk] = score_of(chunk, 0.0) + gains[count]
     own = {chunk: score for chunk, score in own.items() if chunk in documents}
     chunks_of: dict[int, list[int]] = defaultdict(list)
     for chunk in own:
@@ -133,7 +133,7 @@ def _spread(
     posting: Mapping[int, float],
     order: Sequence[int],
     turns: Mapping[int, TurnPiece],
-    places: Mapping[int, int],
+    positions: Mapping[int, int],
     window: Sequence[float],
     reach: int,
 ) -> Mapping[int, float]:
@@ -141,13 +141,13 @@ def _spread(
     near: dict[int, float] = defaultdict(float, posting)
     steps = [(sign * step, share) for step, share in enumerate(window, 1) for sign in (-1, 1)]
     for chunk, count in posting.items():
-        place = places.get(chunk)
-        if place is None:
+        position = positions.get(chunk)
+        if position is None:
             continue
         session, _, length = turns[chunk]
-        said = count * min(1.0, reach / max(length, 1))
+        shared = count * min(1.0, reach / max(length, 1))
         for step, share in steps:
-            other = place + step
+            other = position + step
             if 0 <= other < len(order) and turns[order[other]][0] == session:
-                near[order[other]] += share * said
+                near[order[other]] += share * shared
     return near

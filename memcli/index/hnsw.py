@@ -155,10 +155,10 @@ class Graph:
                 labels = self._index.knn_query(query, k=ask, num_threads=1)[0][0]
             except RuntimeError:  # a part of the graph cannot be reached: it found fewer than it was asked for
                 break
-            found: NDArray[np.int64] = labels[labels < len(alive)].astype(np.int64)
-            found = found[alive[found]]
-            if len(found) >= k:
-                return found
+            rows: NDArray[np.int64] = labels[labels < len(alive)].astype(np.int64)
+            rows = rows[alive[rows]]
+            if len(rows) >= k:
+                return rows
             ask *= 4
         return np.flatnonzero(alive)
 
@@ -202,14 +202,14 @@ def _identity(matrix: Matrix, model: str) -> dict[str, Any]:
 
 def _manifest(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(manifest, dict):
         return None
-    file, numbers = found.get("file"), [found.get("rows"), found.get("end")]
+    file, numbers = manifest.get("file"), [manifest.get("rows"), manifest.get("end")]
     named = isinstance(file, str) and re.fullmatch(rf"{re.escape(path.stem)}-[0-9a-f]{{16}}\.bin", file)
-    return found if named and all(type(each) is int and each > 0 for each in numbers) else None
+    return manifest if named and all(type(each) is int and each > 0 for each in numbers) else None
 
 
 def _sha256(file: Path) -> str:
@@ -220,7 +220,7 @@ def _sha256(file: Path) -> str:
 
 
 class Neighbours:
-    """What a process knows of who is near whom; a graph is opened once enough has been asked."""
+    """The nearest rows to a vector; a graph is opened once enough has been asked of one process."""
 
     def __init__(self, threads: int) -> None:
         """Start without a graph."""
@@ -253,7 +253,7 @@ class Neighbours:
         best = np.argpartition(-np.nan_to_num(scores, nan=-2.0), count - 1)[:count] if count else np.empty(0, np.int64)
         sound = matrix.verify(looked[best, 1]) & np.isfinite(scores[best])
         bad = {*looked[best[~sound], 1].tolist(), *looked[np.isnan(scores), 1].tolist()}
-        return {int(looked[place, 0]): float(scores[place]) for place in best[sound]}, sorted(bad)
+        return {int(looked[position, 0]): float(scores[position]) for position in best[sound]}, sorted(bad)
 
     def fold(self, matrix: Matrix, rows: Collection[int], model: str) -> None:
         """Take the rows into the graph beside the matrix, making it where there is none; small workspaces have none."""

@@ -126,7 +126,7 @@ class Index(Database):
         )
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
-        texts = {kept.chunk: kept.text for kept in texts_of(self.connection, chunks)}
+        texts = {stored.chunk: stored.text for stored in texts_of(self.connection, chunks)}
         if not len(rows) == len(texts) == len(set(chunks)):
             raise MovedError
         if any(row["path"] is None for row in rows):
@@ -158,7 +158,7 @@ class Index(Database):
         where = entry_condition(wanted)
         names = [row[1] for row in self.connection.execute("pragma table_info(entries)")]
         columns = [_COUNTED.get(name, f"entries.{name}") for name in names]
-        waiting = {one: [noted.count, noted.last] for one, noted in confirmations(self.workspace).items()}
+        waiting = {identifier: [noted.count, noted.last] for identifier, noted in confirmations(self.workspace).items()}
         cursor = self.connection.execute(
             f"select {', '.join(columns)}, path from entries join files using(file)"
             " left join (select key as one, json_extract(value, '$[0]') as more, json_extract(value, '$[1]') as last"
@@ -209,7 +209,7 @@ class Index(Database):
             (asks, whole, ONLY_BEGINNING, BINARY, in_use),
         )
         scope = self.workspace.scope
-        found = [
+        problems = [
             FileProblem(path, line, reason, scope=scope, left_out=bool(left_out))
             for path, line, reason, left_out in rows
         ]
@@ -218,17 +218,17 @@ class Index(Database):
             f" where not {IS_ITEM}"
             " and id in (select id from entries group by id having count(*) > 1) order by path"
         )
-        found += [
+        problems += [
             FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another", scope=scope)
             for identifier, path, first in doubles
             if path != first
         ]
-        return found
+        return problems
 
     def _columns(self, names: Sequence[str], where: str, values: Sequence[Any]) -> list[list[int]]:
         """Read numbers of chunks, a long text for each column: a tuple for each of 10,000 rows takes twice as long."""
-        told = ", ".join(f"group_concat({name})" for name in names)
-        columns = self.connection.execute(f"select {told} from chunks where {where}", values).fetchone()
+        selected = ", ".join(f"group_concat({name})" for name in names)
+        columns = self.connection.execute(f"select {selected} from chunks where {where}", values).fetchone()
         return [list(map(int, column.split(","))) if column else [] for column in columns]
 
     def _entries_of(self, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
@@ -241,26 +241,26 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
     A question may be asked more than once. Raises UnavailableError when even a new index fails.
     """
-    kept = schema.folder_of(workspace.derived, workspace.cache)
-    for _ in range(2 if kept else 0):
-        assert kept is not None
+    folder = schema.folder_of(workspace.derived, workspace.cache)
+    for _ in range(2 if folder else 0):
+        assert folder is not None
         try:
-            return _answer(workspace, question, kept)
+            return _answer(workspace, question, folder)
         except MemError:
             raise
         except MovedError:
-            return _answer(workspace, question, kept, apart=True)
+            return _answer(workspace, question, folder, apart=True)
         except Exception as error:
             if schema.is_circumstance(error):
                 return _answer_in_memory(workspace, question, overtaken=schema.is_busy(error))
             if not schema.is_damage(error):
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
-            schema.discard(kept)
+            schema.discard(folder)
     return _answer_in_memory(workspace, question)
 
 
-def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
+def ask_readonly(workspace: Workspace, question: Callable[[Index], T]) -> T:
     """Answer as `ask` does, but make no index on disk: for commands that show what they would do."""
     if (workspace.derived / schema.FILE).exists():
         return ask(workspace, question)
@@ -296,12 +296,12 @@ def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T], *, o
 
 def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
     names = [column[0] for column in cursor.description]
-    found = [dict(zip(names, row, strict=True)) for row in cursor]
-    for row in found:
+    rows = [dict(zip(names, row, strict=True)) for row in cursor]
+    for row in rows:
         row["tags"] = json.loads(row["tags"] or "[]")
         row["aliases"] = row["aliases"].split("\n") if row["aliases"] else []
         row["pinned"] = bool(row["pinned"])
         row["conflicts_with"] = (row["conflicts_with"] or "").split()
         row["verdicts"] = (row["verdicts"] or "").split()
         row["likely_same"] = list[str]()  # of an earlier version, which guessed
-    return found
+    return rows

@@ -42,12 +42,12 @@ def files_called(index: Index, name: str) -> list[tuple[str, str]]:
         "select coalesce(id, path), path, coalesce(title, ''), coalesce(aliases, '')"
         " from files left join entries using(file) where files.kind <> 'session' order by path"
     )
-    found = []
+    files = []
     for identifier, path, title, aliases in rows:
-        place = f"/{path.removesuffix('.md').casefold()}"
-        if place.endswith(f"/{wanted}") or wanted in (title.casefold(), *aliases.casefold().split("\n")):
-            found.append((identifier, path))
-    return found
+        lower_path = f"/{path.removesuffix('.md').casefold()}"
+        if lower_path.endswith(f"/{wanted}") or wanted in (title.casefold(), *aliases.casefold().split("\n")):
+            files.append((identifier, path))
+    return files
 
 
 def names_of_one(index: Index) -> list[tuple[str, ...]]:
@@ -226,7 +226,7 @@ def chunks_named(
         return []
     where = chunk_condition(wanted)
     rows = index.connection.execute(
-        f"select chunk from chunks where ({' or '.join(f'({one})' for one in conditions)}) and {where} limit {limit}",
+        f"select chunk from chunks where ({' or '.join(f'({part})' for part in conditions)}) and {where} limit {limit}",
         (*values, *where.values),
     )
     return [row[0] for row in rows]
@@ -239,11 +239,11 @@ def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[in
     from ..language.keyword_tokens import query_terms
     from ..language.lexicon import forms  # late: most commands ask for no words
 
-    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
-    among = {chunk for posting in found for chunk in posting}
+    postings = [posting for posting in index.postings([forms(word) for word in query_terms(text)]) if posting]
+    among = {chunk for posting in postings for chunk in posting}
     weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
     count = index.chunk_count()
-    for posting in found:
+    for posting in postings:
         weight = log(1 + count / len(posting))
         for chunk in posting.keys() & weights.keys():
             weights[chunk] += weight
@@ -332,14 +332,14 @@ def replaced_by(index: Index, paths: Collection[str]) -> dict[str, str]:
     )
     for identifier, path, by in rows:
         earlier.setdefault(by, {})[identifier] = path
-    found: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     named = "select id from entries join files using(file) where path = ?"
     ids = [identifier for path in paths for (identifier,) in run(named, (path,))]
     while ids:
-        before = {name: path for one in ids for name, path in earlier.pop(one, {}).items()}
-        found |= before
+        before = {name: path for identifier in ids for name, path in earlier.pop(identifier, {}).items()}
+        replaced |= before
         ids = list(before)
-    return {identifier: path for identifier, path in found.items() if path not in paths}
+    return {identifier: path for identifier, path in replaced.items() if path not in paths}
 
 
 def earlier_than(index: Index, identifier: str) -> list[tuple[str, str]]:

@@ -67,8 +67,10 @@ def run_session(session: Any, file: Path, output: str, values: dict[str, Any]) -
     """Return an output of a model for the inputs it asks for of `values`, which are arrays of whole numbers."""
     inputs = {each.name: "int32" if each.type == "tensor(int32)" else "int64" for each in session.get_inputs()}
     with blaming(file):
-        (found,) = session.run([output], {name: values[name].astype(kind, copy=False) for name, kind in inputs.items()})
-    return found
+        (result,) = session.run(
+            [output], {name: values[name].astype(kind, copy=False) for name, kind in inputs.items()}
+        )
+    return result
 
 
 def run_batches(run: Callable[[list[int]], T], batches: Sequence[list[int]], workers: int) -> Iterator[T]:
@@ -105,12 +107,12 @@ def _onnxruntime() -> Any:
 
 def _provider(name: str) -> str:
     """Return the library's name for what runs the model; azure is left out, since it would send texts away."""
-    found = _onnxruntime().get_available_providers()
-    usual = {each.removesuffix("ExecutionProvider").lower(): each for each in found}
+    providers = _onnxruntime().get_available_providers()
+    usual = {each.removesuffix("ExecutionProvider").lower(): each for each in providers}
     usual.pop("azure", None)
     if name not in usual:
-        known = ", ".join(sorted(usual))
-        raise UnavailableError(f"onnxruntime cannot run models on {name!r}", f"choose one of {known}")
+        names = ", ".join(sorted(usual))
+        raise UnavailableError(f"onnxruntime cannot run models on {name!r}", f"choose one of {names}")
     return str(usual[name])
 
 
@@ -209,9 +211,9 @@ def _settle(part: Path) -> None:
 
 def _sweep(newest: Path) -> None:
     with suppress(OSError):
-        made = newest.stat().st_mtime
+        modified = newest.stat().st_mtime
         for other in newest.parent.iterdir():
-            if other != newest and made - other.stat().st_mtime > _OLD_SECONDS:
+            if other != newest and modified - other.stat().st_mtime > _OLD_SECONDS:
                 _remove(other)
 
 

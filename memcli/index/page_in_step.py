@@ -33,15 +33,15 @@ def bring_in_step(connection: sqlite3.Connection, workspace: Workspace) -> bool:
 
 
 def _in_step(connection: sqlite3.Connection, workspace: Workspace, page: str) -> str:
-    """Return a page with its lines as the entries say them; one whose entry is not there stays."""
+    """Return a page whose lines say what their entries say; a line without its entry stays."""
     lines = [line for line in read_promoted(page).lines if line.is_ours]
     texts = _texts(connection, {line.id for line in lines})
     entries = {entry.id: entry for path, text in texts if (entry := read_entry_at(workspace, path, text))}
-    successors = {entry.superseded_by for entry in entries.values()} - entries.keys() - {""}
-    texts = _texts(connection, successors)
-    heirs = {entry.id: entry for path, text in texts if (entry := read_entry_at(workspace, path, text))}
-    known = {line.id: entries[line.id] for line in lines if line.id in entries}
-    return followed(page, lines, known, {**entries, **heirs}, workspace)
+    successor_ids = {entry.superseded_by for entry in entries.values()} - entries.keys() - {""}
+    texts = _texts(connection, successor_ids)
+    successors = {entry.id: entry for path, text in texts if (entry := read_entry_at(workspace, path, text))}
+    by_line = {line.id: entries[line.id] for line in lines if line.id in entries}
+    return followed(page, lines, by_line, {**entries, **successors}, workspace)
 
 
 def _texts(connection: sqlite3.Connection, ids: Collection[str]) -> list[tuple[str, str]]:

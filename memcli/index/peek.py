@@ -1,4 +1,4 @@
-"""A quick look at what the index knew last: nothing is refreshed, made or waited for, and nothing heavy is loaded."""
+"""What the index held last: nothing is refreshed, created or waited for, and nothing heavy is loaded."""
 
 import os
 from contextlib import closing, suppress
@@ -11,7 +11,7 @@ SHOWN = 50
 
 
 def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
-    """List ids that begin so, or end so, with what they say; the latest first."""
+    """Return the ids that begin or end with a text, and the summaries of their entries; the latest first."""
     return _asked(
         derived,
         "select id, summary from entries where substr(id, 1, ?1) = ?2 or (?1 > 2 and substr(id, -?1) = ?2)"
@@ -21,7 +21,7 @@ def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
 
 
 def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
-    """List the keys that begin so, with what fills them."""
+    """Return the keys that begin with a text, and the summaries of their entries."""
     return _asked(
         derived,
         "select key, summary from entries where key <> '' and status = 'active' and substr(key, 1, ?) = ?"
@@ -31,7 +31,7 @@ def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
 
 
 def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
-    """List tags that begin so, the most used first, with their number."""
+    """Return the tags that begin with a text, the most used first, and how many entries have them."""
     return _asked(
         derived,
         "select value, count(*) || ' entries' from entries, json_each(entries.tags)"

@@ -30,11 +30,11 @@ def scan(root: Path, layout: Layout) -> FileListing:
     listing = FileListing()
     for prefix in ("", layout.archive):
         for folder, deep in layout.roots:
-            place = f"{prefix}{folder}".rstrip("/")
-            if place and _leaves(root, place):
-                listing.problems[place] = "a symbolic link that leaves the workspace: not followed"
+            top = f"{prefix}{folder}".rstrip("/")
+            if top and _leaves(root, top):
+                listing.problems[top] = "a symbolic link that leaves the workspace: not followed"
             else:
-                _walk(root, f"{place}/" if place else "", deep, listing, layout)
+                _walk(root, f"{top}/" if top else "", deep, listing, layout)
     if layout is DOCUMENTS:  # which nobody brought in one by one
         from ..store.privacy import kept_out
 
@@ -59,15 +59,15 @@ def shown(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _walk(root: Path, place: str, deep: bool, listing: FileListing, layout: Layout) -> None:
+def _walk(root: Path, top: str, deep: bool, listing: FileListing, layout: Layout) -> None:
     """Walk below a folder; an explicit stack, since a path may be deeper than Python's calls."""
     base = os.fspath(root)
-    stack = [place]
+    stack = [top]
     while stack:
         inside = stack.pop()
         try:
-            with os.scandir(f"{base}/{inside}") as found:
-                others = _take_files(found, inside, listing, layout.endings)
+            with os.scandir(f"{base}/{inside}") as items:
+                others = _take_files(items, inside, listing, layout.endings)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -140,8 +140,8 @@ def _look_behind(root: Path, path: str, deep: bool, listing: FileListing, layout
         listing.stats[path] = stat_of(status)
 
 
-def _leaves(root: Path, place: str) -> bool:
+def _leaves(root: Path, folder: str) -> bool:
     """Return whether a folder lies, links followed, outside the workspace."""
-    real = os.path.realpath(root / place)
+    real = os.path.realpath(root / folder)
     base = os.path.realpath(root)
     return real != base and not real.startswith(base.rstrip("/") + "/")

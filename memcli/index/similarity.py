@@ -21,7 +21,7 @@ def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, lis
     """Map each text to the chunks that pass the filter and hold exactly it."""
     hashes = {text_hash(text): text for text in texts}
     where = chunk_condition(wanted)
-    found: dict[str, list[int]] = {}
+    chunks: dict[str, list[int]] = {}
     for start in range(0, len(hashes), 500):
         keys = list(hashes)[start : start + 500]
         rows = index.connection.execute(
@@ -29,8 +29,8 @@ def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, lis
             (*keys, *where.values),
         )
         for chunk, hash_ in rows:
-            found.setdefault(hashes[hash_], []).append(chunk)
-    return found
+            chunks.setdefault(hashes[hash_], []).append(chunk)
+    return chunks
 
 
 def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) -> list[dict[int, float]]:
@@ -41,24 +41,24 @@ def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) ->
     if matrix is None or not len(table):
         return [{} for _ in vectors]
     rows, scaled = matrix.take(table[:, 1]), index.embedding.scale().scaled
-    found: list[dict[int, float]] = []
+    nearest: list[dict[int, float]] = []
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(vectors), BLOCK):
-            found += [
-                {int(table[place, 0]): scaled(float(line[place])) for place in _best(line, limit)}
+            nearest += [
+                {int(table[column, 0]): scaled(float(line[column])) for column in _best(line, limit)}
                 for line in vectors[start : start + BLOCK] @ rows.T
             ]
-    return found
+    return nearest
 
 
 def nearest_before(vectors: Any, limit: int, scale: Calibration) -> list[dict[int, float]]:
     """Map, for each unit vector of (n, dimension) float32, the `limit` nearest before it to their scaled cosines."""
-    found: list[dict[int, float]] = []
+    nearest: list[dict[int, float]] = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T
         for number, line in enumerate(block, start):
-            found.append({int(place): scale.scaled(float(line[place])) for place in _best(line[:number], limit)})
-    return found
+            nearest.append({int(column): scale.scaled(float(line[column])) for column in _best(line[:number], limit)})
+    return nearest
 
 
 def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[tuple[int, int, float]]:
@@ -75,20 +75,20 @@ def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[
     chunks, rows = table[sound, 0], matrix.take(table[sound, 1])
     for start in range(0, len(rows), BLOCK):
         product = rows[start : start + BLOCK] @ rows[start:].T
-        places = np.flatnonzero(product > least)
-        here, there = np.divmod(places, product.shape[1])
-        later = there > here
-        found = zip(
-            chunks[start + here[later]].tolist(),
-            chunks[start + there[later]].tolist(),
-            map(scale.scaled, product.ravel()[places[later]].tolist()),
+        positions = np.flatnonzero(product > least)
+        left, right = np.divmod(positions, product.shape[1])
+        later = right > left
+        pairs = zip(
+            chunks[start + left[later]].tolist(),
+            chunks[start + right[later]].tolist(),
+            map(scale.scaled, product.ravel()[positions[later]].tolist()),
             strict=True,
         )
-        yield from found
+        yield from pairs
 
 
 def _best(line: Any, limit: int) -> Any:
-    """Return the places of the highest numbers, the highest first; what is no number is passed over."""
+    """Return the positions of the highest numbers, the highest first; NaN is passed over."""
     import numpy as np
 
     line = np.nan_to_num(line, nan=-2.0)

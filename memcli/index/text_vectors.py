@@ -56,12 +56,12 @@ def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
     A longer text begins another batch where padding the shorter ones to its length would take longer than another run.
     """
     batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
         last = batches[-1] if batches else []
-        padding = len(last) * (lengths[place] - lengths[last[-1]]) if last else 0
-        if not last or padding > _RUN or (len(last) + 1) * lengths[place] > limit:
+        padding = len(last) * (lengths[position] - lengths[last[-1]]) if last else 0
+        if not last or padding > _RUN or (len(last) + 1) * lengths[position] > limit:
             batches.append([])
-        batches[-1].append(place)
+        batches[-1].append(position)
     return batches
 
 
@@ -81,16 +81,16 @@ class ReadTexts:
     def read(self, embedder: Embedder, texts: Iterable[str]) -> dict[str, TokenVectors]:
         """Return each text with its vectors; those that are not kept are embedded in one pass of the model."""
         wanted = dict.fromkeys(texts)
-        known = {text: self._known.pop(text) for text in wanted if text in self._known}
-        self._left += sum(len(one.pieces) for one in known.values())
-        found = {text: _as(one, "float32") for text, one in known.items()}
-        if missing := [text for text in wanted if text not in found]:
-            found |= {one.text: one for one in embedder.embed_tokens(missing)[1]}
-        self._known |= known | {text: _as(found[text], self._kept_as) for text in missing}
-        self._left -= sum(len(one.pieces) for one in found.values())
+        cached = {text: self._known.pop(text) for text in wanted if text in self._known}
+        self._left += sum(len(read.pieces) for read in cached.values())
+        vectors = {text: _as(read, "float32") for text, read in cached.items()}
+        if missing := [text for text in wanted if text not in vectors]:
+            vectors |= {read.text: read for read in embedder.embed_tokens(missing)[1]}
+        self._known |= cached | {text: _as(vectors[text], self._kept_as) for text in missing}
+        self._left -= sum(len(read.pieces) for read in vectors.values())
         while self._left < 0:
             self._left += len(self._known.pop(next(iter(self._known))).pieces)
-        return found
+        return vectors
 
     def vectors(self, embedder: Embedder, texts: Collection[str]) -> "NDArray[np.float32]":
         """Return the unit vectors of texts, (n, dimension) float32."""
@@ -100,6 +100,6 @@ class ReadTexts:
         return np.stack([read[text].pooled for text in texts])
 
 
-def _as(one: TokenVectors, kind: str) -> TokenVectors:
+def _as(read: TokenVectors, kind: str) -> TokenVectors:
     """Return a text with its pieces' vectors as numbers of a kind."""
-    return one if one.vectors.dtype == kind else one._replace(vectors=one.vectors.astype(kind))
+    return read if read.vectors.dtype == kind else read._replace(vectors=read.vectors.astype(kind))

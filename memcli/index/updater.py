@@ -18,7 +18,7 @@ _COARSE = 2_000_000_000  # on file systems that keep whole seconds
 
 Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
-"""Told how many of how many files are done."""
+"""Called with how many of how many files are done."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ def refresh(
     key = "seen talk" if talk else "seen"
     if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_look_of(listing),):
         return Refreshed(look)
-    known = {
+    indexed = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
     }
     fresh: list[tuple[str, str]] = []
     for path, stat in listing.stats.items():
-        row = known.get(path)
+        row = indexed.get(path)
         if row is not None and row[2:6] == stat and _is_settled(stat, row[6]):
             continue
         kind = None if changing and (path == changing or layout.is_archived(path)) else layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
-    removed = _gone(known, look, {shown(path) for path, _ in fresh})
+    removed = _deleted(indexed, look, {shown(path) for path, _ in fresh})
     _note_folders(connection, layout, listing)
     if not fresh and not removed and not connection.execute("select 1 from meta where key = 'items'").fetchone():
         if not changing:
@@ -92,7 +92,7 @@ def refresh(
         if layout.has_items:  # until they are settled, also if this is killed
             connection.execute("insert or replace into meta values('items', 1)")
         for row in removed:
-            file = writer.standing(row[0])
+            file = writer.current(row[0])
             if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
                 writer.forget(row[1])
                 counts["removed"] += 1
@@ -107,7 +107,7 @@ def refresh(
     return Refreshed(look, counts["added"], counts["changed"], counts["removed"])
 
 
-def _gone(rows: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
+def _deleted(rows: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
     """Return the rows of files that are there no more."""
     return [
         rows[path]
@@ -143,8 +143,8 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
 def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileListing) -> None:
     """Keep what the listing could not reach, as problems of no file (file 0)."""
     wanted = sorted((shown(path), reason) for path, reason in listing.problems.items())
-    standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
-    if wanted != standing:
+    noted = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
+    if wanted != noted:
         from .writer import Writer
 
         with Writer(connection, layout):

@@ -65,9 +65,9 @@ class Matrix:
     def sweep(path: Path, keep: Collection[bytes]) -> None:
         """Remove all but some generations; only inside the transaction in which their tokens were read as current."""
         name = re.compile(rf"{re.escape(path.stem)}-[0-9a-f]{{16}}{re.escape(path.suffix)}")
-        kept = {_file(path, token) for token in keep}
+        remaining = {_file(path, token) for token in keep}
         for other in path.parent.iterdir():
-            if name.fullmatch(other.name) and other not in kept:
+            if name.fullmatch(other.name) and other not in remaining:
                 with suppress(OSError):
                     other.unlink()
 
@@ -107,19 +107,19 @@ class Matrix:
         mapped = self._mapped()
         wanted = np.arange(len(mapped)) if rows is None else np.asarray(rows, dtype=np.int64)
         query = np.asarray(query, dtype=np.float32)
-        there = (wanted >= 0) & (wanted < len(mapped))
-        found = np.full(len(wanted), np.nan, np.float32)
+        valid = (wanted >= 0) & (wanted < len(mapped))
+        scores = np.full(len(wanted), np.nan, np.float32)
         with np.errstate(invalid="ignore", over="ignore"):
             if 2 * len(wanted) > len(mapped):  # measured: from half of the rows on, reading all is quicker
-                found[there] = (mapped @ query)[wanted[there]]
+                scores[valid] = (mapped @ query)[wanted[valid]]
             else:
                 for block in _blocks(len(wanted)):
-                    sound = there[block]
-                    found[block][sound] = mapped.take(wanted[block][sound], axis=0) @ query
+                    sound = valid[block]
+                    scores[block][sound] = mapped.take(wanted[block][sound], axis=0) @ query
         # A hole in the file scores 0, a damaged row anything: only such scores are worth a look at their rows.
-        odd = np.flatnonzero(~(np.abs(found) <= 1 + _TOLERANCE) | (found == 0))
-        found[odd[~self.verify(wanted[odd])]] = np.nan
-        return found
+        odd = np.flatnonzero(~(np.abs(scores) <= 1 + _TOLERANCE) | (scores == 0))
+        scores[odd[~self.verify(wanted[odd])]] = np.nan
+        return scores
 
     def verify(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.bool_]":
         """Return of each row whether it is there and a unit vector, (n,) bool."""
@@ -140,11 +140,11 @@ class Matrix:
 
         mapped = self._mapped()
         wanted = np.asarray(rows, dtype=np.int64)
-        there = (wanted >= 0) & (wanted < len(mapped))
-        if there.all():
+        valid = (wanted >= 0) & (wanted < len(mapped))
+        if valid.all():
             return mapped.take(wanted, axis=0)
         taken = np.full((len(wanted), self.dimension), np.nan, np.float32)
-        taken[there] = mapped.take(wanted[there], axis=0)
+        taken[valid] = mapped.take(wanted[valid], axis=0)
         return taken
 
     def compacted(self, path: Path, rows: "NDArray[np.int64] | Sequence[int]") -> "Matrix":

@@ -86,7 +86,7 @@ class Writer:
             self._commit()
             self._begin()
 
-    def standing(self, path: str) -> tuple[int, int, int, str] | None:
+    def current(self, path: str) -> tuple[int, int, int, str] | None:
         """Return file, mtime, moment noted and digest as they stand now, another process's changes included."""
         row: tuple[int, int, int, str] | None = self.connection.execute(
             "select file, mtime, noted, digest from files where path = ?", (path,)
@@ -98,7 +98,7 @@ class Writer:
         self._clear(file)
         row = self.connection.execute("delete from files where file = ? returning kind", (file,)).fetchone()
         if row == ("history",):
-            self._pass_over_retold()
+            self._mark_retold()
 
     def note(self, file: int, stat: Stat, noted: int) -> None:
         """Note that a file was seen unchanged."""
@@ -108,7 +108,7 @@ class Writer:
         )
 
     def stand_in(self, path: str, kind: str, reason: str, file: int | None) -> str:
-        """Keep the name of a file that cannot be read, with the reason, so that it is tried and told again."""
+        """Keep the name of a file that cannot be read, with the reason, so that it is tried and reported again."""
         status = "archived" if self.layout.is_archived(path) else "active"
         reading = Reading(path, kind, status, _UNKNOWN, "", "", [], None, (Problem(1, reason),))
         return self.keep(reading, 0, file)
@@ -121,7 +121,7 @@ class Writer:
     def keep(self, reading: Reading, noted: int, file: int | None) -> str:
         """Put a file as it was read in the place of what the index had of it."""
         run = self.connection.execute
-        known = file is not None
+        was_indexed = file is not None
         if file is not None:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
@@ -135,20 +135,20 @@ class Writer:
         self._keep_problems(file, reading.path, reading.problems)
         tags = self._keep_entry(reading, file) or index_text(_path_words(reading.path))
         for chunk in reading.chunks:
-            said = chunk.text or reading.text[chunk.start : chunk.stop]
-            number = self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, said)
+            text = chunk.text or reading.text[chunk.start : chunk.stop]
+            number = self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, text)
             if chunk.text:
                 run("insert into turns values(?, ?)", (number, chunk.text))
         if reading.kind == "history":
-            self._pass_over_retold()
-        return "changed" if known else "added"
+            self._mark_retold()
+        return "changed" if was_indexed else "added"
 
-    def _pass_over_retold(self) -> None:
+    def _mark_retold(self) -> None:
         """Mark the records of history that another one stands for, in whichever file either is, and no others."""
         texts = self.connection.execute(
             "select text from files join texts using(file) where kind = 'history' and instr(text, ?)", (INSTEAD,)
         )
-        retold = _as_json(sorted({name for (text,) in texts for one in records(text) for name in one.instead_of}))
+        retold = _as_json(sorted({name for (text,) in texts for record in records(text) for name in record.instead_of}))
         self.connection.execute(
             "update chunks set status = iif(status = 'active', 'superseded', 'active')"
             " where file in (select file from files where kind = 'history')"
@@ -157,24 +157,24 @@ class Writer:
             (retold,),
         )
 
-    def known(self, file: int | None) -> TalkPosition:
-        """Return what was taken in of a conversation's file."""
+    def position(self, file: int | None) -> TalkPosition:
+        """Return how far a conversation's file was read."""
         row = self.connection.execute(
             "select size, lines, events, previous, timestamp from talks where file = ?", (file,)
         ).fetchone()
         return TalkPosition(*row) if row else TalkPosition()
 
     def keep_talk(self, path: str, talk: Talk, noted: int, file: int | None) -> str:
-        """Add what was said since; where the file does not go on from what is known, begin anew.
+        """Add the new turns of a conversation; begin anew where its file does not go on from the indexed position.
 
         A long one lets go of the lock in between, and whoever comes next goes on from there.
         """
         run = self.connection.execute
-        is_read = talk.is_resumed and talk.known.size == talk.before.st_size
-        if file is not None and is_read and run(_OF_SIZE, (file, talk.known.size)).fetchone():
+        is_read = talk.is_resumed and talk.position.size == talk.before.st_size
+        if file is not None and is_read and run(_OF_SIZE, (file, talk.position.size)).fetchone():
             self.note(file, talk.stat, noted)
             return "same"
-        known = file is not None
+        was_indexed = file is not None
         if file is not None and not talk.is_resumed:
             self._clear(file)
         cursor = run(
@@ -185,10 +185,10 @@ class Writer:
         file = cursor.lastrowid or 0
         # A last line without its newline was taken in as far as it went.
         of_last = "file = ? and line > ?"
-        self.words.drop(run(f"select chunk from chunks where {of_last}", (file, talk.known.lines)))
-        run(f"delete from turns where chunk in (select chunk from chunks where {of_last})", (file, talk.known.lines))
-        run(f"delete from chunks where {of_last}", (file, talk.known.lines))
-        run(f"delete from problems where {of_last}", (file, talk.known.lines))
+        self.words.drop(run(f"select chunk from chunks where {of_last}", (file, talk.position.lines)))
+        run(f"delete from turns where chunk in (select chunk from chunks where {of_last})", (file, talk.position.lines))
+        run(f"delete from chunks where {of_last}", (file, talk.position.lines))
+        run(f"delete from problems where {of_last}", (file, talk.position.lines))
         tags = index_text(_path_words(path))
         run("insert or replace into texts values(?, '')", (file,))
         self._note_talk(file, talk)
@@ -200,21 +200,21 @@ class Writer:
                 talk.problems.clear()
                 self._note_talk(file, talk)
                 self.breathe()
-                if self.standing(path) != (file, 0, 0, talk.digest) or self.known(file) != talk.known:
+                if self.current(path) != (file, 0, 0, talk.digest) or self.position(file) != talk.position:
                     raise OvertakenError
         self._keep_problems(file, path, talk.problems)
         self._note_talk(file, talk)
         self.note(file, talk.stat, noted)
-        return "changed" if known else "added"
+        return "changed" if was_indexed else "added"
 
     def _note_talk(self, file: int, talk: Talk) -> None:
         """Note how far a conversation's file is taken in."""
         run = self.connection.execute
-        run("insert or replace into talks values(?, ?, ?, ?, ?, ?)", (file, *astuple(talk.known)))
+        run("insert or replace into talks values(?, ?, ?, ?, ?, ?)", (file, *astuple(talk.position)))
         run("update files set digest = ? where file = ?", (talk.digest, file))
 
     def _keep_problems(self, file: int | None, path: str, problems: Iterable[Problem]) -> None:
-        rows = ((file, path, one.line, one.reason) for one in problems)
+        rows = ((file, path, problem.line, problem.reason) for problem in problems)
         self.connection.executemany("insert into problems values(?, ?, ?, ?)", rows)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:

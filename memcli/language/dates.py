@@ -56,13 +56,13 @@ _ABROAD = (
 _BACK = rf"(?i){_BEHIND}|dernier|scorso"
 
 
-def dated(text: str, said: date | None) -> str:
-    """Return the text with the date behind each relative one; unchanged if `said`, the speaker's day, is None."""
-    if said is None:
+def dated(text: str, day_said: date | None) -> str:
+    """Return the text with the date behind each relative one; unchanged if `day_said`, the speaker's day, is None."""
+    if day_said is None:
         return text
-    text = compiled(_PHRASE).sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
+    text = compiled(_PHRASE).sub(lambda match: match[0] if _is_name(match) else _with_date(match, day_said), text)
     return compiled(_ABROAD).sub(
-        lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, said)})", text
+        lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, day_said)})", text
     )
 
 
@@ -81,58 +81,58 @@ def _is_name(match: re.Match[str]) -> bool:
     return match[0][0].isupper() and bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
-def _abroad(match: re.Match[str], said: date) -> str:
+def _abroad(match: re.Match[str], today: date) -> str:
     """Return the date of a word for a day, or of a day of the week, in another language than English."""
     name = match["named"] or match["later"]
     if name:
-        day = next(at for at, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
-        return _weekday(said, day, back=bool(compiled(_BACK).fullmatch(match["way"] or match["rest"])))
+        day = next(number for number, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
+        return _weekday(today, day, back=bool(compiled(_BACK).fullmatch(match["way"] or match["rest"])))
     days = next(days for days in _AWAY if match[f"away{days + 2}"])
-    return (said + timedelta(days=days)).isoformat()
+    return (today + timedelta(days=days)).isoformat()
 
 
-def _with_date(match: re.Match[str], said: date) -> str:
+def _with_date(match: re.Match[str], today: date) -> str:
     try:
-        resolved = _resolved(match, said)
+        resolved = _resolved(match, today)
     except (OverflowError, ValueError):
         resolved = ""
     return f"{match[0]} ({resolved})" if resolved else match[0]
 
 
-def _resolved(match: re.Match[str], said: date) -> str:
+def _resolved(match: re.Match[str], today: date) -> str:
     if match["side"]:
         step = {"last": -1, "next": 1, "this": 0}[match["side"].lower()]
-        return _span(said, match["span"].lower(), step)
+        return _span(today, match["span"].lower(), step)
     if match["day"]:
-        return _weekday(said, _DAYS.index(match["day"].lower()), back=match["which"].lower() == "last")
+        return _weekday(today, _DAYS.index(match["day"].lower()), back=match["which"].lower() == "last")
     for name, days in (("before", -2), ("after", 2), ("past", -1), ("future", 1), ("now", 0)):
         if match[name]:
-            return (said + timedelta(days=days)).isoformat()
+            return (today + timedelta(days=days)).isoformat()
     words = (match["count"] or match["ahead"]).lower()
     count = 2 if words == "a couple of" else _NUMBERS.get(words) or int(words)
     step = -count if (match["ago"] or "").lower() == "ago" else count
-    return _shifted(said, (match["unit"] or match["measure"]).lower(), step)
+    return _shifted(today, (match["unit"] or match["measure"]).lower(), step)
 
 
-def _weekday(said: date, day: int, *, back: bool) -> str:
-    days = (day - said.weekday()) % 7
-    return (said + timedelta(days=days - 7 if back else days or 7)).isoformat()
+def _weekday(today: date, day: int, *, back: bool) -> str:
+    days = (day - today.weekday()) % 7
+    return (today + timedelta(days=days - 7 if back else days or 7)).isoformat()
 
 
-def _span(said: date, span: str, step: int) -> str:
+def _span(today: date, span: str, step: int) -> str:
     if span == "week":
-        monday = said - timedelta(days=said.weekday()) + timedelta(weeks=step)
+        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=step)
         return f"week of {monday.isoformat()}"
-    return _shifted(said, span, step)
+    return _shifted(today, span, step)
 
 
-def _shifted(said: date, unit: str, step: int) -> str:
+def _shifted(today: date, unit: str, step: int) -> str:
     """Return the date `step` units later; of months and years only the month or the year."""
     if unit in ("day", "week"):
-        return (said + timedelta(days=step * (7 if unit == "week" else 1))).isoformat()
+        return (today + timedelta(days=step * (7 if unit == "week" else 1))).isoformat()
     if unit == "year":
-        return date(said.year + step, 1, 1).isoformat()[:4]
-    return month_from(said, step).isoformat()[:7]
+        return date(today.year + step, 1, 1).isoformat()[:4]
+    return month_from(today, step).isoformat()[:7]
 
 
 TEMPLATE = 2024
@@ -160,9 +160,10 @@ class Period:
 
     def near(self, day: date) -> "Period":
         """Return the period itself, or of those of all years, and of several, the one nearest to a day."""
-        here = Period(day, day)
+        target = Period(day, day)
         return min(
-            (near for one in (self, *self.others) for near in one._around(day)), key=lambda one: abs(one.away(here))
+            (near for period in (self, *self.others) for near in period._around(day)),
+            key=lambda period: abs(period.away(target)),
         )
 
     def away(self, other: "Period") -> int:
@@ -209,15 +210,15 @@ _BY_WEEKDAY = {"mother": (5, 8, 6), "thanksgiving": (11, 22, 3), "black": (11, 2
 
 def feast(name: str) -> Period:
     """Return a feast of each year, by its name in lower case."""
-    word = next(one for one in (*_FEASTS, *_BY_EASTER, *_BY_WEEKDAY) if name.startswith(one))
+    word = next(prefix for prefix in (*_FEASTS, *_BY_EASTER, *_BY_WEEKDAY) if name.startswith(prefix))
     month, day, days = (12, 31, 1) if word == "new" and name.endswith(" eve") else _FEASTS.get(word, (0, 0, 1))
     ahead, days = _BY_EASTER.get(word, (0, days))
 
     def first(year: int) -> date:
         if word in _BY_WEEKDAY:
             in_month, earliest, weekday = _BY_WEEKDAY[word]
-            begun = date(year, in_month, earliest)
-            return begun + timedelta(days=(weekday - begun.weekday()) % 7)
+            earliest_day = date(year, in_month, earliest)
+            return earliest_day + timedelta(days=(weekday - earliest_day.weekday()) % 7)
         return date(year, month, day) if month else _easter(year) + timedelta(days=ahead)
 
     return Period(first(TEMPLATE), first(TEMPLATE) + timedelta(days=days - 1), first)

@@ -76,37 +76,37 @@ class Injection:
 
 def without_injected(text: str) -> str:
     """Return the text without its injections, unchanged if there are none."""
-    found = injections(text)
-    if not found:
+    spans = injections(text)
+    if not spans:
         return text
     pieces, position = [], 0
-    for injection in found:
+    for injection in spans:
         pieces.append(text[position : injection.start])
         position = injection.stop
     pieces.append(text[position:])
-    return "\n".join(kept for kept in (piece.strip() for piece in pieces) if kept)
+    return "\n".join(piece for piece in (piece.strip() for piece in pieces) if piece)
 
 
 def injections(text: str) -> list[Injection]:
     """Return the injected spans, in order and without overlap."""
-    found = list(_injections(text)) if "<" in text or "[" in text else []
+    spans = list(_injections(text)) if "<" in text or "[" in text else []
     begin = 0
-    for number in range(len(found) + 1):  # until somebody has said something
+    for number in range(len(spans) + 1):  # until somebody has said something
         # What a harness writes about a command it ran goes on behind the command's tags.
-        is_command = number > 0 and found[number - 1].reason == COMMAND
+        is_command = number > 0 and spans[number - 1].reason == COMMAND
         if reason := COMMAND if is_command and text[begin:].strip() else opened_by(text, begin):
-            return [*found[:number], Injection(begin, len(text), reason)]
-        if number == len(found) or text[begin : found[number].start].strip():
+            return [*spans[:number], Injection(begin, len(text), reason)]
+        if number == len(spans) or text[begin : spans[number].start].strip():
             break
-        begin = found[number].stop
-    return found
+        begin = spans[number].stop
+    return spans
 
 
 def opened_by(text: str, begin: int = 0) -> str:
     """Return the reason for which a text that begins like this is a harness's; "" if a person may have written it."""
     reasons, opening = _openings()
-    found = opening.match(text, begin)
-    return reasons[found.lastindex - 1] if found and found.lastindex else ""
+    match = opening.match(text, begin)
+    return reasons[match.lastindex - 1] if match and match.lastindex else ""
 
 
 def quoted(text: str) -> str:
@@ -132,13 +132,13 @@ def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
 def _injections(text: str) -> Iterator[Injection]:
     position = 0
     endless: set[str] = set()  # tags that are never closed from here on: looked for once
-    while found := _opening().search(text, position):
-        tag = (found["tag"] or "").lower()
-        fence = not tag and found[0].lstrip().startswith("[")
+    while opening := _opening().search(text, position):
+        tag = (opening["tag"] or "").lower()
+        fence = not tag and opening[0].lstrip().startswith("[")
         name = "[" if fence else tag or "memory"
-        begin = found.start("rest") if tag else found.end()
-        position = found.end() if fence else begin
-        if not fence and tag in ("memory", "memories") and not _is_fence(found):
+        begin = opening.start("rest") if tag else opening.end()
+        position = opening.end() if fence else begin
+        if not fence and tag in ("memory", "memories") and not _is_fence(opening):
             continue
         stop = -1 if name in endless else _end_of(text, begin, name)
         reason = MEMORY if fence else _tags()[name]
@@ -147,26 +147,26 @@ def _injections(text: str) -> Iterator[Injection]:
             if fence:
                 blank = _BLANK_LINE.search(text, begin)
                 stop = blank.end() if blank else len(text)
-            elif reason in (MEMORY, REMINDER) and _starts_line(text, found.start()):
+            elif reason in (MEMORY, REMINDER) and _starts_line(text, opening.start()):
                 stop = len(text)  # a block that a limit on length has cut off
             else:
                 continue
-        yield Injection(found.start(), stop, reason)
+        yield Injection(opening.start(), stop, reason)
         position = stop
 
 
-def _is_fence(found: re.Match[str]) -> bool:
+def _is_fence(tag: re.Match[str]) -> bool:
     """Return whether a tag is mem's and not another of its name: it names an entry, or is alone on its line."""
-    attributes = found["attributes"] or ""
+    attributes = tag["attributes"] or ""
     if attributes.strip():
         return bool(re.match(r"[ \t]+(?:id|source|count|workspace)=", attributes))
-    return not found["rest"].strip()
+    return not tag["rest"].strip()
 
 
 def _end_of(text: str, begin: int, name: str) -> int:
     closing = _FENCE_END if name == "[" else re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
-    found = closing.search(text, begin)
-    return found.end() if found else -1
+    end = closing.search(text, begin)
+    return end.end() if end else -1
 
 
 def _starts_line(text: str, offset: int) -> bool:

@@ -64,13 +64,15 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     """
     query = fold(query)
     language = language or spoken(query)
-    found = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
+    words = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
     stop = stop_words(language)
     # A sentence begins with a capital, and few have another: what tells a name is looked for where one may be.
-    has_name = any(low != word and low in stop and (place or word.isupper()) for place, (word, low) in enumerate(found))
+    has_name = any(
+        low != word and low in stop and (number or word.isupper()) for number, (word, low) in enumerate(words)
+    )
     names = _names_like_stop_words(query, language) if has_name else ()
-    kept = [low for word, low in found if low not in stop or word in names]
-    counts = Counter(kept or [low for _, low in found])
+    remaining = [low for word, low in words if low not in stop or word in names]
+    counts = Counter(remaining or [low for _, low in words])
     if len(counts) <= limit:
         return tuple(counts)
     best = set(sorted(counts, key=lambda word: (-counts[word], -len(word)))[:limit])
@@ -95,16 +97,16 @@ def quoted(term: str) -> str:
 def phrases(query: str) -> tuple[str, ...]:
     """Return what a text should hold exactly: quoted phrases, identifiers, paths, addresses and numbers."""
     query = clean(query)
-    found: dict[str, None] = {}
+    exact: dict[str, None] = {}
     for match in _QUOTED.finditer(query):
-        found[next(filter(None, match.groups())).strip()] = None
+        exact[next(filter(None, match.groups())).strip()] = None
     for match in _CHUNK.finditer(query):
         chunk = _LINE_NUMBER.sub("", match[0].strip(".:'’*_-~/\\|=+&$€£#@"))
         if 1 < len(chunk) <= _MAX_WORD and _is_exact(chunk):
-            found[chunk] = None
-        if len(found) >= MAX_TERMS:
+            exact[chunk] = None
+        if len(exact) >= MAX_TERMS:
             break
-    return tuple(phrase for phrase in found if _WORD.search(phrase))
+    return tuple(phrase for phrase in exact if _WORD.search(phrase))
 
 
 def latin_share(text: str) -> float:
@@ -159,15 +161,15 @@ def _words(text: str) -> list[str]:
 
 
 def _query_words(query: str) -> list[str]:
-    found: list[str] = []
+    words: list[str] = []
     for word in _words(query):
         start = 0
         for run in [] if word.isascii() else _runs().finditer(word):
-            found += filter(None, [word[start : run.start()]])
-            found += _bigrams(run[0], closed=False).split()
+            words += filter(None, [word[start : run.start()]])
+            words += _bigrams(run[0], closed=False).split()
             start = run.end()
-        found += filter(None, [word[start:]])
-    return found + (_hidden_words(query) if len(query) < 4000 else [])
+        words += filter(None, [word[start:]])
+    return words + (_hidden_words(query) if len(query) < 4000 else [])
 
 
 def _capitals(text: str) -> list[str]:
@@ -188,30 +190,30 @@ def _names_like_stop_words(query: str, language: str) -> frozenset[str]:
 
 def _hidden_words(text: str) -> list[str]:
     """Return, each once, the words inside or across tokens that the tokenizer does not make."""
-    found: dict[str, None] = {}
-    done = 0
+    words: dict[str, None] = {}
+    end = 0
     # Most words of ordinary prose hide none: a look at each would be a quarter of the time of indexing.
-    while hidden := _HIDDEN.search(text, done):
-        here = hidden.start()
-        start = max(text.rfind(" ", done, here), text.rfind("\n", done, here), done - 1) + 1
-        done = text.find(" ", here)
-        if done < 0:
-            done = len(text)
-        for match in _JOINED.finditer(text, start, done):
+    while hidden := _HIDDEN.search(text, end):
+        position = hidden.start()
+        start = max(text.rfind(" ", end, position), text.rfind("\n", end, position), end - 1) + 1
+        end = text.find(" ", position)
+        if end < 0:
+            end = len(text)
+        for match in _JOINED.finditer(text, start, end):
             word = match[0]
             if "," in word:
-                found[word.replace(",", "")] = None
+                words[word.replace(",", "")] = None
                 continue
             pieces = [word]
             if "_" in word or "-" in word:
                 pieces = word.replace("-", "_").split("_")
                 if len(pieces) <= 3 and any(map(str.isalpha, pieces)):
-                    found["".join(pieces)] = None
+                    words["".join(pieces)] = None
             if _INNER.search(word):
                 for piece in pieces:
                     if not (piece.islower() and piece.isalpha()) and len(piece) <= _MAX_WORD and _INNER.search(piece):
-                        found.update(dict.fromkeys(part for part in _PARTS.findall(piece) if len(part) > 1))
-    return list(found)
+                        words.update(dict.fromkeys(part for part in _PARTS.findall(piece) if len(part) > 1))
+    return list(words)
 
 
 def _is_exact(chunk: str) -> bool:

@@ -37,10 +37,10 @@ def language_of(words: Collection[str]) -> str:
 
     Words are given without accents and count as they are written: with a capital they may be names.
     """
-    found = frozenset(words)
-    best, most = ENGLISH, len(found & stop_words())
+    unique = frozenset(words)
+    best, most = ENGLISH, len(unique & stop_words())
     for language in data.table(COMMON_WORDS):
-        count = len(found & _held_by(language, _TELLING)) if language != ENGLISH else 0
+        count = len(unique & _held_by(language, _TELLING)) if language != ENGLISH else 0
         if count > most:
             best, most = language, count
     return best
@@ -87,14 +87,14 @@ def without_task(prompt: str) -> str:
     What is left may have lost the form of a sentence; a sentence that only says what to do is left out.
     """
     openers, tails = data.pattern(_FILE, "task_openers"), data.pattern(_FILE, "task_tails")
-    kept = []
+    parts = []
     for sentence in _SENTENCES.split(prompt):
-        said, before = sentence, ""
-        while said != before:
-            said, before = tails.sub(" ", openers.sub("", said, count=1)).strip(" ,;:-("), said
-        if any(word.lower() not in stop_words() for word in _WORD.findall(said)):
-            kept.append(said)
-    return " ".join(kept) or prompt
+        part, before = sentence, ""
+        while part != before:
+            part, before = tails.sub(" ", openers.sub("", part, count=1)).strip(" ,;:-("), part
+        if any(word.lower() not in stop_words() for word in _WORD.findall(part)):
+            parts.append(part)
+    return " ".join(parts) or prompt
 
 
 def opens_a_question(word: str) -> bool:

@@ -1,6 +1,6 @@
 """A linear model over hashed words and plain numbers, read from a file: the first output decides, others describe.
 
-This module has the file's format, the hashing and the calibrated probability. What is judged is known to
+This module has the file's format, the hashing and the calibrated probability. The features are made by
 `consolidation.worth` and `consolidation.attribution`; `bench/training` writes the files.
 """
 
@@ -39,18 +39,20 @@ class Model:
     def total(self, output: int, hashed: Sequence[tuple[int, float]], plain: Sequence[float]) -> float:
         """Return the weighted sum of an output."""
         start = output * self.size
-        told = sum([self.hashed[start + place] * value for place, value in hashed])
-        return self.bias[output] + self.scale[output] * told + sum(map(float.__mul__, self.plain[output], plain))
+        total = sum([self.hashed[start + feature] * value for feature, value in hashed])
+        return self.bias[output] + self.scale[output] * total + sum(map(float.__mul__, self.plain[output], plain))
 
     def probability(self, hashed: Sequence[tuple[int, float]], plain: Sequence[float], output: int = 0) -> float:
         """Return the probability of an output, in [0, 1]; by default of the first."""
-        found = max(-50.0, min(50.0, self.slope * self.total(output, hashed, plain) + self.offset))
-        return 1 / (1 + exp(-found))
+        score = max(-50.0, min(50.0, self.slope * self.total(output, hashed, plain) + self.offset))
+        return 1 / (1 + exp(-score))
 
 
 @lru_cache(maxsize=64)  # the ends of a prompt are asked for with each of its sentences
 def hashed_text(text: str, size: int, region: str = "") -> tuple[tuple[int, float], ...]:
-    """Return the places and values of a text's words, pairs of words and parts of words, a vector of length 1.
+    """Return the numbers and values of the features of a text: its words, pairs of words and parts of words.
+
+    The vector has the length 1.
 
     `region` is where the text stands: the same word is another feature there.
     """
@@ -67,24 +69,24 @@ def hashed_text(text: str, size: int, region: str = "") -> tuple[tuple[int, floa
             for start in range(len(whole) - many + 1)
         ]
     crc32 = zlib.crc32
-    word, pair, part = (crc32(f"{region}{mark}".encode()) for mark in "wbc")
-    places = [crc32(one.encode("utf-8", "replace"), word) % size for one in words]
-    places += [crc32(f"{one} {other}".encode("utf-8", "replace"), pair) % size for one, other in pairwise(words)]
-    places += [crc32(one, part) % size for one in parts]
-    return _weighted(places)
+    of_word, of_pair, of_part = (crc32(f"{region}{mark}".encode()) for mark in "wbc")
+    numbers = [crc32(word.encode("utf-8", "replace"), of_word) % size for word in words]
+    numbers += [crc32(f"{left} {right}".encode("utf-8", "replace"), of_pair) % size for left, right in pairwise(words)]
+    numbers += [crc32(piece, of_part) % size for piece in parts]
+    return _weighted(numbers)
 
 
 def hashed(features: Iterable[str], size: int) -> tuple[tuple[int, float], ...]:
-    """Return the places and values of features, a vector of length 1."""
-    return _weighted([zlib.crc32(one.encode("utf-8", "replace")) % size for one in features])
+    """Return the numbers and values of features, a vector of length 1."""
+    return _weighted([zlib.crc32(feature.encode("utf-8", "replace")) % size for feature in features])
 
 
-def _weighted(places: Sequence[int]) -> tuple[tuple[int, float], ...]:
-    counts = Counter(places)
+def _weighted(numbers: Sequence[int]) -> tuple[tuple[int, float], ...]:
+    counts = Counter(numbers)
     values = {count: log1p(count) for count in set(counts.values())}
     length = sqrt(sum([values[count] ** 2 for count in counts.values()])) or 1.0
     values = {count: value / length for count, value in values.items()}
-    return tuple([(place, values[count]) for place, count in counts.items()])
+    return tuple([(feature, values[count]) for feature, count in counts.items()])
 
 
 def load(file: Path, output: str, plain: int) -> Model:
@@ -101,17 +103,17 @@ def load(file: Path, output: str, plain: int) -> Model:
 def parsed(data: bytes, output: str, width: int) -> Model:
     """Read a model's file: a line of JSON, then its int8 weights; raise ValueError where they do not fit."""
     head, _, weights = data.partition(b"\n")
-    said = json.loads(head or b"{}")
-    if said.get("format") != FORMAT:
-        raise ValueError(f"format {said.get('format')}, not {FORMAT}")
-    if zlib.crc32(weights) != said["checksum"]:
+    header = json.loads(head or b"{}")
+    if header.get("format") != FORMAT:
+        raise ValueError(f"format {header.get('format')}, not {FORMAT}")
+    if zlib.crc32(weights) != header["checksum"]:
         raise ValueError("damaged")
-    outputs = tuple(said["outputs"])
-    plain = tuple(tuple(map(float, row)) for row in said["plain"])
+    outputs = tuple(header["outputs"])
+    plain = tuple(tuple(map(float, row)) for row in header["plain"])
     numbers = array("b", weights)
-    if len(numbers) != len(outputs) * said["size"] or outputs[0] != output:
+    if len(numbers) != len(outputs) * header["size"] or outputs[0] != output:
         raise ValueError("weights missing")
     if {len(row) for row in plain} != {width}:
         raise ValueError("made for other features")
-    bias, scale = tuple(map(float, said["bias"])), tuple(map(float, said["scale"]))
-    return Model(outputs, said["size"], numbers, plain, bias, scale, float(said["slope"]), float(said["offset"]))
+    bias, scale = tuple(map(float, header["bias"])), tuple(map(float, header["scale"]))
+    return Model(outputs, header["size"], numbers, plain, bias, scale, float(header["slope"]), float(header["offset"]))

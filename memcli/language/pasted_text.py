@@ -39,13 +39,13 @@ class Prompt:
     def foreign(self) -> tuple[_Span, ...]:
         """Return the spans that are not the user's words, in order and without overlap."""
         text = self.text
-        found = [match.span() for mark in (_FENCE, _TRIPLE, _QUOTED_LINE) for match in mark.finditer(text)]
-        found += [match.span() for match in _pattern("quotation").finditer(text) if _is_long(match[0])]
-        found += _tagged(text)
+        spans = [match.span() for mark in (_FENCE, _TRIPLE, _QUOTED_LINE) for match in mark.finditer(text)]
+        spans += [match.span() for match in _pattern("quotation").finditer(text) if _is_long(match[0])]
+        spans += _tagged(text)
         head = _pattern("heads").search(text)
-        found += [(head.start(), len(text))] if head else []
-        found += _led_in(text)
-        return _joined(found)
+        spans += [(head.start(), len(text))] if head else []
+        spans += _led_in(text)
+        return _joined(spans)
 
     @cached_property
     def is_long(self) -> bool:
@@ -55,8 +55,8 @@ class Prompt:
     @cached_property
     def first_stop(self) -> int:
         """Return where its first paragraph ends."""
-        found = _BREAK.search(self.text, len(self.text) - len(self.text.lstrip()))
-        return found.start() if found else len(self.text)
+        gap = _BREAK.search(self.text, len(self.text) - len(self.text.lstrip()))
+        return gap.start() if gap else len(self.text)
 
     @cached_property
     def last_start(self) -> int:
@@ -74,8 +74,8 @@ class Prompt:
 
     def is_foreign(self, start: int, stop: int) -> bool:
         """Return whether more than half of a span is not the user's words."""
-        held = sum(max(0, min(stop, end) - max(start, begin)) for begin, end in self.foreign)
-        return held > _SHARE * (stop - start)
+        overlap = sum(max(0, min(stop, end) - max(start, begin)) for begin, end in self.foreign)
+        return overlap > _SHARE * (stop - start)
 
     def may_ask(self, start: int, stop: int) -> bool:
         """Return whether a request to remember is the user's: in the first paragraph or the last line, unquoted."""
@@ -91,33 +91,30 @@ def _tagged(text: str) -> Iterator[_Span]:
     """Yield each `<tag>…</tag>`; a tag alone on its line that is never closed holds all that follows."""
     position = 0
     endless: set[str] = set()
-    while found := _TAG.search(text, position):
-        name, position = found[1], found.end()
+    while tag := _TAG.search(text, position):
+        name, position = tag[1], tag.end()
         stop = -1 if name in endless else text.find(f"</{name}", position)
         if stop >= 0:
             close = text.find(">", stop)
             position = len(text) if close < 0 else close + 1
-            yield found.start(), position
-        elif (
-            text[text.rfind("\n", 0, found.start()) + 1 : text.find("\n", position) % (len(text) + 1)].strip()
-            == found[0]
-        ):
-            yield found.start(), len(text)
+            yield tag.start(), position
+        elif text[text.rfind("\n", 0, tag.start()) + 1 : text.find("\n", position) % (len(text) + 1)].strip() == tag[0]:
+            yield tag.start(), len(text)
             return
         else:
             endless.add(name)
 
 
 def _led_in(text: str) -> Iterator[_Span]:
-    """Yield what follows a line that announces another's words: the quotation there, else all the rest."""
+    """Yield what follows a line that announces another's words: the quotation there, else the text after it."""
     start = 0
     for line in text.splitlines(keepends=True):
         stop = start + len(line)
-        said = line.rstrip()
-        is_lead = said.endswith(":") and _pattern("lead_line").search(said[-160:-1])
-        if is_lead or _pattern("announced").search(said[-160:].rstrip(".")):
+        words = line.rstrip()
+        is_lead = words.endswith(":") and _pattern("lead_line").search(words[-160:-1])
+        if is_lead or _pattern("announced").search(words[-160:].rstrip(".")):
             yield stop, _stop(text, stop)
-        elif (colon := said.find(": ")) >= 0 and _pattern("lead_inline").search(said[max(0, colon - 100) : colon]):
+        elif (colon := words.find(": ")) >= 0 and _pattern("lead_inline").search(words[max(0, colon - 100) : colon]):
             yield start + colon + 1, _stop(text, start + colon + 1)
         start = stop
 
@@ -126,8 +123,8 @@ def _stop(text: str, start: int) -> int:
     """Return where the announced words that begin here end: with their quotation or fence, or with the text."""
     begin = start + len(text[start:]) - len(text[start:].lstrip())
     for mark in (_FENCE, _TRIPLE, _pattern("quotation")):
-        if found := mark.match(text, begin):
-            return found.end()
+        if end := mark.match(text, begin):
+            return end.end()
     if text.startswith(">", begin):
         lines = re.compile(r"(?:[ \t]*>.*\n?)+").match(text, begin)
         return lines.end() if lines else len(text)
@@ -135,11 +132,11 @@ def _stop(text: str, start: int) -> int:
 
 
 def _joined(spans: list[_Span]) -> tuple[_Span, ...]:
-    """Join stretches that overlap."""
-    found: list[_Span] = []
+    """Return the spans with those joined that overlap."""
+    joined: list[_Span] = []
     for start, stop in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(stop, found[-1][1])
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(stop, joined[-1][1])
         elif start < stop:
-            found.append((start, stop))
-    return tuple(found)
+            joined.append((start, stop))
+    return tuple(joined)

@@ -53,23 +53,23 @@ class _Time:
 
 def period_in(query: str, today: date) -> Period | None:
     """Return the time that a query names; None if it names none. `today` is the user's day."""
-    found: list[_Time] = []
+    times: list[_Time] = []
     for match in pattern(_FILE, "time").finditer(query[:_LONGEST]):
         with suppress(ValueError, OverflowError):  # 31 February, or before the year 1
-            _add(found, match, today)
+            _add(times, match, today)
     with suppress(ValueError, OverflowError):
-        named = [_bounded(one.period, one.bound, today) for one in _of_years(found) if not one.is_left_out]
+        named = [_bounded(time.period, time.bound, today) for time in _of_years(times) if not time.is_left_out]
         return replace(named[0], others=(*named[0].others, *named[1:])[:_MOST]) if named else None
     return None
 
 
-def _add(found: list[_Time], match: re.Match[str], today: date) -> None:
-    """Add what a match means to the times found before it, if it names one."""
+def _add(times: list[_Time], match: re.Match[str], today: date) -> None:
+    """Add what a match means to the times before it, if it names one."""
     text = match.string
     lead = pattern(_FILE, "lead").search(text, max(match.start() - _LEAD, 0), match.start())
     assert lead  # nothing in it must be there
     bound = (lead["bound"] or "").lower()
-    before = found[-1] if found else None
+    before = times[-1] if times else None
     gap = text[before.end : lead.start()] if before else ""
     is_listed = pattern(_FILE, "list").fullmatch(gap) is not None
     is_range = before is not None and (
@@ -87,18 +87,18 @@ def _add(found: list[_Time], match: re.Match[str], today: date) -> None:
     if before and is_range:
         if match["weekday"] and period.first < before.period.first:
             period = period.moved(7, 1)
-        found[-1] = _Time(match.end(), _from_to(before.period, period), "", before.is_left_out)
+        times[-1] = _Time(match.end(), _from_to(before.period, period), "", before.is_left_out)
         return
     is_left_out = bool(lead["without"]) or (is_listed and before is not None and before.is_left_out and not bound)
     if lead["beside"]:
         period, bound = _beside(period, bound, lead), ""
-    found.append(_Time(match.end(), period, bound, is_left_out))
+    times.append(_Time(match.end(), period, bound, is_left_out))
 
 
 def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bool:
     """Return whether a match names a time where it stands, behind another one or by what leads to it."""
-    text, said = match.string, match[0]
-    if said[0].isupper() and (match["season"] or match["side"] or match["word"]) and _is_inside(text, match.start()):
+    text, words = match.string, match[0]
+    if words[0].isupper() and (match["season"] or match["side"] or match["word"]) and _is_inside(text, match.start()):
         return False  # a name: the film Yesterday, the framework Spring
     is_verb = any(match[name] in ("may", "march") for name in ("day_month", "month_day", "month"))
     if any(match[name] for name in (_YEARS if is_verb else _SURE)):
@@ -123,45 +123,45 @@ def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bo
 
 
 def _is_inside(text: str, start: int) -> bool:
-    """Return whether something stands before a place in its sentence."""
+    """Return whether something stands before a position in its sentence."""
     before = text[:start].rstrip()
     return bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
 def _dated(match: re.Match[str], which: str, today: date) -> Period | None:
     """Return what a date, a month, a season, a quarter, a feast, a year or a day of the week means."""
-    said = {name: text.lower() for name, text in match.groupdict().items() if text}
+    groups = {name: text.lower() for name, text in match.groupdict().items() if text}
 
-    def told(*names: str) -> str:
-        return next((said[name] for name in names if name in said), "")
+    def first_of(*names: str) -> str:
+        return next((groups[name] for name in names if name in groups), "")
 
-    if "weekday" in said:
-        ahead = (_WEEKDAYS.index(said["weekday"][:3]) - today.weekday()) % 7
-        found = today + timedelta(days=(ahead or 7) if which == "next" else ahead - 7)
-        return Period(found, found)
-    if "year" in said:
-        last = int(told("year_until", "year")) + 9 * ("decade" in said)
-        return Period(date(int(said["year"]), 1, 1), date(last, 12, 31))
-    year = told("iso_year", "point_year", "slash_year", "day_year", "month_year", "its_year")
-    year = f"20{said['short_year']}" if "short_year" in said else year
-    if "feast" in said:
-        return _in(feast(said["feast"]), year)
-    day, months = int(_digits(told("iso_day", "cjk_day", "cjk_date", "point_day", "first", "from")) or 0), 1
-    if written := told("day_month", "month_day", "month"):
+    if "weekday" in groups:
+        ahead = (_WEEKDAYS.index(groups["weekday"][:3]) - today.weekday()) % 7
+        named = today + timedelta(days=(ahead or 7) if which == "next" else ahead - 7)
+        return Period(named, named)
+    if "year" in groups:
+        last = int(first_of("year_until", "year")) + 9 * ("decade" in groups)
+        return Period(date(int(groups["year"]), 1, 1), date(last, 12, 31))
+    year = first_of("iso_year", "point_year", "slash_year", "day_year", "month_year", "its_year")
+    year = f"20{groups['short_year']}" if "short_year" in groups else year
+    if "feast" in groups:
+        return _in(feast(groups["feast"]), year)
+    day, months = int(_digits(first_of("iso_day", "cjk_day", "cjk_date", "point_day", "first", "from")) or 0), 1
+    if written := first_of("day_month", "month_day", "month"):
         month = _MONTHS.index(written[:3]) + 1
-    elif "season" in said:
-        month, months = _SEASONS[said["season"]], 3
-    elif "quarter" in said:
-        number = int(_digits(said["quarter"]) or _NTH.index(said["quarter"][:2]) + 1) - 1
+    elif "season" in groups:
+        month, months = _SEASONS[groups["season"]], 3
+    elif "quarter" in groups:
+        number = int(_digits(groups["quarter"]) or _NTH.index(groups["quarter"][:2]) + 1) - 1
         month, months = 3 * number + 1, 3
-    elif counted := told("iso_month", "cjk_month", "cjk_only", "point_month", "slash_month"):
+    elif counted := first_of("iso_month", "cjk_month", "cjk_only", "point_month", "slash_month"):
         month = int(counted)
     else:
         return None
     first = date(int(year or TEMPLATE), month, day or 1)
-    until = int(_digits(told("last", "until")) or day)
+    until = int(_digits(first_of("last", "until")) or day)
     end = first.replace(day=until) if day else month_from(first, months) - timedelta(days=1)
-    return _in(Period(first, end, lambda one: date(one, month, 1) + timedelta(days=(day or 1) - 1)), year)
+    return _in(Period(first, end, lambda any_year: date(any_year, month, 1) + timedelta(days=(day or 1) - 1)), year)
 
 
 def _relative(match: re.Match[str], today: date) -> Period | None:
@@ -201,8 +201,8 @@ def _in(period: Period, year: int | str) -> Period:
     """Return what comes every year in one year, both winters of it; without a year as it is."""
     if not year or not period.yearly:
         return period
-    one, before = period.in_year(int(year)), period.in_year(int(year) - 1)
-    return replace(one, others=(before,)) if before.last.year == int(year) else one
+    winter, before = period.in_year(int(year)), period.in_year(int(year) - 1)
+    return replace(winter, others=(before,)) if before.last.year == int(year) else winter
 
 
 def _cut(period: Period, lead: re.Match[str]) -> Period:
@@ -237,29 +237,33 @@ def _turned(period: Period, which: str, today: date) -> Period:
         return period.near(today)
     years = [period.in_year(today.year + step) for step in (-2, -1, 0, 1)]
     if which == "next":
-        return next((one for one in years if one.first > today), period.in_year(today.year + 2))
-    return [one for one in years if one.last < today][-1]
+        return next((candidate for candidate in years if candidate.first > today), period.in_year(today.year + 2))
+    return [candidate for candidate in years if candidate.last < today][-1]
 
 
 def _from_to(first: Period, last: Period) -> Period:
     """Return the period from one time to another; a year that only one of them has holds for both."""
     if first.yearly and not last.yearly:
-        first = next(one for back in (0, 1) if (one := first.in_year(last.last.year - back)).first <= last.last)
+        first = next(
+            candidate for back in (0, 1) if (candidate := first.in_year(last.last.year - back)).first <= last.last
+        )
     elif last.yearly and not first.yearly:
-        last = next(one for on in (0, 1) if (one := last.in_year(first.first.year + on)).last >= first.first)
+        last = next(
+            candidate for on in (0, 1) if (candidate := last.in_year(first.first.year + on)).last >= first.first
+        )
     end = last.last if last.last >= first.first else last.in_year(last.last.year + 1).last
     if end < first.first:
         raise ValueError("ends before it begins")
     return Period(first.first, end, first.yearly if last.yearly else None)
 
 
-def _of_years(found: list[_Time]) -> list[_Time]:
+def _of_years(times: list[_Time]) -> list[_Time]:
     """Take the one year that a query names for the year of the months, seasons and feasts that it names."""
-    years = [one for one in found if not one.bound and _is_year(one.period)]
-    if len(years) != 1 or not any(one.period.yearly for one in found):
-        return found
+    years = [time for time in times if not time.bound and _is_year(time.period)]
+    if len(years) != 1 or not any(time.period.yearly for time in times):
+        return times
     year = years[0].period.first.year
-    return [replace(one, period=_in(one.period, year)) for one in found if one is not years[0]]
+    return [replace(time, period=_in(time.period, year)) for time in times if time is not years[0]]
 
 
 def _is_year(period: Period) -> bool:
@@ -272,8 +276,8 @@ def _bounded(period: Period, bound: str, today: date) -> Period:
         return period
     if period.yearly:
         this = period.in_year(today.year)
-        begun = this.last if bound == "after" else this.first
-        period = this if begun <= today else period.in_year(today.year - 1)
+        start = this.last if bound == "after" else this.first
+        period = this if start <= today else period.in_year(today.year - 1)
     if bound in ("since", "after"):
         return Period(period.first if bound == "since" else period.last, date.max)
     return Period(date.min, period.first if bound == "before" else period.last)

@@ -1,4 +1,4 @@
-"""Split prose into sentences, each with its place in the text, so that what somebody said can be quoted whole.
+"""Split prose into sentences, each with its position in the text, so that what somebody said can be quoted whole.
 
 Owns: where a line is prose and where a sentence ends, in chat as in careful writing. Never splits inside a condition
 ("unless", "if", "because"): a piece that begins with one belongs to the sentence before it. Refuses to judge content.
@@ -54,15 +54,15 @@ def is_question(text: str) -> bool:
 def sentences(text: str) -> list[Sentence]:
     """Return the sentences of a message in order; fenced code, logs, quoted lines and tables are passed over."""
     text = text[:READ]
-    found: list[Sentence] = []
+    result: list[Sentence] = []
     for line, (start, stop) in enumerate(_paragraphs(text)):
-        begun = len(found)
+        first = len(result)
         for begin, end in _pieces(text, start, stop):
             goes_on = _is_condition(text, begin) or _pattern("emphasis").fullmatch(text, begin, end)
-            if len(found) > begun and goes_on and _may_be_conditioned(found[-1].text):
-                begin = found.pop().start
-            found.append(Sentence(text[begin:end], begin, end, line))
-    return found
+            if len(result) > first and goes_on and _may_be_conditioned(result[-1].text):
+                begin = result.pop().start
+            result.append(Sentence(text[begin:end], begin, end, line))
+    return result
 
 
 def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:

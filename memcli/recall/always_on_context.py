@@ -17,54 +17,54 @@ from .pack import LONG_TERM, NOTES, RECENT, Memory
 
 
 def digest(text: str) -> str:
-    """Return 12 hexadecimal digits by which a text that has changed is told from one that was shown."""
+    """Return 12 hexadecimal digits that change when the text changes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def always_on_memories(
-    workspace: Workspace, wanted: tuple[str, ...], *, is_in_step: bool = False
+    workspace: Workspace, names: tuple[str, ...], *, is_in_step: bool = False
 ) -> tuple[list[Memory], list[FileProblem]]:
-    """Return the memories of the sections wanted, in the order they are shown, and the files that cannot be read.
+    """Return the memories of these sections, in the order they are shown, and the files that cannot be read.
 
-    `is_in_step` tells that the index was refreshed just now; else that is done where the page has promoted lines, which
+    With `is_in_step` the index was refreshed just now; else it is refreshed where the page has promoted lines, which
     follow their entries.
     """
-    found: list[Memory] = []
+    memories: list[Memory] = []
     problems: list[FileProblem] = []
     today = day_of(workspace.now, workspace.zone)
     days = [today - timedelta(days=back) for back in range(1, workspace.settings["recall.days"] + 1)]
-    if LONG_TERM in wanted:
+    if LONG_TERM in names:
         text = _text(workspace, workspace.layout.memory, problems)
         if OPENING in text and not is_in_step:
             from ..index.index import ask  # late: most pages have no such lines, and need no index
 
             ask(workspace, lambda index: index.refresh())
             text = _text(workspace, workspace.layout.memory, problems)
-        found += _long_term(workspace, text)
-    if NOTES in wanted:
-        found += _notes(workspace, today, NOTES, problems)
-    if RECENT in wanted:
-        told = _history(workspace, days, problems) if days else {}
+        memories += _long_term(workspace, text)
+    if NOTES in names:
+        memories += _notes(workspace, today, NOTES, problems)
+    if RECENT in names:
+        history = _history(workspace, days, problems) if days else {}
         for day in days:
-            found += _notes(workspace, day, RECENT, problems)
-            found += told.get(day, [])
-    return (found if workspace.is_trusted else [replace(one, source=REPOSITORY) for one in found]), problems
+            memories += _notes(workspace, day, RECENT, problems)
+            memories += history.get(day, [])
+    return (memories if workspace.is_trusted else [replace(memory, source=REPOSITORY) for memory in memories]), problems
 
 
 def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
     path = workspace.layout.memory
     for section in sections(text):
-        said = text[section.start : section.end].strip("\ufeff \t\r\n")
-        if says_something(said):
+        body = text[section.start : section.end].strip("\ufeff \t\r\n")
+        if says_something(body):
             name = f"{path}#{section.anchor}" if section.anchor else path
             yield Memory(
                 name,
                 LONG_TERM,
-                strip_comments(said),
+                strip_comments(body),
                 kind="memory",
                 path=path,
                 scope=workspace.scope,
-                digest=digest(said),
+                digest=digest(body),
             )
 
 
@@ -81,36 +81,36 @@ def _page_of_notes(
     text = _text(workspace, path, problems)
     by_time: dict[str, str] = {}
     for note in notes(text):
-        said = text[note.start : note.end].strip("\ufeff \t\r\n")
-        by_time[note.time] = f"{by_time[note.time]}\n{said}" if note.time in by_time else said
+        body = text[note.start : note.end].strip("\ufeff \t\r\n")
+        by_time[note.time] = f"{by_time[note.time]}\n{body}" if note.time in by_time else body
     return [
         Memory(
             f"{path}#{time}" if time else path,
             section,
-            said,
+            body,
             kind="note",
             date=day_in(path) or day.isoformat(),
             path=path,
             scope=workspace.scope,
-            digest=digest(said),
+            digest=digest(body),
         )
-        for time, said in by_time.items()
+        for time, body in by_time.items()
     ]
 
 
 def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> dict[date, list[Memory]]:
     """Read the records of some days; a month's file is that of its records' heading, in UTC."""
     months = {f"{day + timedelta(days=shift):%Y-%m}" for day in (days[0], days[-1]) for shift in (-1, 0, 1)}
-    found = []
+    rows = []
     for month in sorted(months):
         path = workspace.layout.history.format(month=month)
-        found += [(one, path) for one in records(_text(workspace, path, problems), workspace.zone)]
-    kept = {id(record) for record in merged([record for record, _ in found])}
+        rows += [(record, path) for record in records(_text(workspace, path, problems), workspace.zone)]
+    merged_ids = {id(record) for record in merged([record for record, _ in rows])}
     by_day: dict[date, list[Memory]] = {}
-    for record, path in found:
+    for record, path in rows:
         moment = parse_time(record.timestamp)
         day = day_of(moment, workspace.zone) if moment else None
-        if day in days and id(record) in kept:
+        if day in days and id(record) in merged_ids:
             assert day is not None
             name = record.id or f"{path}#{record.anchor}"
             memory = Memory(
@@ -128,19 +128,19 @@ def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]
 
 
 def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
-    """Read a file that may not be there; one in the middle of a merge conflict says nothing until it is resolved."""
+    """Return the text of a file; "" if it is absent, unreadable or in a merge conflict, to add to `problems`."""
     try:
         target = workspace.path(path)
         if not target.is_file():
             return ""
         text = atomic_files.read(target).decode("utf-8", "replace")
     except (MemError, OSError) as error:
-        said = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        problems.append(FileProblem(path, 1, said, scope=workspace.scope, left_out=True))
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        problems.append(FileProblem(path, 1, reason, scope=workspace.scope, left_out=True))
         return ""
     marker = conflict_marker(text)
     if marker is not None:
-        told = "a git conflict marker: resolve the conflict; it is passed over"
-        problems.append(FileProblem(path, marker, told, scope=workspace.scope, left_out=True))
+        reason = "a git conflict marker: resolve the conflict; it is passed over"
+        problems.append(FileProblem(path, marker, reason, scope=workspace.scope, left_out=True))
         return ""
     return text

@@ -27,8 +27,8 @@ NOTHING = IndexedFile("", "", {})
 _RUNS = ("note", "session")
 
 
-class _Said(NamedTuple):
-    """What a memory says, its layer, and the mark by which a change of it is noticed."""
+class _Content(NamedTuple):
+    """The text of a memory, its layer, and the digest by which a change of it is noticed."""
 
     text: str
     layer: str
@@ -60,23 +60,23 @@ class MemoryReader:
         """
         workspace, noted = self._workspace, self._noted
         row: Mapping[str, Any] = file.entry
-        said = self._entry_said(hit, file) if row else self._page_said(hit, file)
-        if said is None:
+        content = self._entry_content(hit, file) if row else self._page_content(hit, file)
+        if content is None:
             return None
-        said = said._replace(text=blanked(said.text, self._forgotten))
-        text, is_whole = excerpt(said.text or hit.title or hit.summary, asked or self._query)
+        content = content._replace(text=blanked(content.text, self._forgotten))
+        text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query)
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
         source = "" if workspace.is_trusted else REPOSITORY
         renewed = access_log.renewed(row, noted.get(access_log.CONFIRMED + hit.id))
         measured = renewed or {"type": "episode", "source": source or "observed"}
-        kept = retention(measured, workspace.now, workspace.settings, accesses)
+        retained = retention(measured, workspace.now, workspace.settings, accesses)
         weight = workspace.settings["recall.recency_weight"]
         return Memory(
             hit.id,
             RELEVANT,
             text,
-            layer=said.layer,
+            layer=content.layer,
             kind=hit.kind,
             type=hit.type,
             source=source or hit.source,
@@ -88,16 +88,16 @@ class MemoryReader:
             relevance=hit.relevance,
             asked=asked,
             parts=hit.parts,
-            kept=kept,
-            score=hit.relevance * (1 - weight + weight * kept),
+            kept=retained,
+            score=hit.relevance * (1 - weight + weight * retained),
             conflicts=tuple(str(row.get("conflicts_with") or "").split()),
             changed=self._changes(file.text) if row else (),
             later_than=hit.later_than,
             is_whole=is_whole and hit.kind not in _RUNS,
-            digest=said.digest,
+            digest=content.digest,
         )
 
-    def _entry_said(self, hit: Hit, file: IndexedFile) -> _Said | None:
+    def _entry_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
         """Read an entry; return None for one that has expired."""
         if past(file.entry.get("expires_at"), self._workspace.now):
             return None
@@ -105,20 +105,20 @@ class MemoryReader:
         fields = file.text[: len(file.text) - len(body)]
         is_own = bool(self._session) and f"session:{self._session}" in fields
         layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
-        return _Said(body.strip(), layer, file.digest[:12])
+        return _Content(body.strip(), layer, file.digest[:12])
 
-    def _page_said(self, hit: Hit, file: IndexedFile) -> _Said | None:
+    def _page_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
         """Read what is no entry; return None for a heading alone, and for the prompt itself."""
         if hit.kind in _RUNS:
-            # It is found as one; the passage says which of them it was, and differs from question to question.
+            # The passage differs from question to question, so the mark of a change is made of the id.
             is_turn = hit.kind == "session"
             is_prompt = is_turn and " ".join(self._query.split()) in " ".join(hit.summary.split())
             is_own = is_turn and bool(self._folder) and hit.path.startswith(self._folder)
-            return None if is_prompt else _Said(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
-        told = part_named(self._workspace, hit, file.text)
+            return None if is_prompt else _Content(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
+        body = part_named(self._workspace, hit, file.text)
         if hit.kind != "memory":
-            return _Said(told, EPISODIC, digest(told))
-        return _Said(strip_comments(told), SEMANTIC, digest(told)) if says_something(told) else None
+            return _Content(body, EPISODIC, digest(body))
+        return _Content(strip_comments(body), SEMANTIC, digest(body)) if says_something(body) else None
 
 
 def excerpt(text: str, query: str) -> tuple[str, bool]:
@@ -134,8 +134,8 @@ def part_named(workspace: Workspace, hit: Hit, text: str) -> str:
         start, stop = part(workspace, Place(hit.path, anchor), text)
     except MemError:
         return hit.summary
-    told = text[start:stop].strip("\ufeff \t\r\n")
-    return told.partition("\n")[2].strip() if hit.kind == "history" and told.startswith("##") else told
+    body = text[start:stop].strip("\ufeff \t\r\n")
+    return body.partition("\n")[2].strip() if hit.kind == "history" and body.startswith("##") else body
 
 
 def _day(workspace: Workspace, timestamp: str) -> str:

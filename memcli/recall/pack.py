@@ -1,7 +1,7 @@
 """A pack: the memories recalled for a prompt, what was left out and why, and the text that a prompt is given.
 
-The text is delimited data with its provenance, stated as fact, which no text inside can close; what tools put into a
-prompt is told by these delimiters, so nothing recalled is remembered again as if it had been said.
+The text is delimited data with its provenance, stated as fact, which no text inside can close. The delimiters mark
+what tools put into a prompt, so that nothing recalled is remembered again as if a person had said it.
 """
 
 import json
@@ -115,19 +115,19 @@ _GROUPED = ("memory", "note")
 
 def section_text(section: str, memories: Iterable[Memory]) -> str:
     """Return the text of one section with its heading; "" without memories."""
-    found = list(memories)
-    if not found:
+    listed = list(memories)
+    if not listed:
         return ""
     parts = [HEADINGS[section]]
     if section == RELEVANT:
         for layer in LAYERS:
-            inside = [memory for memory in found if memory.layer == layer]
+            inside = [memory for memory in listed if memory.layer == layer]
             parts += [f"### {layer.capitalize()}", *_pieces(inside)] if inside else []
     elif section == RECENT:
-        for day, inside_day in groupby(found, key=lambda memory: memory.date):
+        for day, inside_day in groupby(listed, key=lambda memory: memory.date):
             parts += [f"### {day}", *_pieces(list(inside_day))]
     else:
-        parts += _pieces(found)
+        parts += _pieces(listed)
     return "\n".join(parts) + "\n"
 
 
@@ -136,27 +136,33 @@ def left_out_text(pack: Pack, room: int = NAMES) -> str:
 
     One line for each file of notes or history, one for all other memories.
     """
-    short = [one for one in pack.left_out if one.why in ("budget", "limit")]
+    short = [omission for omission in pack.left_out if omission.why in ("budget", "limit")]
     room = min(room, NAMES)
-    lines = [f"Left out for length: {_line(one.id)} ({_parts(one)}).\n" for one in short if one.section in DAYS]
-    kept = [line for number, line in enumerate(lines, 1) if sum(map(len, lines[:number])) <= room]
-    return "".join(kept) + _named([one.id for one in short if one.section not in DAYS], room - sum(map(len, kept)))
+    lines = [
+        f"Left out for length: {_line(omission.id)} ({_parts(omission)}).\n"
+        for omission in short
+        if omission.section in DAYS
+    ]
+    fitting = [line for number, line in enumerate(lines, 1) if sum(map(len, lines[:number])) <= room]
+    return "".join(fitting) + _named(
+        [omission.id for omission in short if omission.section not in DAYS], room - sum(map(len, fitting))
+    )
 
 
-def _parts(one: LeftOut) -> str:
-    part = "note" if one.section == NOTES or "HISTORY" not in one.id else "record"
-    return f"1 earlier {part}" if one.count == 1 else f"{one.count:,} earlier {part}s"
+def _parts(omission: LeftOut) -> str:
+    part = "note" if omission.section == NOTES or "HISTORY" not in omission.id else "record"
+    return f"1 earlier {part}" if omission.count == 1 else f"{omission.count:,} earlier {part}s"
 
 
 def _named(names: list[str], room: int) -> str:
-    told, length = [], 0
+    listed, length = [], 0
     for name in names[:NAMED]:
         length += len(name) + 2
         if length > room:
             break
-        told.append(_line(name))
-    more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
-    return f"Left out for length: {', '.join(told)}{more}.\n" if told else ""
+        listed.append(_line(name))
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    return f"Left out for length: {', '.join(listed)}{more}.\n" if listed else ""
 
 
 def piece(memory: Memory) -> str:
@@ -176,18 +182,18 @@ def piece(memory: Memory) -> str:
 
 
 def _delimited(attributes: dict[str, str], text: str) -> str:
-    told = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value)
-    said = quoted(text)
-    return f"<memory{told}>\n{said}\n</memory>" if "\n" in said else f"<memory{told}>{said}</memory>"
+    tag = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value)
+    body = quoted(text)
+    return f"<memory{tag}>\n{body}\n</memory>" if "\n" in body else f"<memory{tag}>{body}</memory>"
 
 
 def _pieces(memories: list[Memory]) -> Iterable[str]:
     """Yield the text of memories; parts of one page that follow each other share one pair of delimiters."""
-    for page, found in groupby(memories, key=_page_of):
-        inside = list(found)
+    for page, group in groupby(memories, key=_page_of):
+        inside = list(group)
         if page:
-            said = {"id": page[1], "source": inside[0].source} if inside[0].source else {"source": page[1]}
-            attributes = {**said, "scope": _scope(inside[0]), "date": inside[0].date}
+            origin = {"id": page[1], "source": inside[0].source} if inside[0].source else {"source": page[1]}
+            attributes = {**origin, "scope": _scope(inside[0]), "date": inside[0].date}
             gap = "\n\n" if inside[0].kind == "memory" else "\n"
             yield _delimited(attributes, gap.join(memory.text for memory in inside))
         else:
@@ -210,8 +216,8 @@ def _markdown(pack: Pack) -> str:
         section_text(section, (memory for memory in pack.chosen if memory.section == section)) for section in SECTIONS
     )
     body = "\n".join(text for text in sections if text)
-    rest = left_out_text(pack, len(body) // 4)
-    return f"{OPENING}\n{ABOUT}\n\n{body}{rest}{CLOSING}\n"
+    footer = left_out_text(pack, len(body) // 4)
+    return f"{OPENING}\n{ABOUT}\n\n{body}{footer}{CLOSING}\n"
 
 
 def _block(pack: Pack) -> str:
@@ -220,7 +226,7 @@ def _block(pack: Pack) -> str:
     lines = [
         f"- {_line(memory.id)} ({_line(memory.path)}"
         + (f", {_line(memory.date)}" if memory.date else "")
-        + "".join(f", {_line(one)}" for one in memory.changed)
+        + "".join(f", {_line(change)}" for change in memory.changed)
         + f"): {_line(' '.join((memory.summary or memory.text).split())[:200])}\n"
         for memory in best
     ]

@@ -11,7 +11,7 @@ from ..store.workspace import Workspace
 from . import session_state
 from .always_on_context import always_on_memories
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
-from .request import Judge, Matches, PackSources, Race, RecallRequest, query_of
+from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, query_of
 from .selection import select_pack
 from .session_state import SessionState, SurfacedTurn
 
@@ -33,33 +33,33 @@ def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
         _note(workspaces, request, pack, turn)
         return pack
     seconds = request.within_ms / 1000
-    race: Race[PackSources] = Race(monotonic() + seconds)
+    race: DeadlineRunner[PackSources] = DeadlineRunner(monotonic() + seconds)
     race.enter(lambda: gather(workspaces, request, "hybrid"))
-    found = race.first(seconds * _PATIENCE)
-    if found is None:
+    sources = race.first(seconds * _PATIENCE)
+    if sources is None:
         race.enter(lambda: gather(workspaces, request, "keyword"))
-        found = race.first()
-    if found is None:
+        sources = race.first()
+    if sources is None:
         why = race.failures or (f"nothing was found within {request.within_ms:,} ms",)
         return Pack(notices=why, is_late=race.is_busy)
-    judging: Race[Collection[str]] = Race(race.deadline - _NOTING * seconds)
-    pack, turn = select_pack(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), found)
+    judging: DeadlineRunner[Collection[str]] = DeadlineRunner(race.deadline - _NOTING * seconds)
+    pack, turn = select_pack(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), sources)
     race.enter(lambda: _note(workspaces, request, pack, turn))
     race.settled()
     return replace(pack, is_late=race.is_busy or judging.is_busy, notices=(*pack.notices, *race.failures))
 
 
-def _timely(judge: Judge | None, race: "Race[Collection[str]]") -> Judge | None:
+def _timely(judge: Judge | None, race: "DeadlineRunner[Collection[str]]") -> Judge | None:
     """Return a judge that raises LlmError at the deadline of the race, so that all that was found is shown."""
     if judge is None:
         return None
 
     def judged(prompt: str, memories: Sequence[Memory]) -> Collection[str]:
         race.enter(lambda: judge(prompt, memories))
-        kept = race.first()
-        if kept is None:
+        ids = race.first()
+        if ids is None:
             raise LlmError(race.failures[0] if race.failures else "it took too long")
-        return kept
+        return ids
 
     return judged
 
@@ -94,7 +94,7 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
         if request.within_ms is not None:
             seconds = min(seconds, request.within_ms / 4000)
         if query and RELEVANT in request.sections:
-            # Late: with the index and all it needs, which the standing sections do not.
+            # Late: with the index and all it needs, which the other sections do not.
             from .relevant_memories import relevant_memories
 
             fits.append(relevant_memories(workspace, query, request, mode, seconds))
@@ -103,10 +103,12 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
 
             papers.append(relevant_documents(workspace, query, mode, seconds))
         # After a search, which brings the page in step with its entries.
-        wanted = tuple(section for section in STANDING if section in request.sections)
-        found, wrong = always_on_memories(workspace, wanted, is_in_step=bool(query) and RELEVANT in request.sections)
-        always += found
-        problems += wrong
+        always_on = tuple(section for section in STANDING if section in request.sections)
+        memories, unreadable = always_on_memories(
+            workspace, always_on, is_in_step=bool(query) and RELEVANT in request.sections
+        )
+        always += memories
+        problems += unreadable
     fitting = _joined(fits)
     by_meaning = bool(fitting.vector)
     return PackSources(
@@ -119,15 +121,15 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
     )
 
 
-def _joined(found: Sequence[Matches]) -> Matches:
-    memories = sorted((memory for one in found for memory in one.memories), key=lambda memory: -memory.score)
+def _joined(matches: Sequence[Matches]) -> Matches:
+    memories = sorted((memory for match in matches for memory in match.memories), key=lambda memory: -memory.score)
     return Matches(
         tuple(memories),
-        tuple(problem for one in found for problem in one.problems),
-        tuple(dict.fromkeys(notice for one in found for notice in one.notices)),
-        next((one.vector for one in found if one.vector), ()),
-        next((one.model for one in found if one.model), ""),
-        tuple(sorted((rule for one in found for rule in one.rules), key=lambda rule: -rule.score)),
+        tuple(problem for match in matches for problem in match.problems),
+        tuple(dict.fromkeys(notice for match in matches for notice in match.notices)),
+        next((match.vector for match in matches if match.vector), ()),
+        next((match.model for match in matches if match.model), ""),
+        tuple(sorted((rule for match in matches for rule in match.rules), key=lambda rule: -rule.score)),
     )
 
 

@@ -38,12 +38,12 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
             query, POOL, Filter(), mode, workspace.settings["recall.min_score"], embed_budget=seconds / len(named)
         )
         try:
-            found, texts = ask(folder, lambda index, request=request: _with_texts(index, request))  # type: ignore[misc]
+            results, texts = ask(folder, lambda index, request=request: _with_texts(index, request))  # type: ignore[misc]
         except MemError as error:
             notices.append(f"index.include: {name}: {error}")
             continue
-        problems += [replace(one, path=f"{name}/{one.path}") for one in found.problems]
-        for hit in found.hits:
+        problems += [replace(problem, path=f"{name}/{problem.path}") for problem in results.problems]
+        for hit in results.hits:
             if (folder.root / hit.path).is_relative_to(workspace.root):
                 continue  # memories, which have their own rules
             memories.append(_document(folder, name, hit, texts.get(hit.path, NOTHING), query, clean))
@@ -52,16 +52,16 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
 
 
 def _with_texts(index: Index, request: SearchRequest) -> tuple[SearchResults, Mapping[str, IndexedFile]]:
-    found = search_index(index, request)
-    return found, indexed_files(index, {hit.path for hit in found.hits})
+    results = search_index(index, request)
+    return results, indexed_files(index, {hit.path for hit in results.hits})
 
 
 def _document(
     folder: Workspace, name: str, hit: Hit, file: IndexedFile, query: str, clean: Callable[[str], str]
 ) -> Memory:
-    told = part_named(folder, hit, file.text)
+    body = part_named(folder, hit, file.text)
     # Before it is cut: half a secret is one too, and no rule would see it.
-    text, is_whole = excerpt(clean(strip_comments(told) or hit.summary), query)
+    text, is_whole = excerpt(clean(strip_comments(body) or hit.summary), query)
     return Memory(
         f"{name}/{hit.id}",
         DOCUMENTS,
@@ -73,5 +73,5 @@ def _document(
         relevance=hit.relevance,
         score=hit.relevance,
         is_whole=is_whole,
-        digest=digest(told),
+        digest=digest(body),
     )

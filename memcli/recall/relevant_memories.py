@@ -48,7 +48,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     is_kept = bool(folder) and (workspace.root / folder).is_dir()
     answers: dict[str, str] = {}
 
-    def asked(
+    def find(
         index: Index,
     ) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]], frozenset[str]]:
         request = SearchRequest(
@@ -61,28 +61,28 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             seconds,
             marks_later=True,
         )
-        found, parts = search_parts(index, request, settings["recall.gate"])
+        results, parts = search_parts(index, request, settings["recall.gate"])
         answers.update(parts)
-        hits = [*found.hits, *found.later]
-        rules = _rules(index, request, found)
+        hits = [*results.hits, *results.later]
+        rules = _rules(index, request, results)
         if is_kept:
             talk = Filter(kinds=("session",), paths=(folder,))
-            said = search_index(index, SearchRequest(query, POOL, talk, mode, request.min_score, None, seconds)).hits
-            seen_from = 0 if is_fresh else _lines(workspace, folder) - LATEST
-            hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
-        if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, found):
-            hits += [hit for hit in _told_before(index, request) if not hit.path.startswith(folder or "/")]
+            own_request = SearchRequest(query, POOL, talk, mode, request.min_score, None, seconds)
+            last_unseen = 0 if is_fresh else _lines(workspace, folder) - LATEST
+            hits += [hit for hit in search_index(index, own_request).hits if is_fresh or hit.line <= last_unseen]
+        if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, results):
+            hits += [hit for hit in _from_conversations(index, request) if not hit.path.startswith(folder or "/")]
         paths = {hit.path for hit in (*hits, *rules) if hit.kind != "session"} | {workspace.layout.memory}
         texts = indexed_files(index, paths)
         page = texts.get(workspace.layout.memory)
         promoted = {line.id for line in read_promoted(page.text).lines} if page and not recall.as_of else set()
-        # An entry that is a line of MEMORY.md is there already.
-        told, also = (
-            [(one, texts.get(one.path, NOTHING)) for one in some if one.id not in promoted] for some in (hits, rules)
+        # An entry that is a line of MEMORY.md is shown with the page.
+        hit_files, rule_files = (
+            [(hit, texts.get(hit.path, NOTHING)) for hit in group if hit.id not in promoted] for group in (hits, rules)
         )
-        return found, told, also, forgotten_texts(index)
+        return results, hit_files, rule_files, forgotten_texts(index)
 
-    found, hits, rules, forgotten = ask(workspace, asked)
+    results, hits, rules, forgotten = ask(workspace, find)
     reader = MemoryReader(workspace, query, session, folder, recall.as_of, forgotten)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [
@@ -93,17 +93,17 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     ]
     memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
     binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
-    return Matches(tuple(memories), found.problems, found.notices, found.vector, found.model, binding)
+    return Matches(tuple(memories), results.problems, results.notices, results.vector, results.model, binding)
 
 
 def _with_later(memories: Sequence[Memory]) -> list[Memory]:
-    """Return memories with those that say later what another one says beside it, and as high as it.
+    """Return memories, each that says later what another says beside that other one, and as high as it.
 
     The later stands before the other where a search puts it there, else after it: so at most `MOST_ADDED`. Where
     several workspaces meet they are ordered by their scores again, so that both have one.
     """
     ids = {memory.id for memory in memories}
-    # What has expired is shown nowhere, and nothing is the later of it.
+    # What has expired is not shown, so that nothing is later than it.
     memories = [memory if memory.later_than in ids else replace(memory, later_than="") for memory in memories]
     by_id = {memory.id: memory for memory in memories}
     before: dict[str, list[Memory]] = defaultdict(list)
@@ -125,25 +125,25 @@ def _with_later(memories: Sequence[Memory]) -> list[Memory]:
     ]
 
 
-def _rules(index: Index, request: SearchRequest, found: SearchResults) -> tuple[Hit, ...]:
+def _rules(index: Index, request: SearchRequest, results: SearchResults) -> tuple[Hit, ...]:
     """Return the rules and preferences whose subject a prompt is about, by meaning alone."""
     settings = index.workspace.settings
     most = settings["recall.limit.rules"]
-    if not (most and found.vector and is_telling(request.query)):
+    if not (most and results.vector and is_telling(request.query)):
         return ()
     wanted = replace(request.wanted, kinds=("entry",), types=RULES)
     least = RULE_SHARE * settings["recall.min_score"]
     return search_index(index, replace(request, wanted=wanted, mode="vector", limit=most, min_score=least)).hits
 
 
-def _has_enough(workspace: Workspace, query: str, found: SearchResults) -> bool:
-    """Return whether what was found would be shown to a prompt unasked."""
-    best = max((hit.relevance for hit in found.hits), default=0.0)
-    return asks_memory(query, best, gate_of(found.model, workspace.settings["recall.gate"]))
+def _has_enough(workspace: Workspace, query: str, results: SearchResults) -> bool:
+    """Return whether the best hit is relevant enough for a prompt that does not ask for memories."""
+    best = max((hit.relevance for hit in results.hits), default=0.0)
+    return asks_memory(query, best, gate_of(results.model, workspace.settings["recall.gate"]))
 
 
-def _told_before(index: Index, request: SearchRequest) -> tuple[Hit, ...]:
-    """Return passages of conversations; one counts no more than its best turn, so that many weak ones are no memory."""
+def _from_conversations(index: Index, request: SearchRequest) -> tuple[Hit, ...]:
+    """Return passages of conversations, each as relevant as its best turn: many weak turns make no memory."""
     if not has_talk(index.workspace):
         return ()
     hits = search_talk(index, replace(request, limit=PASSAGES), PASSAGE).hits

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Judge = Callable[[str, Sequence[Memory]], Collection[str]]
-"""Given the prompt and what was found, the ids worth showing; a MemError it raises keeps them all."""
+"""Given the prompt and memories, the ids worth showing; a MemError it raises keeps them all."""
 QUERY = 4000
 """Characters of a prompt that are searched for: its first half and its end, where a pasted log has its question."""
 
@@ -53,7 +53,7 @@ class RecallRequest:
 
 @dataclass(frozen=True)
 class Matches:
-    """What was found for a prompt, best first."""
+    """The memories that fit a prompt, best first."""
 
     memories: tuple[Memory, ...] = ()
     problems: tuple[FileProblem, ...] = ()
@@ -73,7 +73,7 @@ class PackSources:
     """Everything a pack is chosen from."""
 
     state: SessionState
-    standing: tuple[Memory, ...] = ()
+    always_on: tuple[Memory, ...] = ()
     fitting: Matches = field(default_factory=Matches)
     documents: Matches = field(default_factory=Matches)
     problems: tuple[FileProblem, ...] = ()
@@ -101,22 +101,22 @@ def judged(llm: "Llm", prompt: str, memories: Sequence[Memory], timeout: float) 
     from ..llm.client import LlmRequest
     from ..llm.lenient_json import loads_lenient
 
-    rows = [f"{number}. {json.dumps(quoted(one.text[:_MEMORY]))}" for number, one in enumerate(memories, 1)]
-    said = f"Prompt: {json.dumps(quoted(prompt[:_PROMPT]))}\n\nMemories:\n" + "\n".join(rows)
-    messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": said}]
+    rows = [f"{number}. {json.dumps(quoted(memory.text[:_MEMORY]))}" for number, memory in enumerate(memories, 1)]
+    content = f"Prompt: {json.dumps(quoted(prompt[:_PROMPT]))}\n\nMemories:\n" + "\n".join(rows)
+    messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": content}]
     answer = llm.complete(LlmRequest(messages, temperature=0.0, max_tokens=400, timeout=timeout))
     try:
         value, _ = loads_lenient(answer.text, ("keep",))
     except ValueError:
         value = None
-    kept = value.get("keep") if isinstance(value, dict) else None
-    if not isinstance(kept, list):
-        return {one.id for one in memories}
-    numbers = set(map(str, kept))
-    return {one.id for number, one in enumerate(memories, 1) if str(number) in numbers}
+    listed = value.get("keep") if isinstance(value, dict) else None
+    if not isinstance(listed, list):
+        return {memory.id for memory in memories}
+    numbers = set(map(str, listed))
+    return {memory.id for number, memory in enumerate(memories, 1) if str(number) in numbers}
 
 
-class Race(Generic[T]):
+class DeadlineRunner(Generic[T]):
     """Several attempts at one answer; the first to arrive counts, and nobody waits past the deadline.
 
     A thread cannot be ended. Who leaves one busy should leave the process without waiting for it.

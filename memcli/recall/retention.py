@@ -151,23 +151,23 @@ def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
     """Return those files of `named`, which have problems, whose frontmatter does not parse."""
-    found = set()
+    unread = set()
     for path in named:
         try:
             text = atomic_files.read(workspace.path(path)).decode("utf-8")
         except (MemError, UnicodeDecodeError):
-            found.add(path)
+            unread.add(path)
             continue
         if document.parse(text).problem:
-            found.add(path)
-    return frozenset(found)
+            unread.add(path)
+    return frozenset(unread)
 
 
 @lru_cache(maxsize=4)
-def tag_days(told: tuple[str, ...]) -> Mapping[str, float]:
+def tag_days(items: tuple[str, ...]) -> Mapping[str, float]:
     """Return the days by tag of the setting `decay.tags`, a list of TAG=DAYS; raise UsageError for anything else."""
-    found = {}
-    for item in told:
+    days_by_tag = {}
+    for item in items:
         tag, _, days = item.rpartition("=")
         try:
             number = float(days)
@@ -175,15 +175,15 @@ def tag_days(told: tuple[str, ...]) -> Mapping[str, float]:
             number = math.nan
         if not tag or not 0 < number < math.inf:
             raise UsageError(f"decay.tags: {item!r} is no TAG=DAYS", "write it as work=90")
-        found[tag.lstrip("#").casefold()] = number
-    return found
+        days_by_tag[tag.lstrip("#").casefold()] = number
+    return days_by_tag
 
 
 def _days(row: Mapping[str, Any], settings: Values) -> float:
     """Return the time constant: of a tag, the longest where several have one, else of the type."""
     if settings["decay.tags"]:
-        known = tag_days(tuple(settings["decay.tags"]))
-        tagged = [known[tag.casefold()] for tag in row.get("tags") or () if tag.casefold() in known]
+        days_by_tag = tag_days(tuple(settings["decay.tags"]))
+        tagged = [days_by_tag[tag.casefold()] for tag in row.get("tags") or () if tag.casefold() in days_by_tag]
         if tagged:
             return max(tagged)
     kind = row.get("type") or UNKNOWN_TYPE

@@ -30,30 +30,30 @@ from .token_budget import CharacterBudget, fitted, limited, tokens, without_last
 LEFT_OUT = 60
 
 
-def select_pack(settings: Settings, request: RecallRequest, found: PackSources) -> tuple[Pack, SurfacedTurn]:
-    """Return the pack chosen from what was found, and the turn to be recorded with it."""
-    measured = thresholds(found.fitting.model)
-    gate = gate_of(found.fitting.model, settings["recall.gate"])
+def select_pack(settings: Settings, request: RecallRequest, sources: PackSources) -> tuple[Pack, SurfacedTurn]:
+    """Return the pack chosen from the sources, and the turn to be recorded with it."""
+    measured = thresholds(sources.fitting.model)
+    gate = gate_of(sources.fitting.model, settings["recall.gate"])
     topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
     query = query_of(request.query)
-    reset = _reset(request, found, query, topic, settings["recall.turns"])
-    begun = found.state.after(SurfacedTurn(reset=reset, turns=0)) if reset else found.state
-    best = max(found.fitting.best, found.documents.best)
+    reset = _reset(request, sources, query, topic, settings["recall.turns"])
+    state = sources.state.after(SurfacedTurn(reset=reset, turns=0)) if reset else sources.state
+    best = max(sources.fitting.best, sources.documents.best)
     is_gated = request.gate and not asks_memory(query, best, gate)
     out: list[LeftOut] = []
-    notices = [*found.fitting.notices, *found.documents.notices]
-    sections, over = _offered(settings, found, begun, out, is_gated=is_gated)
+    notices = [*sources.fitting.notices, *sources.documents.notices]
+    sections, over = _offered(settings, sources, state, out, is_gated=is_gated)
     sections |= _judged(request, query, sections, out, notices)
     within = _limits(settings, request)
     chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)
     out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(over, "limit")
     pack = Pack(
-        _in_order(chosen, found.standing),
+        _in_order(chosen, sources.always_on),
         tuple(out[:LEFT_OUT]),
-        found.problems,
+        sources.problems,
         tuple(dict.fromkeys(notices)),
         {},
-        found.found_by,
+        sources.found_by,
         best,
         is_gated=is_gated,
         reset=reset,
@@ -63,7 +63,7 @@ def select_pack(settings: Settings, request: RecallRequest, found: PackSources) 
     turn = SurfacedTurn(
         tuple(_mark(memory) for memory in pack.chosen if memory.section not in STANDING),
         tuple(_mark(memory) for memory in pack.chosen if memory.section in STANDING),
-        session_state.moved_topic(() if reset else found.state.context, found.fitting.vector),
+        session_state.moved_topic(() if reset else sources.state.context, sources.fitting.vector),
         reset,
         1 if query else 0,
     )
@@ -71,38 +71,38 @@ def select_pack(settings: Settings, request: RecallRequest, found: PackSources) 
 
 
 def _offered(
-    settings: Settings, found: PackSources, begun: SessionState, out: list[LeftOut], *, is_gated: bool
+    settings: Settings, sources: PackSources, state: SessionState, out: list[LeftOut], *, is_gated: bool
 ) -> tuple[dict[str, list[Memory]], list[Memory]]:
     """Return by section what is new to the session and fits well enough, and what is over the limits of its layer."""
-    known = {*begun.shown, *begun.standing}
+    shown_marks = {*state.shown, *state.standing}
 
     def new(memories: Sequence[Memory]) -> list[Memory]:
-        out.extend(_left([memory for memory in memories if _mark(memory) in known], "shown"))
-        return [memory for memory in memories if _mark(memory) not in known]
+        out.extend(_left([memory for memory in memories if _mark(memory) in shown_marks], "shown"))
+        return [memory for memory in memories if _mark(memory) not in shown_marks]
 
-    fitting, papers = found.fitting.memories, found.documents.memories
+    fitting, papers = sources.fitting.memories, sources.documents.memories
     if is_gated:
         out += _left([*fitting, *papers], "gate")
         fitting, papers = (), ()
     fitting = _near_best(fitting, settings["recall.cutoff"], out)
     papers = _near_best(papers, settings["recall.cutoff"], out)
-    sections = {name: new([memory for memory in found.standing if memory.section == name]) for name in STANDING}
+    sections = {name: new([memory for memory in sources.always_on if memory.section == name]) for name in STANDING}
     sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
     sections |= {name: _latest_first(sections[name]) for name in DAYS}
-    in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
+    in_view = {_address(memory) for memory in sources.always_on} | _noted_pages(state.standing)
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
-    sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
+    sections[RELEVANT], over = limited(new([memory for memory in fitting if _address(memory) not in in_view]), caps)
     sections[DOCUMENTS], papers_over = limited(new(papers), caps)
     # A rule is wanted where no memory is asked for, and least where one answers well.
     least = settings["recall.cutoff"] * max(
-        (one.relevance for one in (*found.fitting.memories, *found.fitting.rules)), default=0
+        (memory.relevance for memory in (*sources.fitting.memories, *sources.fitting.rules)), default=0
     )
-    there = {memory.id for memory in sections[RELEVANT]}
-    rules = [one for one in found.fitting.rules if one.id not in there and one.relevance >= least]
+    relevant_ids = {memory.id for memory in sections[RELEVANT]}
+    rules = [rule for rule in sources.fitting.rules if rule.id not in relevant_ids and rule.relevance >= least]
     sections[RELEVANT] += new(rules)
-    told = {one.id for one in rules}
-    out[:] = [one for one in out if one.id not in told or one.why == "shown"]
-    return sections, [*(one for one in over if one.id not in told), *papers_over]
+    rule_ids = {rule.id for rule in rules}
+    out[:] = [omission for omission in out if omission.id not in rule_ids or omission.why == "shown"]
+    return sections, [*(memory for memory in over if memory.id not in rule_ids), *papers_over]
 
 
 def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:
@@ -114,39 +114,39 @@ def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:
     return CharacterBudget(min(int(soft * CHARACTERS_A_TOKEN), most), most)
 
 
-def _reset(request: RecallRequest, found: PackSources, query: str, topic: float, turns: int) -> str:
+def _reset(request: RecallRequest, sources: PackSources, query: str, topic: float, turns: int) -> str:
     """Return why the session begins anew with this turn; "" if it goes on."""
     if not request.session:
         return ""
-    if found.state.is_new:
+    if sources.state.is_new:
         return session_state.NEW
     if request.fresh:
         return session_state.ASKED
-    if found.state.turns >= turns:
+    if sources.state.turns >= turns:
         return session_state.TURNS
-    return session_state.TOPIC if is_other_topic(query, found.fitting.vector, found.state.context, topic) else ""
+    return session_state.TOPIC if is_other_topic(query, sources.fitting.vector, sources.state.context, topic) else ""
 
 
-def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
-    """Return what fits nearly as well as the best: the tail of a search is there because something has to come last.
+def _near_best(memories: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
+    """Return the memories that fit nearly as well as the best: the tail of a search says little.
 
-    What the session itself said is long and loosely put, so it is held against its own best. So is what answers one of
+    What a session itself said is long and loosely put, so it is held against its own best. So is what answers one of
     several questions, and the best of each question comes first.
     """
-    kept: list[Memory] = []
+    near: list[Memory] = []
     best: dict[bool, float] = {}
     of_part: dict[tuple[bool, str], Memory] = {}
-    for memory in sorted(found, key=lambda memory: -memory.relevance):
+    for memory in sorted(memories, key=lambda memory: -memory.relevance):
         is_talk = memory.kind == "session"
         most = best.setdefault(is_talk, memory.relevance)
         if memory.asked:
             most = of_part.setdefault((is_talk, memory.asked), memory).relevance
         if memory.relevance >= share * most:
-            kept.append(memory)
+            near.append(memory)
         else:
             out.append(LeftOut(memory.id, memory.section, "cutoff"))
     first = {memory.id for memory in of_part.values()}
-    return tuple(sorted(kept, key=lambda memory: (memory.id not in first, -memory.score)))
+    return tuple(sorted(near, key=lambda memory: (memory.id not in first, -memory.score)))
 
 
 def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:
@@ -155,18 +155,21 @@ def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:
     return sorted(page, key=lambda memory: -score.get(memory.id, 0.0))
 
 
-def _latest_first(found: Sequence[Memory]) -> list[Memory]:
+def _latest_first(memories: Sequence[Memory]) -> list[Memory]:
     """Return the notes and the history of each day, the latest first: they stay if there is no room for all."""
-    groups = groupby(found, key=lambda memory: (memory.scope, memory.date, memory.kind))
+    groups = groupby(memories, key=lambda memory: (memory.scope, memory.date, memory.kind))
     return [memory for _, inside in groups for memory in reversed(list(inside))]
 
 
 def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memory, ...]:
     """Return the memories by section, the parts of a page in the page's order."""
-    place = {(memory.scope, memory.id): number for number, memory in enumerate(always)}
+    positions = {(memory.scope, memory.id): number for number, memory in enumerate(always)}
     ranked = sorted(
         enumerate(chosen),
-        key=lambda one: (SECTIONS.index(one[1].section), place.get((one[1].scope, one[1].id), one[0])),
+        key=lambda numbered: (
+            SECTIONS.index(numbered[1].section),
+            positions.get((numbered[1].scope, numbered[1].id), numbered[0]),
+        ),
     )
     return tuple(memory for _, memory in ranked)
 
@@ -175,17 +178,19 @@ def _judged(
     request: RecallRequest, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
 ) -> dict[str, list[Memory]]:
     """Return what was searched for and is worth showing by the judge, by section; all of it if nobody can judge."""
-    found = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}
-    every = [memory for memories in found.values() for memory in memories]
+    by_section = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}
+    every = [memory for memories in by_section.values() for memory in memories]
     if request.judge is None or not every:
-        return found
+        return by_section
     try:
-        kept = set(request.judge(query, every))
+        kept_ids = set(request.judge(query, every))
     except MemError as error:
         notices.append(f"nobody judged what was recalled: {error}")
-        return found
-    out += _left([memory for memory in every if memory.id not in kept], "judged")
-    return {section: [memory for memory in memories if memory.id in kept] for section, memories in found.items()}
+        return by_section
+    out += _left([memory for memory in every if memory.id not in kept_ids], "judged")
+    return {
+        section: [memory for memory in memories if memory.id in kept_ids] for section, memories in by_section.items()
+    }
 
 
 def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
@@ -196,12 +201,12 @@ def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
     return [*files, *(LeftOut(memory.id, memory.section, why) for memory in others)]
 
 
-def _place(memory: Memory) -> tuple[str, str]:
-    """Return scope and place of a memory; of a note its file, since notes are found in runs and shown one by one."""
+def _address(memory: Memory) -> tuple[str, str]:
+    """Return scope and address of a memory; of a note its file, since notes are found in runs and shown one by one."""
     return memory.scope, memory.path if memory.kind == "note" else memory.id
 
 
-def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
+def _noted_pages(marks: Sequence[str]) -> set[tuple[str, str]]:
     """Return the days' pages a session was shown notes of."""
     named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
     return {(scope, name.partition("#")[0]) for scope, _, name in named}

@@ -99,23 +99,23 @@ def _name(session: str) -> str:
 
 def _line(turn: SurfacedTurn) -> str:
     """Return a turn as a line of JSON."""
-    told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
+    fields: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0
-        told["context"] = b64encode(array("b", [round(127 * one / largest) for one in turn.context])).decode()
-    return f"{json.dumps({name: value for name, value in told.items() if value})}\n"
+        fields["context"] = b64encode(array("b", [round(127 * number / largest) for number in turn.context])).decode()
+    return f"{json.dumps({name: value for name, value in fields.items() if value})}\n"
 
 
 def _turn(line: str) -> SurfacedTurn | None:
     try:
-        told = json.loads(line)
-        context = tuple(float(one) for one in array("b", b64decode(told.get("context", ""))))
-        turns = told.get("turns", 1)
+        fields = json.loads(line)
+        context = tuple(float(number) for number in array("b", b64decode(fields.get("context", ""))))
+        turns = fields.get("turns", 1)
         return SurfacedTurn(
-            _texts(told.get("shown", ())),
-            _texts(told.get("standing", ())),
+            _texts(fields.get("shown", ())),
+            _texts(fields.get("standing", ())),
             context,
-            str(told.get("reset", "")),
+            str(fields.get("reset", "")),
             turns if isinstance(turns, int) and turns > 0 else 1,
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -123,7 +123,7 @@ def _turn(line: str) -> SurfacedTurn | None:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
 
 
 def _sweep(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Choose what of the memories found goes into a pack: each section by its share, all within the budget.
+"""Choose which memories go into a pack: each section by its share, all within the budget.
 
 A soft budget, past which nothing is begun, and a hard one, which nothing passes; both in characters here.
 """
@@ -25,7 +25,7 @@ from .pack import (
 )
 
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
-"""Who gets what the others did not need, in this order."""
+"""Sections in the order in which they get what the others did not need."""
 _BLOCK = re.compile(r"\n(?=[ \t]*\n)|\n(?=(?:[-*+]|\d+[.)])[ \t])")
 _SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
 _LEAST = 40
@@ -47,26 +47,26 @@ def tokens(text: str) -> int:
 
 
 def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list[Memory], list[Memory]]:
-    """Return as many memories of each layer as it may have, and the rest, both in their order."""
+    """Return as many memories of each layer as it may have, and those over the limit, both in their order."""
     taken: list[Memory] = []
-    rest: list[Memory] = []
+    excess: list[Memory] = []
     count = dict.fromkeys(limits, 0)
     for memory in memories:
         key = memory.layer or memory.section
         fits = count.get(key, 0) < limits.get(key, 0)
         count[key] = count.get(key, 0) + fits
-        (taken if fits else rest).append(memory)
-    return taken, rest
+        (taken if fits else excess).append(memory)
+    return taken, excess
 
 
 def fitted(
-    found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: CharacterBudget
+    by_section: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: CharacterBudget
 ) -> tuple[list[Memory], list[Memory]]:
     """Return the memories that fit, chosen section by section, and those that do not, both in the order shown."""
     room = within.soft - FRAME
     most = within.hard - FRAME - min(NAMES, (within.hard - FRAME) // 4) - 40
     if room <= 0 or most <= 0:
-        return [], [memory for section in SECTIONS for memory in found.get(section, ())]
+        return [], [memory for section in SECTIONS for memory in by_section.get(section, ())]
     chosen: dict[str, Memory] = {}
     total = 0
     opened: set[tuple[str, str]] = set()
@@ -93,34 +93,34 @@ def fitted(
 
     for section in SECTIONS:
         before = total
-        for memory in found.get(section, ()):
+        for memory in by_section.get(section, ()):
             take(memory, min(before + shares.get(section, 0.0) * room, room))
     for section in _SECOND:
-        for memory in found.get(section, ()):
-            known = chosen.get(_key(memory))
-            if known is None:
+        for memory in by_section.get(section, ()):
+            shortened = chosen.get(_key(memory))
+            if shortened is None:
                 take(memory, room)
-            elif not known.is_whole and memory.is_whole:  # cut to its share, and now there is room
+            elif not shortened.is_whole and memory.is_whole:  # cut to its share, and now there is room
                 del chosen[_key(memory)]
-                total -= _cost(known)
+                total -= _cost(shortened)
                 take(memory, room)
                 if _key(memory) not in chosen:
-                    chosen[_key(memory)] = known
-                    total += _cost(known)
-    every = [memory for section in SECTIONS for memory in found.get(section, ())]
+                    chosen[_key(memory)] = shortened
+                    total += _cost(shortened)
+    every = [memory for section in SECTIONS for memory in by_section.get(section, ())]
     taken = [chosen[_key(memory)] for memory in every if _key(memory) in chosen]
     return taken, [memory for memory in every if _key(memory) not in chosen]
 
 
 def without_last(memories: Iterable[Memory]) -> list[Memory]:
     """Return the memories without the one that would be missed least."""
-    found = list(memories)
+    listed = list(memories)
     for section in reversed(_SECOND):
-        inside = [memory for memory in found if memory.section == section]
+        inside = [memory for memory in listed if memory.section == section]
         if inside:
-            last = _oldest(inside) if section in DAYS else min(reversed(inside), key=lambda one: one.score)
-            return [memory for memory in found if memory is not last]
-    return found
+            last = _oldest(inside) if section in DAYS else min(reversed(inside), key=lambda memory: memory.score)
+            return [memory for memory in listed if memory is not last]
+    return listed
 
 
 def _oldest(inside: Sequence[Memory]) -> Memory:
@@ -135,9 +135,9 @@ def _end_of(memory: Memory, room: int) -> Memory | None:
     for border in (_BLOCK, _SENTENCE):
         text = next(
             (
-                rest
-                for found in border.finditer(memory.text)
-                if len(rest := memory.text[found.end() :].strip()) < room - 2
+                tail
+                for match in border.finditer(memory.text)
+                if len(tail := memory.text[match.end() :].strip()) < room - 2
             ),
             "",
         )
@@ -151,7 +151,7 @@ def _cut(memory: Memory, room: int) -> Memory | None:
     if room < _LEAST:
         return None
     for border in (_BLOCK, _SENTENCE):
-        ends = [found.start() for found in border.finditer(memory.text, 0, room + 1)]
+        ends = [match.start() for match in border.finditer(memory.text, 0, room + 1)]
         text = memory.text[: ends[-1]].rstrip() if ends else ""
         if any(line.strip() and not line.startswith("#") for line in text.splitlines()):  # a heading alone says nothing
             return replace(memory, text=text, is_whole=False)

@@ -68,16 +68,16 @@ def _matches(
 def first_matches(lines: Iterable[GrepLine], most: int | None, context: int) -> tuple[list[GrepLine], bool]:
     """Return the first `most` matches with the context of each, all for None, and whether there are more."""
     taken: list[GrepLine] = []
-    kept, last = 0, GrepLine("", -context, "")  # how many belong to the matches so far, and the latest of these
+    end, last = 0, GrepLine("", -context, "")  # how many belong to the matches so far, and the latest of these
     left = most
     for line in lines:
         if line.is_match:
             if left == 0:
-                return taken[:kept], True
+                return taken[:end], True
             left, last = None if left is None else left - 1, line
         taken.append(line)
         if line.path == last.path and line.line <= last.line + context:
-            kept = len(taken)
+            end = len(taken)
     return taken, False
 
 
@@ -112,12 +112,12 @@ def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tu
     A conversation is read from its own file, a line for every line of it.
     """
     layout = index.workspace.layout
-    cut = {one.path for one in index.problems(wanted) if one.reason.endswith(ONLY_BEGINNING)}
+    cut = {problem.path for problem in index.problems(wanted) if problem.reason.endswith(ONLY_BEGINNING)}
     for path, text in index.texts(wanted):
         if layout.kind_of(path) == "session":
             from ..index.file_reader import opened, plain
 
-            with suppress(OSError), opened(index.workspace, path) as file:  # told by the refresh
+            with suppress(OSError), opened(index.workspace, path) as file:  # reported by the refresh
                 yield path, plain(file)
         elif path in cut:
             yield path, _whole(index, path, late)
@@ -126,7 +126,7 @@ def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tu
 
 
 def _whole(index: Index, path: str, late: list[FileProblem]) -> str:
-    """Read a large file up to the limit, as the index would; what is not read of it is told in `late`."""
+    """Read a large file up to the limit, as the index would; add what is not read of it to `late`."""
     from ..index.file_reader import opened
 
     try:
@@ -144,14 +144,14 @@ def _whole(index: Index, path: str, late: list[FileProblem]) -> str:
 def finder(pattern: Pattern) -> Callable[[str], list[int]]:
     """Return a function that lists the lines of a text that match, counted from 0, and raises TimeoutError in time.
 
-    Raise UsageError for a bad expression. Only a fixed text may reach over the end of a line; it is told by its first.
+    Raise UsageError for a bad expression. Only a fixed text may match across a line end; its first line counts.
     """
     expression = re.escape(pattern.text) if pattern.fixed else pattern.text
     if pattern.words:
         expression = rf"(?<!\w)(?:{expression})(?!\w)"
     if pattern.fixed:
-        known = re.compile(expression, re.IGNORECASE if pattern.ignore_case else 0)
-        return lambda text: _numbers(text, (match.start() for match in known.finditer(text)))
+        literal = re.compile(expression, re.IGNORECASE if pattern.ignore_case else 0)
+        return lambda text: _numbers(text, (match.start() for match in literal.finditer(text)))
     # The standard library's engine cannot be stopped; a bad expression would hang an agent for good.
     import regex
 

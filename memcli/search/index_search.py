@@ -12,7 +12,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.filters import Filter
-from ..index.full_text import Posting, TurnPiece, begun_alike, scores
+from ..index.full_text import Posting, TurnPiece, alike_postings, scores
 from ..index.index import Index, Piece
 from ..index.lookups import chunks_named, names_of_one
 from ..language.lexicon import ENGLISH
@@ -61,7 +61,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     postings = _postings(index, question, request.weights.other_word)
     stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
     for other in question.other_names:
-        named = _places(index, other)
+        named = _name_posting(index, other)
         postings = _joined(question, postings, other, named, request.weights.other_word)
         stand_in.append((other.name, named))
     turns = index.turns(request.wanted) if _asks_talk(request) else {}
@@ -85,7 +85,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     readable = question.readable(meaning.readable)
     share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
-    enough = [one for one in scored if one.relevance >= _least(request, readable, meaning.model)]
+    enough = [document for document in scored if document.relevance >= _least(request, readable, meaning.model)]
     hits, later = _shown(index, question, request, pieces, enough, stand_in, by_meaning=bool(near))
     return SearchResults(
         hits,
@@ -110,9 +110,9 @@ def _shown(
     *,
     by_meaning: bool,
 ) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
-    """Return the hits of documents found, and besides these what says later what one of them says.
+    """Return the hits of the documents, and besides these what says later what one of them says.
 
-    `stand_in` has the words of the question with where they stand; what is alike is known only `by_meaning`.
+    `stand_in` has the words of the question with where they stand; `by_meaning` there are vectors to compare by.
     """
     order, added = distinct(ranked, pieces, request.limit), list[Scored]()
     than: dict[int, int] = {}
@@ -131,9 +131,9 @@ def _shown(
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What the vectors say of a query."""
+    """The nearest chunks of a query by its vector, and how complete the vectors are."""
 
-    cosines: Mapping[int, float]  # of the nearest chunks, and of those found by words
+    cosines: Mapping[int, float]  # of the nearest chunks, and of those that match by words
     vector: tuple[float, ...] = ()  # of the query
     model: str = ""
     notices: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ def _meaning(
     request: SearchRequest,
     first: Collection[int],
 ) -> _Meaning:
-    """Embed what the time allows and the query, and compare; without a model, say so where words can do."""
+    """Embed what the time allows and the query, and compare; without a model, return a notice where words can do."""
     try:
         missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
         vector, near = _by_meaning(index, question, postings, request, _pool(request), first)
@@ -179,7 +179,7 @@ def _vector_share(request: SearchRequest, readable: float, *, has_words: bool, h
 
 
 def _least(request: SearchRequest, readable: float, model: str) -> float:
-    """Return the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
+    """Return the relevance below which hits are left out; none was measured for scripts the model cannot read."""
     if request.min_score is not None:
         return request.min_score
     return thresholds(model).shown * readable if request.mode == "hybrid" else 0.0
@@ -194,28 +194,30 @@ def _postings(index: Index, question: Query, share: float) -> list[Posting | Non
 
     The index stems English alone: of another language's word that stands nowhere, those that begin alike count a share.
     """
-    found = index.postings([term.forms for term in question.terms]) if question.terms else []
-    for place, (term, posting) in enumerate(zip(question.terms, found, strict=True)):
+    postings = index.postings([term.forms for term in question.terms]) if question.terms else []
+    for position, (term, posting) in enumerate(zip(question.terms, postings, strict=True)):
         if posting is not None and not posting and not (question.language == ENGLISH and term.word.isascii()):
-            alike = begun_alike(index.connection, term.word)
-            found[place] = {chunk: share * count for chunk, count in alike.items()}
-    return found
+            alike = alike_postings(index.connection, term.word)
+            postings[position] = {chunk: share * count for chunk, count in alike.items()}
+    return postings
 
 
-def _places(index: Index, other: OtherName) -> Posting:
-    """Return how often a name of one or more words stands in each chunk that has all of them."""
+def _name_posting(index: Index, other: OtherName) -> Posting:
+    """Return how often a name stands in each chunk that has all of its words."""
     held = [posting for posting in index.postings([(word,) for word in other.words]) if posting is not None]
     first, *more = held or [{}]
-    return {chunk: min(one[chunk] for one in held) for chunk in first if all(chunk in one for one in more)}
+    return {
+        chunk: min(posting[chunk] for posting in held) for chunk in first if all(chunk in posting for posting in more)
+    }
 
 
 def _joined(
     question: Query, postings: Sequence[Posting | None], other: OtherName, named: Posting, share: float
 ) -> list[Posting | None]:
-    """Return the postings of a query's words, those of a name with a share of the places of its other name."""
+    """Return the postings of a query's words, those of a name with a share of the postings of its other name."""
     return [
         {**own, **{chunk: own.get(chunk, 0) + share * count for chunk, count in named.items()}}
-        if own is not None and term.word in other.said_words
+        if own is not None and term.word in other.words_in_query
         else own
         for term, own in zip(question.terms, postings, strict=True)
     ]
@@ -232,8 +234,8 @@ def _by_words(
     if not any(postings):
         return {}, {}
     weights = term_weights(question, _counts(postings), index.chunk_count(), request.weights)
-    # The turns around a turn count too, so that there the ones found are not enough.
-    among = None if _asks_talk(request) else {chunk for one in postings for chunk in one or ()}
+    # The turns around a turn count too, so that there the matching chunks are not enough.
+    among = None if _asks_talk(request) else {chunk for posting in postings for chunk in posting or ()}
     documents = index.documents(request.wanted, among)
     spread = request.weights.saturation, request.weights.window, request.weights.reach
     return scores(postings, weights, documents, turns, *spread)
@@ -254,7 +256,7 @@ def _by_meaning(
 
 
 def _counts(postings: Sequence[Posting | None]) -> list[int | None]:
-    return [None if one is None else len(one) for one in postings]
+    return [None if posting is None else len(posting) for posting in postings]
 
 
 def _asks_talk(request: SearchRequest) -> bool:

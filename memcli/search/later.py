@@ -29,12 +29,12 @@ _TALK = ("note", "session", "history")
 
 
 class LaterFirst:
-    """Compares documents found with each other by the vectors there are; texts without one are like nothing."""
+    """Compares the documents of a search by their vectors; texts without a vector are like nothing."""
 
     def __init__(self, index: "Index", pieces: Mapping[int, "Piece"], *, marks: bool = False) -> None:
-        """Take the chunks of all documents found; a time in the future counts as now.
+        """Take the chunks of all documents of a search; with `marks`, note of each which other one it is later than.
 
-        With `marks` each one found is told from which other one found it is the later.
+        A time in the future counts as now.
         """
         self._marks = marks
         self._index = index
@@ -47,16 +47,16 @@ class LaterFirst:
         return self._index.embedding.vectors_of(self._pieces)
 
     def view(
-        self, shown: Sequence[Scored], found: Sequence[Scored], limit: int
+        self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int
     ) -> tuple[list[Scored], dict[int, int], list[Scored]]:
-        """Return documents in their order, and at most `MOST_ADDED` of all found besides the first `limit`.
+        """Return documents in their order, the chunks they are later than, and up to `MOST_ADDED` later documents.
 
-        In the middle is, for the chunk of each one added, and with `marks` of each that is later than another, the
-        chunk of that other one.
+        The later documents are taken from those in `ranked` that are not among the first `limit`. The mapping has,
+        for the chunk of each of them, and with `marks` of each other later document, the chunk of the earlier one.
         """
         order, later = self._ordered(shown)
-        there = {scored.document for scored in order[:limit]}
-        missing = self._missing(order[:limit], [scored for scored in found if scored.document not in there])
+        shown_documents = {scored.document for scored in order[:limit]}
+        missing = self._missing(order[:limit], [scored for scored in ranked if scored.document not in shown_documents])
         return order, later | {scored.chunk: than for scored, than in missing}, [scored for scored, _ in missing]
 
     def _ordered(self, shown: Sequence[Scored]) -> tuple[list[Scored], dict[int, int]]:
@@ -67,7 +67,7 @@ class LaterFirst:
         result: list[Scored] = []
         later: dict[int, int] = {}
         for scored in shown:
-            over = [place for place, other in enumerate(result) if self._stands_before(scored, other)]
+            over = [position for position, other in enumerate(result) if self._stands_before(scored, other)]
             if not over:
                 if earlier := next((other for other in result if self._marks and self._is_later(scored, other)), None):
                     later[scored.chunk] = earlier.chunk
@@ -82,7 +82,7 @@ class LaterFirst:
         return result, later
 
     def _missing(self, shown: Sequence[Scored], others: Sequence[Scored]) -> list[tuple[Scored, int]]:
-        """Return those of the others that are shown besides, each with the chunk of the one it is later than."""
+        """Return the later documents to show besides, each with the chunk of the document it is later than."""
         added: dict[int, tuple[Scored, int]] = {}
         for scored in shown[:MOST_ADDED]:
             near = [other for other in others if other.relevance >= OVER_TALK * scored.relevance]
@@ -98,7 +98,7 @@ class LaterFirst:
         return later.relevance >= least * earlier.relevance and self._is_later(later, earlier)
 
     def _is_later(self, later: Scored, earlier: Scored) -> bool:
-        """Return whether two documents are alike and the one was said after the other."""
+        """Return whether two documents are alike and `later` was written after `earlier`."""
         new, old = self._pieces[later.chunk], self._pieces[earlier.chunk]
         is_talk = _is_talk(new), _is_talk(old)
         if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):

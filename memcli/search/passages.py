@@ -22,7 +22,7 @@ from .thresholds import asks_memory, gate_of, is_telling
 LONGEST = 6
 """Turns of a passage."""
 LEAST = 0.1
-"""Relevance of a turn that joins others unasked: below it one in ten is right whatever it is, so it tells nothing.
+"""Relevance of a turn that joins other hits: below it one in ten is right whatever it is, so it says nothing.
 
 Where there is nothing to join, a turn with a word asked for comes in too."""
 KIND = "session"
@@ -36,69 +36,77 @@ class _Passage:
 
     best: Hit
     turns: dict[int, tuple[str, int]]  # number and chunk, by the line
-    found: dict[int, str]  # what fits of those that were found, by the line
+    texts: dict[int, str]  # what fits in those that matched, by the line
     relevance: float
 
 
 def has_talk(workspace: Workspace) -> bool:
     """Return whether a workspace may have conversations, without looking into them."""
-    return any((workspace.root / place).is_dir() for place in (FOLDER, f"{workspace.layout.archive}{FOLDER}"))
+    return any((workspace.root / folder).is_dir() for folder in (FOLDER, f"{workspace.layout.archive}{FOLDER}"))
 
 
 def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, joins_others: bool = True) -> SearchResults:
-    """Search the conversations of a workspace; return passages, the best first, each of at most `room` characters."""
+    """Return passages of a workspace's conversations, the best first, each of at most `room` characters."""
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
-    found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
-    turns = [hit for hit in found.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
+    results = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
+    turns = [hit for hit in results.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
     hits = passages(index, turns[: _EACH * request.limit], request.query, room)
-    # What is not embedded is found by its words; who asks for conversations is told how many there are.
-    return SearchResults(hits, found.problems, in_conversations=len(turns))
+    # A turn without a vector is found by its words; who asks for conversations learns how many there are.
+    return SearchResults(hits, results.problems, in_conversations=len(turns))
 
 
 def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
-    """Return turns that stand together joined into passages, the best first, each told in at most `room` characters.
+    """Return turns that stand together joined into passages, the best first, each in at most `room` characters.
 
     The relevance of a passage is the probability that one of its turns is right: 1 − Π (1 − relevance).
     """
     alone = tuple(hit for hit in hits if is_records(hit.path, hit.kind))
-    found: list[_Passage] = []
+    groups: list[_Passage] = []
     for hit in hits:
         if hit in alone:
             continue
         turns = {line: (number, chunk) for line, number, chunk in index.turns_around(hit.path, hit.line)}
-        one = next((each for each in found if _meet(each, hit, turns)), None)
-        if one is None:
-            found.append(_Passage(hit, turns, {hit.line: hit.text}, hit.relevance))
+        passage = next((each for each in groups if _meet(each, hit, turns)), None)
+        if passage is None:
+            groups.append(_Passage(hit, turns, {hit.line: hit.text}, hit.relevance))
         else:
-            one.turns |= turns
-            one.found[hit.line] = hit.text
-            one.relevance += (1 - one.relevance) * hit.relevance
-    pieces = index.pieces(set(chain.from_iterable((chunk for _, chunk in one.turns.values()) for one in found)))
+            passage.turns |= turns
+            passage.texts[hit.line] = hit.text
+            passage.relevance += (1 - passage.relevance) * hit.relevance
+    pieces = index.pieces(
+        set(chain.from_iterable((chunk for _, chunk in passage.turns.values()) for passage in groups))
+    )
     texts = {chunk: piece.text for chunk, piece in pieces.items()}
-    return tuple(sorted((*alone, *(_hit(one, texts, query, room) for one in found)), key=lambda hit: -hit.relevance))
+    return tuple(
+        sorted((*alone, *(_hit(passage, texts, query, room) for passage in groups)), key=lambda hit: -hit.relevance)
+    )
 
 
-def _meet(one: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
-    return one.best.path == hit.path and bool(one.turns.keys() & turns.keys()) and len(one.turns | turns) <= LONGEST
+def _meet(passage: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
+    return (
+        passage.best.path == hit.path
+        and bool(passage.turns.keys() & turns.keys())
+        and len(passage.turns | turns) <= LONGEST
+    )
 
 
-def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
+def _hit(passage: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
     from ..store.sessions.reading import session_address  # it brings along all that writes conversations
 
-    turns = [(*one.turns[line], one.found.get(line)) for line in sorted(one.turns)]
+    turns = [(*passage.turns[line], passage.texts.get(line)) for line in sorted(passage.turns)]
     ends = dict.fromkeys((turns[0][0], turns[-1][0]))
-    said = [found or texts[chunk] for _, chunk, found in turns]
-    telling = [text for text in said if not is_question(text)]  # the question is no answer
-    best = one.best
+    lines = [text or texts[chunk] for _, chunk, text in turns]
+    telling = [text for text in lines if not is_question(text)]  # the question is no answer
+    best = passage.best
     return replace(
         best,
         id=session_address(best.path, ":".join(ends)),
-        line=min(one.turns),
-        summary=snippet("\n".join(telling or said), query, room)[0],
-        relevance=one.relevance,
-        text="\n".join(said),
-        parts={**best.parts, "passage": one.relevance - best.relevance},
+        line=min(passage.turns),
+        summary=snippet("\n".join(telling or lines), query, room)[0],
+        relevance=passage.relevance,
+        text="\n".join(lines),
+        parts={**best.parts, "passage": passage.relevance - best.relevance},
     )
 
 
@@ -131,15 +139,15 @@ def parts_of(prompt: str) -> tuple[str, ...]:
     Only what has a question word or form of its own is a part, and words that are not everyday ones.
     """
     turns = list(_TURN.finditer(prompt))
-    asked = prompt[turns[-1].end() :] if len(turns) > 1 else prompt
-    found: list[str] = []
-    for sentence in sentences(asked):
+    last_turn = prompt[turns[-1].end() :] if len(turns) > 1 else prompt
+    questions: list[str] = []
+    for sentence in sentences(last_turn):
         clauses = _JOINED.split(sentence.text)
         asks = [clause for clause in clauses if _ASKED.search(clause)]
         if is_question(sentence.text) or len(asks) > 1:
-            found += asks or [sentence.text]
-    told = tuple(dict.fromkeys(part.strip() for part in found if is_telling(part)))
-    return told[:MOST] if len(told) > 1 else ()
+            questions += asks or [sentence.text]
+    parts = tuple(dict.fromkeys(part.strip() for part in questions if is_telling(part)))
+    return parts[:MOST] if len(parts) > 1 else ()
 
 
 def search_parts(index: Index, request: SearchRequest, gate: float) -> tuple[SearchResults, Mapping[str, str]]:
@@ -148,17 +156,19 @@ def search_parts(index: Index, request: SearchRequest, gate: float) -> tuple[Sea
     A part adds hits where it would get memories as a prompt of its own: where its best hit reaches the
     setting `gate`.
     """
-    found = search_index(index, request)
-    best: dict[str, Hit] = {hit.id: hit for hit in reversed(found.hits)}
+    results = search_index(index, request)
+    best: dict[str, Hit] = {hit.id: hit for hit in reversed(results.hits)}
     answers: dict[str, str] = {}
     for part in parts_of(request.query):
-        said = search_index(index, replace(request, query=part))
-        if not asks_memory(part, max((hit.relevance for hit in said.hits), default=0.0), gate_of(said.model, gate)):
+        part_results = search_index(index, replace(request, query=part))
+        if not asks_memory(
+            part, max((hit.relevance for hit in part_results.hits), default=0.0), gate_of(part_results.model, gate)
+        ):
             continue
-        for hit in said.hits:
+        for hit in part_results.hits:
             if hit.id not in best or hit.relevance > best[hit.id].relevance:
                 best[hit.id], answers[hit.id] = hit, part
     if not answers:
-        return found, answers
+        return results, answers
     hits = sorted(best.values(), key=lambda hit: -hit.relevance)
-    return replace(found, hits=tuple(hits[: request.limit])), answers
+    return replace(results, hits=tuple(hits[: request.limit])), answers

@@ -18,7 +18,7 @@ _COMMIT = re.compile(r"commit:([0-9a-fA-F]{4,64})")
 
 @dataclass(frozen=True)
 class Origin:
-    """One source of a memory, and what stands there; or why it cannot be shown."""
+    """One source of a memory with its text, or with the reason why it cannot be shown."""
 
     source: Annotated[str, "the message or commit it was taken from"]
     text: Annotated[str, "the text"] = ""
@@ -44,7 +44,7 @@ class Origins(Result):
 def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> Iterator[Origin]:
     """Yield each source with its text, in their order; one that is not here any more has a problem instead.
 
-    Of several messages the one that shares the most words with `about` is told apart, the first of them in doubt.
+    Of several messages the one that shares the most words with `about` gives the place, the first of them in doubt.
     """
     for source in sources:
         try:
@@ -77,11 +77,11 @@ def _messages(workspace: Workspace, source: str, session: Session, span: str, ab
     events = list(span_events(workspace, session, span))
     if not events:
         return Origin(source)
-    wanted = _words(about)
-    position, event = max(events, key=lambda one: len(wanted & _words(said(one[1]))))
-    place = f"session:{session.id}#{position}"
+    words = _words(about)
+    position, event = max(events, key=lambda message: len(words & _words(said(message[1]))))
+    address = f"session:{session.id}#{position}"
     who = event.name or event.role
-    return Origin(source, _shown(workspace, events), "", place, event.timestamp, who, said(event))
+    return Origin(source, _shown(workspace, events), "", address, event.timestamp, who, said(event))
 
 
 def _words(text: str) -> set[str]:
@@ -91,8 +91,8 @@ def _words(text: str) -> set[str]:
 def _commit(workspace: Workspace, source: str, commit: str) -> Origin:
     try:
         shown = git.text(workspace.root, "show", "--stat", "--format=medium", commit, "--")
-        told = git.text(workspace.root, "show", "--no-patch", "--format=%aI%x00%an%x00%s", commit, "--")
+        header = git.text(workspace.root, "show", "--no-patch", "--format=%aI%x00%an%x00%s", commit, "--")
     except GitError as error:
         return Origin(source, problem=f"is not in this repository ({error})")
-    at, by, subject = told.rstrip("\n").split("\0")
-    return Origin(source, shown, "", source, at, by, subject)
+    timestamp, author, subject = header.rstrip("\n").split("\0")
+    return Origin(source, shown, "", source, timestamp, author, subject)

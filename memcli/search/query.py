@@ -61,13 +61,13 @@ class OtherName:
 
     name: str
     words: tuple[str, ...]
-    said: str  # the name in the query
-    said_words: tuple[str, ...]
+    in_query: str  # the name in the query
+    words_in_query: tuple[str, ...]
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """Return what finds the name in the query."""
-        return re.compile(rf"(?<!\w){re.escape(self.said)}(?!\w)", re.IGNORECASE)
+        return re.compile(rf"(?<!\w){re.escape(self.in_query)}(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Query:
     """A parsed query."""
 
     text: str
-    about: str  # the text without what it wants done with what is found
+    about: str  # the text without what it wants done with the answer
     terms: tuple[Term, ...]
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
     language: str  # "en", "de", …
@@ -85,7 +85,7 @@ class Query:
     @cached_property
     def words(self) -> frozenset[str]:
         """Return the words asked for, those of other names too."""
-        return frozenset(term.word for term in self.terms).union(*(one.words for one in self.other_names))
+        return frozenset(term.word for term in self.terms).union(*(other.words for other in self.other_names))
 
     @cached_property
     def speakers(self) -> frozenset[str]:
@@ -113,14 +113,14 @@ class Query:
             if term.is_name
         }
         names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
-        found = [(self.about, 1.0)]
+        texts = [(self.about, 1.0)]
         if 0 < len(names) < len(self.terms):
-            rest = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
-            found.append((" ".join(rest.split()), min(names.values()) * weights.nameless))
-        for one in self.other_names:
-            told = one.pattern.sub(lambda _, name=one.name: name, self.about)  # type: ignore[misc]
-            found.append((told, weights.other_name / len(self.other_names)))
-        return tuple(found)
+            nameless = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
+            texts.append((" ".join(nameless.split()), min(names.values()) * weights.nameless))
+        for other in self.other_names:
+            text = other.pattern.sub(lambda _, name=other.name: name, self.about)  # type: ignore[misc]
+            texts.append((text, weights.other_name / len(self.other_names)))
+        return tuple(texts)
 
 
 def parse_query(query: str) -> Query:
@@ -135,52 +135,56 @@ def parse_query(query: str) -> Query:
     return Query(text, about, terms, exact, language, language == ENGLISH and _is_statement(text))
 
 
-def with_other_names(question: Query, known: Iterable[Sequence[str]]) -> Query:
-    """Return a query with the other names of whom or what it names; `known` holds the names of one each."""
-    every = [list(dict.fromkeys(name for told in names for name in _names_in(told))) for names in known]
-    said = _said(question, every)
-    found: list[OtherName] = []
-    for names in every:
+def with_other_names(question: Query, name_groups: Iterable[Sequence[str]]) -> Query:
+    """Return a query with the other names of whom or what it names; each of `name_groups` names one of them."""
+    groups = [list(dict.fromkeys(name for alias in names for name in _names_in(alias))) for names in name_groups]
+    mentioned = _mentioned(question, groups)
+    other_names: list[OtherName] = []
+    for names in groups:
         parts = {name: part for name in names if (part := query_terms(name, language=question.language))}
-        most = max((name for name in parts if name in said), key=len, default="")
+        most = max((name for name in parts if name in mentioned), key=len, default="")
         if most:
-            others = {name: part for name, part in parts.items() if name not in said and not {*part} <= {*parts[most]}}
-            found += [OtherName(name, part, most, parts[most]) for name, part in others.items()]
-    if not found:
+            others = {
+                name: part for name, part in parts.items() if name not in mentioned and not {*part} <= {*parts[most]}
+            }
+            other_names += [OtherName(name, part, most, parts[most]) for name, part in others.items()]
+    if not other_names:
         return question
-    called = {word for one in found for word in one.said_words}
+    called = {word for other in other_names for word in other.words_in_query}
     terms = tuple(replace(term, is_name=True) if term.word in called else term for term in question.terms)
-    return replace(question, terms=terms, other_names=tuple(found[:_MOST_NAMES]))
+    return replace(question, terms=terms, other_names=tuple(other_names[:_MOST_NAMES]))
 
 
-def _names_in(told: str) -> Iterator[str]:
+def _names_in(alias: str) -> Iterator[str]:
     """Yield the names in an alias: one of "Ada Bell (until 2021)" and of "formerly Ada Bell", two of "Kate = Emi"."""
-    for name in _ASIDE.sub(" ", told).split(" = "):
+    for name in _ASIDE.sub(" ", alias).split(" = "):
         if plain := _FORMERLY.sub("", name.strip()):
             yield plain
 
 
-def _said(question: Query, known: Iterable[Iterable[str]]) -> set[str]:
+def _mentioned(question: Query, name_groups: Iterable[Iterable[str]]) -> set[str]:
     """Return the names that a query says, none of them within a longer one, nor as the everyday word that it is too."""
-    text, rest = clean(question.text), fold(question.text).lower()
+    text, remaining = clean(question.text), fold(question.text).lower()
     spelt: dict[str, set[str]] = {}
-    for name in chain.from_iterable(known):
-        if (folded := fold(name).lower()) in rest:
+    for name in chain.from_iterable(name_groups):
+        if (folded := fold(name).lower()) in remaining:
             spelt.setdefault(folded, set()).add(name)
-    found: set[str] = set()
+    names: set[str] = set()
     for folded in sorted(spelt, key=len, reverse=True):
         # Where no blanks stand between words, a name has no beginning and no end.
         before, behind = (r"(?<![^\W_])" * (folded[0] < _UNSPACED), r"(?![^\W_])" * (folded[-1] < _UNSPACED))
-        place = re.compile(f"{before}{re.escape(folded)}{behind}")
-        if not place.search(rest) or not question.words.issuperset(query_terms(folded, language=question.language)):
+        pattern = re.compile(f"{before}{re.escape(folded)}{behind}")
+        if not pattern.search(remaining) or not question.words.issuperset(
+            query_terms(folded, language=question.language)
+        ):
             continue
         spellings = spelt[folded]
         as_written = {name for name in spellings if name in text}
         as_written = as_written or {name for name in spellings if text.startswith(name[0].upper() + name[1:])}
         if as_written or not _is_everyday(folded, question.language):
-            found |= as_written or spellings
-            rest = place.sub("\0", rest)
-    return found
+            names |= as_written or spellings
+            remaining = pattern.sub("\0", remaining)
+    return names
 
 
 def _is_everyday(name: str, language: str) -> bool:
@@ -197,20 +201,20 @@ def term_weights(question: Query, counts: Sequence[int | None], texts: int, weig
     Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
     everyday English. They keep small workspaces sensible and the weights of a growing one steady.
     """
-    found = []
+    unscaled = []
     stop = stop_words(question.language)
     for term, count in zip(question.terms, counts, strict=True):
         if count is None:
-            found.append(0.0)
+            unscaled.append(0.0)
             continue
         is_stop_word = term.word in stop and not term.is_name
         share = 1.0 if is_stop_word else common_share(term.word, question.language)
         n = count + weights.everyday_texts * max(share, weights.least_share)
         idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
         rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
-        found.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
-    total = max(sum(found), weights.least_idf * len(found))
-    return [weight / total for weight in found]
+        unscaled.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
+    total = max(sum(unscaled), weights.least_idf * len(unscaled))
+    return [weight / total for weight in unscaled]
 
 
 def _is_statement(text: str) -> bool:
@@ -237,35 +241,35 @@ def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
         if score > best_score:
             best, best_score = number, score
     start = pieces[best][0]
-    said = _plain(text[start : start + 4 * limit])
+    passage = _plain(text[start : start + 4 * limit])
     if len(_plain(pieces[best][1])) > limit:
-        start, said = _around(text, start, pieces[best][1], stems, limit)
+        start, passage = _around(text, start, pieces[best][1], stems, limit)
     lead = "…" if _plain(text[:start]) else ""
-    return lead + shorten(said, limit - len(lead)), text.count("\n", 0, start)
+    return lead + shorten(passage, limit - len(lead)), text.count("\n", 0, start)
 
 
 def _sentences(text: str) -> list[tuple[int, str]]:
     from ..language.sentences import breaks
 
-    found, start = [], 0
+    pieces, start = [], 0
     for gap in breaks().finditer(text):
         if text[start : gap.start()].strip():
-            found.append((start, text[start : gap.start()]))
+            pieces.append((start, text[start : gap.start()]))
         start = gap.end()
     if text[start:].strip():
-        found.append((start, text[start:]))
-    return found or [(0, text)]
+        pieces.append((start, text[start:]))
+    return pieces or [(0, text)]
 
 
 def _around(text: str, start: int, piece: str, stems: list[str], limit: int) -> tuple[int, str]:
     """Begin a long sentence shortly before the first word asked for."""
     low = piece.casefold()
-    places = [place for stem in stems if (place := low.find(stem)) >= 0]
-    place = max(min(places, default=0) - limit // 3, 0)
-    if place:
-        space = piece.find(" ", place, place + 40)
-        place = space + 1 if space >= 0 else place
-    return start + place, _plain(text[start + place : start + place + 4 * limit])
+    offsets = [offset for stem in stems if (offset := low.find(stem)) >= 0]
+    offset = max(min(offsets, default=0) - limit // 3, 0)
+    if offset:
+        space = piece.find(" ", offset, offset + 40)
+        offset = space + 1 if space >= 0 else offset
+    return start + offset, _plain(text[start + offset : start + offset + 4 * limit])
 
 
 def _first_line(text: str) -> int:

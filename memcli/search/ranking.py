@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..language.dates import Period
 
 ARMS = ("vector", "keyword")
-"""Parts that are told even where they are nothing."""
+"""Parts that are listed even where they are zero."""
 TURN, SHORT, LONG = "turn", "short", "long"
 _LEAST_EDGE, _MOST_EDGE = 3, 30
 """Days away from a time at which a text is half outside it: half as many as the time has, but no fewer and no more."""
@@ -35,7 +35,7 @@ SHORT_LENGTH = 600
 
 @dataclass(frozen=True)
 class ChunkCandidate:
-    """A chunk with what is known of it."""
+    """A chunk with its scores and its signs of relevance."""
 
     chunk: int
     document: Hashable  # chunks of one document are one hit
@@ -76,13 +76,17 @@ def fuse(
     [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
-    for one in candidates:
-        documents[one.document].append(one)
-    named = named_speakers({one.speaker for chunks in documents.values() for one in chunks}, question)
-    found = [_score(chunks, question, weights, vector, named) for chunks in documents.values()]
-    found = [(order, one) for order, one in found if any(part > 0 for name, part in one.parts.items() if name != "cut")]
-    found.sort(key=lambda item: item[0], reverse=True)
-    return [scored for _, scored in found]
+    for chunk in candidates:
+        documents[chunk.document].append(chunk)
+    named = named_speakers({chunk.speaker for chunks in documents.values() for chunk in chunks}, question)
+    ordered = [_score(chunks, question, weights, vector, named) for chunks in documents.values()]
+    ordered = [
+        (order, document)
+        for order, document in ordered
+        if any(part > 0 for name, part in document.parts.items() if name != "cut")
+    ]
+    ordered.sort(key=lambda item: item[0], reverse=True)
+    return [scored for _, scored in ordered]
 
 
 def named_speakers(speakers: Collection[str], question: Query) -> frozenset[str]:
@@ -91,24 +95,26 @@ def named_speakers(speakers: Collection[str], question: Query) -> frozenset[str]
     Of several who share a word those of whose names the query says most: "Dr. Okafor" is not Dr. Lee.
     """
     words = {name: frozenset(query_terms(name, language=question.language)) for name in speakers}
-    said = {name: len(parts & question.speakers) / max(len(parts), 1) for name, parts in words.items()}
-    found: set[str] = set()
+    shares = {name: len(parts & question.speakers) / max(len(parts), 1) for name, parts in words.items()}
+    named: set[str] = set()
     for word in question.speakers.intersection(chain.from_iterable(words.values())):
-        sharing = {name: said[name] for name in speakers if word in words[name]}
+        sharing = {name: shares[name] for name in speakers if word in words[name]}
         most = max(sharing.values())
         if most == 1 or not common_share(word, question.language):
-            found.update(name for name, share in sharing.items() if share == most)
-    return frozenset(found)
+            named.update(name for name, share in sharing.items() if share == most)
+    return frozenset(named)
 
 
 def _score(
     chunks: list[ChunkCandidate], question: Query, weights: Weights, vector: float | None, named: Collection[str]
 ) -> tuple[tuple[float, str, int], Scored]:
-    share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
-    best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
-    cosines = [one.cosine for one in chunks if one.cosine is not None]
+    share = {id(chunk): _vector_share(chunk, question, weights) if vector is None else vector for chunk in chunks}
+    best = max(
+        chunks, key=lambda chunk: share[id(chunk)] * (chunk.cosine or 0.0) + (1 - share[id(chunk)]) * chunk.keyword
+    )
+    cosines = [chunk.cosine for chunk in chunks if chunk.cosine is not None]
     v = share[id(best)] if cosines else 0.0
-    words = (1 - weights.whole) * max(one.keyword for one in chunks) + weights.whole * best.whole
+    words = (1 - weights.whole) * max(chunk.keyword for chunk in chunks) + weights.whole * best.whole
     slope = {TURN: weights.slope_turn, SHORT: weights.slope_short}.get(best.shape, weights.slope_long)
     parts = {
         "vector": v * max(cosines, default=0.0),
@@ -117,9 +123,9 @@ def _score(
         "speaker": weights.speaker * (best.speaker in named),
         "length": weights.pieces * log(min(best.pieces, weights.most_pieces)),
         "question": weights.asked * best.is_question,
-        "exact": weights.exact * max(one.exact for one in chunks),
-        "name": weights.named * any(one.is_named for one in chunks),
-        "date": weights.dated * min(one.outside for one in chunks),
+        "exact": weights.exact * max(chunk.exact for chunk in chunks),
+        "name": weights.named * any(chunk.is_named for chunk in chunks),
+        "date": weights.dated * min(chunk.outside for chunk in chunks),
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
     parts["base"] = weights.base_turn if best.shape == TURN else weights.base
@@ -132,11 +138,11 @@ def _score(
     return (line, best.timestamp, -best.chunk), Scored(best.chunk, best.document, relevance, parts)
 
 
-def _vector_share(one: ChunkCandidate, question: Query, weights: Weights) -> float:
-    share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(one.shape, weights.vector_long)
-    if one.shape == SHORT and question.is_statement:
+def _vector_share(chunk: ChunkCandidate, question: Query, weights: Weights) -> float:
+    share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(chunk.shape, weights.vector_long)
+    if chunk.shape == SHORT and question.is_statement:
         share += weights.statement
-    return share * one.readable if one.cosine is not None else 0.0
+    return share * chunk.readable if chunk.cosine is not None else 0.0
 
 
 _LITTLE = 8
@@ -152,18 +158,18 @@ def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
     """
     if not any(mark in text for mark in QUESTION_MARKS):
         return False
-    asked: set[str] = set()
-    told: set[str] = set()
+    question_words: set[str] = set()
+    statement_words: set[str] = set()
     for sentence in _SENTENCE.findall(_STAMP.sub("", text, 1)):
-        (asked if is_question(sentence) else told).update(query_terms(sentence, language=language))
-    shared = len(asked.intersection(words))
-    if shared <= 2 * len(told.intersection(words)):
+        (question_words if is_question(sentence) else statement_words).update(query_terms(sentence, language=language))
+    shared = len(question_words.intersection(words))
+    if shared <= 2 * len(statement_words.intersection(words)):
         return False
-    return len((asked | told).difference(words)) <= max(2 * shared, _LITTLE)
+    return len((question_words | statement_words).difference(words)) <= max(2 * shared, _LITTLE)
 
 
 Weigh = Callable[[Piece, float, float, float | None, int], ChunkCandidate]
-"""Gather what is known of a chunk with its scores by words, its document's, its cosine, and the pieces of its turn."""
+"""Make the candidate of a chunk from its score by words, its document's, its cosine, and the pieces of its turn."""
 
 
 def candidate(
@@ -171,15 +177,15 @@ def candidate(
 ) -> Weigh:
     """Return the function that gathers a chunk's scores and the signs of relevance that its text shows.
 
-    `called` are the chunks that the query calls by name; `readable` tells how far the model reads a text.
+    `called` are the chunks that the query calls by name; `readable` returns how far the model reads a text.
     """
-    asked = question.readable(readable)
+    query_readable = question.readable(readable)
     outside = _outside(workspace, question)
 
     def weigh(piece: Piece, own: float, whole: float, cosine: float | None, pieces: int) -> ChunkCandidate:
         is_turn = piece.kind == "session"
         text = clean(piece.text).casefold()
-        speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
+        speaker, _, speech = piece.text.partition(": ") if is_turn else ("", "", "")
         phrases = question.phrases
         return ChunkCandidate(
             chunk=piece.chunk,
@@ -188,13 +194,13 @@ def candidate(
             keyword=own,
             whole=whole or own,
             cosine=cosine,
-            readable=min(asked, readable(piece.text)),
+            readable=min(query_readable, readable(piece.text)),
             title=frozenset(query_terms(piece.title, language=question.language))
             if piece.title and not is_turn
             else frozenset(),
             speaker=speaker.strip(),
             pieces=max(pieces, 1),
-            is_question=is_turn and is_question(said),
+            is_question=is_turn and is_question(speech),
             only_asks=not is_turn and only_asks(piece.text, question.words, question.language),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
             is_named=piece.chunk in called,
@@ -206,7 +212,7 @@ def candidate(
 
 
 def _is_news(question: Query) -> bool:
-    """Return whether a query tells of a time: "last week I …" is no question for what was written then."""
+    """Return whether a query reports something of a time: "last week I …" does not ask for what was written then."""
     if not question.is_statement or question.about != question.text:  # "tell me what we said" asks
         return False
     is_talk = "\n" in question.text  # a pasted conversation, whatever is asked in it
@@ -224,7 +230,7 @@ def _time_named(question: Query, today: date) -> "Period | None":
 
 
 def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
-    """Return the function that tells how far outside the time that the question names a text is, from 0 to 1."""
+    """Return the function that returns how far a text is outside the time that the question names, from 0 to 1."""
     period = None if _is_news(question) else _time_named(question, day_of(workspace.now, workspace.zone))
     if period is None:
         return lambda piece: 0.0
@@ -242,7 +248,7 @@ def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
         moments = map(parse_time, (piece.timestamp, piece.entry.get("created_at") or ""))
         days = {day_of(moment, workspace.zone) for moment in moments if moment}
         least = min((beyond(Period(day, day)) for day in days), default=0.0)
-        if least and names_a_time(piece.text):  # a text may be of another time than the day on which it was told
+        if least and names_a_time(piece.text):  # a text may be of another time than the day on which it was written
             named = ((day, period_in(piece.text, day)) for day in days)
             least = min([least, *(beyond(time.near(day)) for day, time in named if time)])
         return least

@@ -18,7 +18,7 @@ FOLDER = "include"
 
 def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]]:
     """Return the folders by the names that index.include has for them, and a line for each that is not read."""
-    found: dict[str, Workspace] = {}
+    included: dict[str, Workspace] = {}
     notices = []
     own = workspace.settings.places.get("index.include") == str(workspace.root / MARKER)
     bound = _repository(workspace.root)
@@ -35,29 +35,29 @@ def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]
         else:
             key = blake2b(str(root).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
             base = workspace.cache if workspace.derived.is_symlink() else workspace.derived
-            found[name.rstrip("/")] = replace(workspace, root=root, scope="documents", beside=base / FOLDER / key)
-    return found, tuple(notices)
+            included[name.rstrip("/")] = replace(workspace, root=root, scope="documents", beside=base / FOLDER / key)
+    return included, tuple(notices)
 
 
-def by_name(workspace: Workspace, name: str, here: Path) -> tuple[Workspace, Place] | None:
-    """Return a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path from `here`.
+def by_name(workspace: Workspace, name: str, current: Path) -> tuple[Workspace, Place] | None:
+    """Return a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path in a folder.
 
     Return None for other names.
     """
     if not workspace.settings["index.include"]:
         return None
     for prefix, folder in folders(workspace)[0].items():
-        inside = os.path.relpath(here / name, folder.root)
+        inside = os.path.relpath(current / name, folder.root)
         for path in (name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else "", inside):
             try:
-                place = by_path(folder, path, folder.root) if path and not path.startswith("..") else None
+                address = by_path(folder, path, folder.root) if path and not path.startswith("..") else None
             except MemError:
                 continue
-            if place is not None and folder.layout.kind_of(place.path):
-                return folder, place
+            if address is not None and folder.layout.kind_of(address.path):
+                return folder, address
     return None
 
 
 def _repository(root: Path) -> Path:
     """Return the top of the repository a workspace is in; the workspace itself where there is none."""
-    return next((place for place in (root, *root.parents) if (place / ".git").exists()), root)
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)

@@ -29,42 +29,48 @@ SHORTEST = 4
 def locate(
     workspaces: Sequence[Workspace], name: str, folder: Path, *, strict: bool = False
 ) -> tuple[Workspace, Place]:
-    """Return the place that a name means, in the first workspace that knows it; `folder` is where paths begin.
+    """Return the address that a name means, in the first workspace that has it; `folder` is where paths begin.
 
-    A whole id is looked for where its file was made before anything is scanned; `strict`, for what changes
+    A whole id is looked for where its file was created before anything is scanned; `strict`, for what changes
     files, always looks at everything, so that two files of one id are noticed, and takes no part of an id that is
     very short. Raise AmbiguousError with the candidates, NotFoundError or UsageError.
     """
     if name.startswith("session:"):
         from ..store.sessions.reading import parse_name
 
-        said = parse_name(name)
-        if said is not None:
-            return _in_session(workspaces, *said)
+        session_span = parse_name(name)
+        if session_span is not None:
+            return _in_session(workspaces, *session_span)
     looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
     for workspace in workspaces:
         document = None if strict else by_name(workspace, name, folder)  # which is read, never changed
         if document is not None:
             return document
-        place = by_path(workspace, name, folder) if looks_like_path else None
-        if place is None and ids.is_id(name) and not strict:
-            place = _where_made(workspace, name)
-        if place is not None:
-            return workspace, place
+        address = by_path(workspace, name, folder) if looks_like_path else None
+        if address is None and ids.is_id(name) and not strict:
+            address = _at_creation_path(workspace, name)
+        if address is not None:
+            return workspace, address
     from ..index.index import ask
 
     is_hasty = False
     for workspace in workspaces:
-        found = ask(workspace, lambda index: _with_id(index, name, strict))
-        if strict and len(name.removeprefix("mem_")) < SHORTEST and any(one != name for one, _ in found):
-            is_hasty, found = True, []
-        if found:
-            identifier, path = _only_one(found, f"{name!r} may be any of")
+        matches = ask(workspace, lambda index: _with_id(index, name, strict))
+        if (
+            strict
+            and len(name.removeprefix("mem_")) < SHORTEST
+            and any(identifier != name for identifier, _ in matches)
+        ):
+            is_hasty, matches = True, []
+        if matches:
+            identifier, path = _only_one(matches, f"{name!r} may be any of")
             return workspace, Place(path, identifier) if identifier.startswith("hist_") else Place.of(path)
     for workspace in workspaces:
-        place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder) or _titled(workspace, name)
-        if place is not None:
-            return workspace, place
+        address = (
+            by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder) or _titled(workspace, name)
+        )
+        if address is not None:
+            return workspace, address
     if is_hasty:
         raise UsageError(
             f"{name!r} is too little of an id to change a memory by",
@@ -75,12 +81,12 @@ def locate(
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
 
 
-def _only_one(found: list[tuple[str, str]], question: str) -> tuple[str, str]:
-    """Return the one candidate there is; raise AmbiguousError where there are more."""
-    if len(found) > 1:
-        named = ", ".join(f"{one} ({path})" for one, path in found[:10])
-        raise AmbiguousError(f"{question} {len(found)}: {named}", "give more of it, or the path")
-    return found[0]
+def _only_one(matches: list[tuple[str, str]], question: str) -> tuple[str, str]:
+    """Return the only candidate; raise AmbiguousError where there are more."""
+    if len(matches) > 1:
+        named = ", ".join(f"{identifier} ({path})" for identifier, path in matches[:10])
+        raise AmbiguousError(f"{question} {len(matches)}: {named}", "give more of it, or the path")
+    return matches[0]
 
 
 def _titled(workspace: Workspace, name: str) -> Place | None:
@@ -111,39 +117,41 @@ def _with_id(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
     from ..index.lookups import entries_with_id, records_with_id
 
     if ids.is_id(name) and not strict:
-        found = [one for one in entries_with_id(index, name) if _holds(index.workspace, one[1], name)]
-        if found:
-            return found
+        rows = [row for row in entries_with_id(index, name) if _holds(index.workspace, row[1], name)]
+        if rows:
+            return rows
     index.refresh()
     return records_with_id(index, name) if name.startswith("hist_") else entries_with_id(index, name)
 
 
 def _require_unconflicted(index: "Index", name: str) -> None:
-    """Refuse the id of a file that is passed over, since git left conflict markers in it."""
+    """Raise RefusedError for the id of a file that is not indexed, since git left conflict markers in it."""
     from ..formats.entry_merge import stated_ids  # late: it can merge too, and few names are not found
 
     for path in sorted({problem.path for problem in index.problems() if problem.left_out}):
         with suppress(OSError, UnicodeDecodeError):
             text = index.workspace.path(path).read_text(encoding="utf-8")
-            if any(one == name or (len(name) >= SHORTEST and name in one) for one in stated_ids(text)):
+            if any(
+                identifier == name or (len(name) >= SHORTEST and name in identifier) for identifier in stated_ids(text)
+            ):
                 require_no_conflict(path, text)
 
 
-def _where_made(workspace: Workspace, identifier: str) -> Place | None:
-    """Look for an id where a file of it would have been made; reads no more than one file."""
+def _at_creation_path(workspace: Workspace, identifier: str) -> Place | None:
+    """Return the file of an id if it lies where its time of creation puts it; read no more than one file."""
     moment = ids.created(identifier)
     if moment is None:
         return None
     days = {moment.astimezone(workspace.zone).date() + timedelta(days=shift) for shift in (-1, 0, 1)}
-    for made in sorted({workspace.layout.entry_path("", identifier, day) for day in days}):
-        folder, _, ending = made.rpartition("/")
+    for path_pattern in sorted({workspace.layout.entry_path("", identifier, day) for day in days}):
+        folder, _, ending = path_pattern.rpartition("/")
         try:
             names = [name for name in os.listdir(workspace.root / folder) if name.endswith(ending)]
         except OSError:
             continue
-        place = f"{folder}/{names[0]}".lstrip("/") if len(names) == 1 else ""
-        if place and _holds(workspace, place, identifier):
-            return Place(place)
+        path = f"{folder}/{names[0]}".lstrip("/") if len(names) == 1 else ""
+        if path and _holds(workspace, path, identifier):
+            return Place(path)
     return None
 
 
@@ -164,14 +172,14 @@ def values_of_key(
     the key, AmbiguousError where several projects do and none is named.
     """
     for workspace in workspaces:
-        found = [one for one in key_history(workspace, key, project) if _held_at(one, as_of)]
-        if not project and len({one.project for one in found}) > 1:
-            found = [one for one in found if not one.project] or found
-        projects = sorted({one.project for one in found})
+        values = [value for value in key_history(workspace, key, project) if _held_at(value, as_of)]
+        if not project and len({value.project for value in values}) > 1:
+            values = [value for value in values if not value.project] or values
+        projects = sorted({value.project for value in values})
         if len(projects) > 1:
             raise AmbiguousError(f"the key {key!r} is filled in {len(projects)} projects", f"--project {projects[0]}")
-        if found:
-            return workspace, sorted(found, key=lambda one: (one.trust, one.since, one.id), reverse=True)
+        if values:
+            return workspace, sorted(values, key=lambda value: (value.trust, value.since, value.id), reverse=True)
     when = f" on {as_of[:10]}" if as_of else ""
     raise NotFoundError(
         f"nothing fills the key {key!r}{when}",
@@ -184,25 +192,25 @@ def key_history(workspace: Workspace, key: str, project: str) -> "list[Value]":
     from ..index.index import ask
     from ..index.lookups import key_history
 
-    def asked(index: "Index") -> "list[Value]":
+    def read(index: "Index") -> "list[Value]":
         index.refresh()
         return key_history(index)
 
-    values = [value for value in ask(workspace, asked) if same_key(value.key) == same_key(key)]
+    values = [value for value in ask(workspace, read) if same_key(value.key) == same_key(key)]
     return [value for value in values if value.project == project] if project else values
 
 
 def believed_at(workspace: Workspace, ids: Sequence[str], as_of: str, name: str) -> Place:
-    """Return the place of the one of these entries that was believed at a time; raise NotFoundError for none."""
+    """Return the address of the entry among these ids that was valid at a time; raise NotFoundError if none was."""
     from ..index.filters import Filter
     from ..index.index import ask
 
-    def asked(index: "Index") -> list[str]:
+    def valid_paths(index: "Index") -> list[str]:
         index.refresh()
         rows = index.list_entries(Filter(as_of=as_of), "created_at, id")
         return [row["path"] for row in rows if row["id"] in ids]
 
-    paths = ask(workspace, asked)
+    paths = ask(workspace, valid_paths)
     if not paths:
         raise NotFoundError(
             f"nothing of {name} was known on {as_of[:10]}", f"`mem read {name} --history` shows since when"

@@ -1,4 +1,4 @@
-"""What a search gives: hits, each with where it stands and why it was found."""
+"""The results of a search: hits, each with its address and the parts of its relevance."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,7 @@ def flags(piece: "Piece") -> list[str]:
 
 
 _HAPPENED = ("history", "note", "session")
-"""Kinds that tell what happened: the same words at another time are another memory."""
+"""Kinds that record events: the same words at another time are another memory."""
 _WORD = re.compile(r"\w+")
 
 
@@ -118,7 +118,7 @@ class Hit:
         return self.parts if self.is_explained else None
 
     def explained(self) -> str:
-        """Say what the relevance is made of."""
+        """Return in words what the relevance is made of."""
         from .thresholds import explained
 
         return explained(self.relevance, self.parts, self.matched)
@@ -135,7 +135,7 @@ class SearchResults(Result):
     total: int = 0  # texts there are, counted only where some are not embedded
     vector: tuple[float, ...] = ()  # of the query, where it was embedded
     model: str = ""  # whose vector it is
-    weaker: int = 0  # found, but below the relevance asked for
+    weaker: int = 0  # hits below the relevance asked for
     in_conversations: Annotated[
         int, "turns of conversations that match, counted where the hits are weak; at most 100 a workspace"
     ] = 0
@@ -143,9 +143,9 @@ class SearchResults(Result):
     query: Annotated[str, "what was asked"] = ""
 
 
-def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
-    """Return several answers to one query as one: the best hits of all, at most `limit`, and everything else said."""
-    parts = tuple(found)
+def joined(answers: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
+    """Return several answers to one query as one: the best hits, at most `limit`, all problems and all notices."""
+    parts = tuple(answers)
     hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)[:limit]
     shown = {hit.id for hit in hits}
     later = (hit for part in parts for hit in part.later if hit.later_than in shown and hit.id not in shown)
@@ -164,24 +164,24 @@ def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchRe
 def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: int) -> "list[Scored]":
     """Return the best `limit` that say different things, in order; with room left below the limit, doubles.
 
-    A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is told once.
+    A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is returned once.
     """
-    told: dict[str, list[Piece]] = {}
-    places: list[tuple[bool, int, Scored]] = []
+    pieces_by_text: dict[str, list[Piece]] = {}
+    ranked: list[tuple[bool, int, Scored]] = []
     count = 0
-    for place, one in enumerate(scored):
-        piece = pieces[one.chunk]
-        others = told.setdefault(" ".join(_WORD.findall(piece.text)).casefold() or piece.text, [])
+    for position, match in enumerate(scored):
+        piece = pieces[match.chunk]
+        others = pieces_by_text.setdefault(" ".join(_WORD.findall(piece.text)).casefold() or piece.text, [])
         if any(_is_same(piece, other) for other in others):
             continue
         is_double = any(other.kind == piece.kind not in _HAPPENED for other in others)
         others.append(piece)
-        places.append((is_double, place, one))
+        ranked.append((is_double, position, match))
         count += not is_double
         if count == limit:
             break
-    taken = sorted(places, key=itemgetter(0, 1))[: max(count, limit)]
-    return [one for _, _, one in sorted(taken, key=itemgetter(1))]
+    taken = sorted(ranked, key=itemgetter(0, 1))[: max(count, limit)]
+    return [match for _, _, match in sorted(taken, key=itemgetter(1))]
 
 
 def _is_same(piece: "Piece", other: "Piece") -> bool:
@@ -199,7 +199,7 @@ def hit_of(
     matched: Iterable[str],
     later_than: int | None = None,
 ) -> Hit:
-    """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
+    """Return the hit of a chunk; `pieces` hold the memories it is flagged with too."""
     from .query import snippet
 
     piece = pieces[scored.chunk]
@@ -279,7 +279,7 @@ def watch(workspace: Workspace, as_of: str = "") -> Watch:
 def _changes(text: str, project: "Project") -> tuple[str, ...]:
     from ..formats.links import KEY, read_citation
 
-    told = document.parse(text).fields.get(KEY)
-    every = told if isinstance(told, list) else [told]
-    found = [one for one in (read_citation(str(text).strip()) for text in every[:_MOST_CITATIONS]) if one is not None]
-    return tuple(dict.fromkeys(news for one in found if (news := project.news(one))))
+    value = document.parse(text).fields.get(KEY)
+    lines = value if isinstance(value, list) else [value]
+    citations = [read_citation(str(line).strip()) for line in lines[:_MOST_CITATIONS]]
+    return tuple(dict.fromkeys(news for each in citations if each is not None and (news := project.news(each))))

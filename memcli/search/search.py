@@ -38,7 +38,7 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRes
 
 
 def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return hits with what is to be said of each; two that are flagged with each other do not stand in the way."""
+    """Return hits with their certainty; the hits that the best one is flagged with do not lower it."""
     best = hits[0].relevance if hits else 0.0
     following = max((hit.relevance for hit in hits[1:] if hit.id not in hits[0].conflicts_with), default=0.0)
     return tuple(replace(hit, certainty=certainty(hit.relevance, best, following)) for hit in hits)
@@ -49,49 +49,51 @@ def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRe
         return _search_memories(workspaces, request)
     kinds = tuple(kind for kind in request.wanted.kinds if kind != DOCUMENT)
     of_memories = replace(request, wanted=replace(request.wanted, kinds=kinds))
-    found = [_search_memories(workspaces, of_memories)] if kinds else []
+    parts = [_search_memories(workspaces, of_memories)] if kinds else []
     if not request.wanted.asks_entries:
-        found += [_search_documents(workspace, request) for workspace in workspaces]
-    return joined(found, request.limit)
+        parts += [_search_documents(workspace, request) for workspace in workspaces]
+    return joined(parts, request.limit)
 
 
 def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     def asked(index: Index) -> tuple[SearchResults, SearchResults | None]:
-        found = _mark_changed(index, search_index(index, request), request.wanted.as_of)
-        if not request.draws_on_talk or _is_likely(found):
-            return found, None
+        results = _mark_changed(index, search_index(index, request), request.wanted.as_of)
+        if not request.draws_on_talk or _is_likely(results):
+            return results, None
         from ..index.lookups import forgotten_texts
         from .passages import has_talk, search_talk
 
         # While the index is open with its model: opening both again would take a third of the time of a search.
-        said = search_talk(index, request, joins_others=bool(found.hits)) if has_talk(index.workspace) else None
-        if said and (forgotten := forgotten_texts(index)):  # nobody asked for what was said
-            said = replace(said, hits=tuple(_blanked(hit, forgotten) for hit in said.hits))
-        return found, said
+        talk = search_talk(index, request, joins_others=bool(results.hits)) if has_talk(index.workspace) else None
+        if talk and (forgotten := forgotten_texts(index)):  # nobody asked for what was said
+            talk = replace(talk, hits=tuple(_blanked(hit, forgotten) for hit in talk.hits))
+        return results, talk
 
     answers = [ask(workspace, asked) for workspace in workspaces]
-    found = joined((own for own, _ in answers), request.limit)
-    if _is_likely(found):
-        return found
-    return joined((found, *(said for _, said in answers if said)), request.limit)
+    merged = joined((own for own, _ in answers), request.limit)
+    if _is_likely(merged):
+        return merged
+    return joined((merged, *(talk for _, talk in answers if talk)), request.limit)
 
 
-def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResults:
+def _mark_changed(index: Index, results: SearchResults, as_of: str) -> SearchResults:
     """Return the results with the hits marked that have expired, or whose cited lines changed or are gone."""
     from ..index.lookups import forgotten_texts, indexed_files
 
     changes = watch(index.workspace, as_of)
-    texts = indexed_files(index, {hit.path for hit in (*found.hits, *found.later) if hit.kind == "entry"})
+    texts = indexed_files(index, {hit.path for hit in (*results.hits, *results.later) if hit.kind == "entry"})
     now = parse_time(as_of) or index.workspace.now
     marks: dict[str, dict[str, Any]] = {}
     for path, file in texts.items():
         marks[path] = {"changed": changes(file.text), "expired": past(file.entry.get("expires_at"), now)}
-    hits, later = (tuple(replace(hit, **marks.get(hit.path, {})) for hit in some) for some in (found.hits, found.later))
+    hits, later = (
+        tuple(replace(hit, **marks.get(hit.path, {})) for hit in group) for group in (results.hits, results.later)
+    )
     forgotten = forgotten_texts(index)
     hits, later = (
-        tuple(hit if hit.kind == "session" else _blanked(hit, forgotten) for hit in some) for some in (hits, later)
+        tuple(hit if hit.kind == "session" else _blanked(hit, forgotten) for hit in group) for group in (hits, later)
     )
-    return replace(found, hits=hits, later=later)
+    return replace(results, hits=hits, later=later)
 
 
 def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
@@ -101,9 +103,9 @@ def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
     return replace(hit, summary=blanked(hit.summary, forgotten), text=blanked(hit.text, forgotten))
 
 
-def _is_likely(found: SearchResults) -> bool:
+def _is_likely(results: SearchResults) -> bool:
     """Return whether the best hit is more likely right than wrong."""
-    return bool(found.hits) and found.hits[0].relevance >= LIKELY
+    return bool(results.hits) and results.hits[0].relevance >= LIKELY
 
 
 def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchResults:
@@ -114,13 +116,13 @@ def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchRes
     clean = redactor(workspace, "documents").text
     wanted = Filter(since=request.wanted.since, until=request.wanted.until)
     budget = request.embed_budget / max(len(named), 1)
-    found = [SearchResults((), notices=refused)]
+    answers = [SearchResults((), notices=refused)]
     for name, folder in named.items():
         asked = replace(request, wanted=wanted, embed_budget=budget, folder=None)
         try:
             part = ask(folder, lambda index, asked=asked: search_index(index, asked))  # type: ignore[misc]
         except MemError as error:
-            found.append(SearchResults((), notices=(f"index.include: {name}: {error}",)))
+            answers.append(SearchResults((), notices=(f"index.include: {name}: {error}",)))
             continue
         hits = [
             replace(
@@ -136,9 +138,11 @@ def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchRes
             for hit in part.hits
             if not (folder.root / hit.path).is_relative_to(workspace.root)  # a memory, found as one
         ]
-        problems = tuple(replace(one, path=f"{name}/{one.path}", scope=workspace.scope) for one in part.problems)
-        found.append(replace(part, hits=tuple(hits), problems=problems))
-    whole = joined(found)
+        problems = tuple(
+            replace(problem, path=f"{name}/{problem.path}", scope=workspace.scope) for problem in part.problems
+        )
+        answers.append(replace(part, hits=tuple(hits), problems=problems))
+    whole = joined(answers)
     return replace(whole, hits=tuple(hit for hit in whole.hits if _is_below(workspace, hit, request)))
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from ..data import table
 
 TELLING = 0.7
-"""What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
+"""Factor on the relevance of a turn that states something and asks nothing: it is news, not a question to memory."""
 LIKELY = 0.5
 """Relevance below which a hit is more likely wrong than right: relevance is the share of hits that were right."""
 CERTAINTIES = ("clear", "likely", "possible", "weak")
-"""What is said of hits: .93, .78, .46 and .35 of first hits so called were right, .22 and .10 of others."""
+"""Names of a hit's certainty: .93, .78, .46 and .35 of first hits so called were right, .22 and .10 of others."""
 _GOOD = 0.3, 0.2
 """Relevance that a clear hit has, and one that is likely or possible."""
 _ALONE = 0.7, 0.85
@@ -74,8 +74,8 @@ def explained(relevance: float, made_of: Mapping[str, float], matched: Sequence[
     names = table("relevance_parts.toml")
     words = f" ({', '.join(matched)})" if matched else ""
     parts = sorted(made_of.items(), key=lambda part: -part[1])
-    told = [f"{value:+.2f} {names.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
-    return f"relevance {relevance:.2f}: {', '.join(told)}"
+    terms = [f"{value:+.2f} {names.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
+    return f"relevance {relevance:.2f}: {', '.join(terms)}"
 
 
 def gate_of(model: str, setting: float) -> float:
@@ -102,12 +102,12 @@ def demand(turn: str, relevance: float) -> float:
     return relevance * (TELLING if "?" not in turn and parse_query(turn).is_statement else 1.0)
 
 
-def likeness(one: Sequence[float], other: Sequence[float]) -> float:
+def likeness(left: Sequence[float], right: Sequence[float]) -> float:
     """Return the cosine of two vectors, in [-1, 1]; 1 if one of them is empty or they differ in length."""
-    if not one or len(one) != len(other):
+    if not left or len(left) != len(right):
         return 1.0
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    lengths = sum(a * a for a in one) * sum(b * b for b in other)
+    product = sum(a * b for a, b in zip(left, right, strict=True))
+    lengths = sum(a * a for a in left) * sum(b * b for b in right)
     return product / lengths**0.5 if lengths > 0 else 1.0
 
 

@@ -79,10 +79,10 @@ def _without_marks(line: str) -> str:
 
 def _opening(line: str, style: ChatStyle) -> Opening | None:
     """Read a line that opens a message; None for any other line."""
-    found = style.opening.match(_without_marks(line))
-    if not found:
+    match = style.opening.match(_without_marks(line))
+    if not match:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
     name = _NOT_NAME.sub("", parts["name"] or "")
     if name.startswith("@") and ":" in name:
         name = name[1:].partition(":")[0]
@@ -100,68 +100,68 @@ def style_of(lines: Iterable[str]) -> ChatStyle | None:
     A stray line that looks like one does not make a chat: its openings must come early and more than once, and where
     they bear no time, somebody must speak again or both sides of a conversation must speak.
     """
-    said = [line for line in lines if line.strip() and not _DAY_LINE.match(line)]
+    content = [line for line in lines if line.strip() and not _DAY_LINE.match(line)]
     best: tuple[int, ChatStyle] | None = None
     for style in STYLES:
-        found = [(index, made) for index, line in enumerate(said) if (made := _opening(line, style))]
-        if _is_chat(style, found, len(said)) and (best is None or len(found) > best[0]):
-            best = len(found), style
+        openings = [(index, opening) for index, line in enumerate(content) if (opening := _opening(line, style))]
+        if _is_chat(style, openings, len(content)) and (best is None or len(openings) > best[0]):
+            best = len(openings), style
     return best[1] if best else None
 
 
-def _is_chat(style: ChatStyle, found: list[tuple[int, Opening]], lines: int) -> bool:
-    if not found or found[0][0] >= _EARLY:
+def _is_chat(style: ChatStyle, openings: list[tuple[int, Opening]], lines: int) -> bool:
+    if not openings or openings[0][0] >= _EARLY:
         return False
     if style.timed:
-        return len(found) > 1 or found[0][0] == 0
-    speakers = [made.speaker or made.role for _, made in found]
-    if {"user", "assistant"} <= {made.role for _, made in found if not made.speaker}:
+        return len(openings) > 1 or openings[0][0] == 0
+    speakers = [opening.speaker or opening.role for _, opening in openings]
+    if {"user", "assistant"} <= {opening.role for _, opening in openings if not opening.speaker}:
         return True
     if style.roles:
-        return found[0][0] == 0 and (lines == 1 or len(found) > 1) and set(speakers) != {"system"}
+        return openings[0][0] == 0 and (lines == 1 or len(openings) > 1) and set(speakers) != {"system"}
     if _HTML.intersection(speakers):
         return False
     enough = 0.6 if style.name == "<nick>" else 0.3
-    return len(found) >= enough * lines and 1 < len(set(speakers)) < len(speakers)
+    return len(openings) >= enough * lines and 1 < len(set(speakers)) < len(speakers)
 
 
 def _day_line(line: str) -> str:
     """Return the day of a line that is only a day; empty for any other."""
-    found = _DAY_LINE.match(line)
-    return found[1] if found else ""
+    match = _DAY_LINE.match(line)
+    return match[1] if match else ""
 
 
 def _is_day_first(lines: Iterable[str], style: ChatStyle) -> bool:
     """Return whether dates begin with the day: by a number above 12, else by the clock: am and pm go with 3/15/24."""
     twelve_hours = False
     for line in lines:
-        made = _opening(line, style)
-        numbers = re.split(r"[/.]", made.date) if made else []
-        if made and len(numbers) == 3:
+        opening = _opening(line, style)
+        numbers = re.split(r"[/.]", opening.date) if opening else []
+        if opening and len(numbers) == 3:
             if int(numbers[0]) > 12:
                 return True
             if int(numbers[1]) > 12:
                 return False
-            twelve_hours = twelve_hours or made.time[-1:] in "mM."
+            twelve_hours = twelve_hours or opening.time[-1:] in "mM."
     return not twelve_hours
 
 
-def _when(made: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
+def _when(opening: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
     """Return the day and the instant of an opening; the instant is empty where no day is known."""
-    numbers = re.split(r"[/.]", made.date)
+    numbers = re.split(r"[/.]", opening.date)
     if len(numbers) == 3:
         first, second, year = (int(number) for number in numbers)
         month, number = (second, first) if day_first else (first, second)
         day = f"{year if year > 99 else 2000 + year:04}-{month:02}-{number:02}"
-    elif made.date:
-        day = made.date
-    clock = re.match(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\W*([ap])?", made.time, re.IGNORECASE)
+    elif opening.date:
+        day = opening.date
+    clock = re.match(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\W*([ap])?", opening.time, re.IGNORECASE)
     if not day or not clock:
         return day, ""
     hour = int(clock[1])
     if clock[4]:
         hour = hour % 12 + (12 if clock[4] in "pP" else 0)
-    offset = "Z" if made.zone.upper() in ("UTC", "GMT", "Z") else made.zone
+    offset = "Z" if opening.zone.upper() in ("UTC", "GMT", "Z") else opening.zone
     return day, moment(f"{day} {hour:02}:{clock[2]}:{clock[3] or '00'}{offset}", zone)
 
 
@@ -189,16 +189,16 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
         text = line.content.rstrip("\r\n")
         # A conversation about conversations quotes their headers in code.
         fenced = fenced != bool(_FENCE.match(text)) if not style.timed else False
-        made = None if fenced else _opening(text, style)
+        opening = None if fenced else _opening(text, style)
         day = "" if fenced else _day_line(text)
-        if made or day:
+        if opening or day:
             if message:
                 yield from message.events(reading)
                 message = None
             reading.day = day or reading.day
-        if made:
-            reading.day, timestamp = _when(made, reading.day, day_first, reading.zone)
-            message = _Message(made, timestamp, line.number)
+        if opening:
+            reading.day, timestamp = _when(opening, reading.day, day_first, reading.zone)
+            message = _Message(opening, timestamp, line.number)
         elif message and not day:
             message.add(text)
         elif text.strip() and not day:
@@ -210,12 +210,12 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
 class _Message:
     """One message while its lines come in."""
 
-    def __init__(self, made: Opening, timestamp: str, line: int) -> None:
-        self.made = made
+    def __init__(self, opening: Opening, timestamp: str, line: int) -> None:
+        self.opening = opening
         self.timestamp = timestamp
         self.line = line
-        self.lines = [made.text]
-        self.length = len(made.text)
+        self.lines = [opening.text]
+        self.length = len(opening.text)
 
     def add(self, text: str) -> None:
         """Take another line of the message."""
@@ -228,11 +228,11 @@ class _Message:
         if self.length > LONGEST:
             reading.skip("message cut")
         text = reading.said(clean("\n".join(self.lines))).strip()
-        if not self.made.text:
+        if not self.opening.text:
             text = _RULE.sub("", text)  # the line between two messages that have headings
         if text:
             text = _MEDIA.sub("[image]", text)
-            yield Event("", "message", self.made.role, text, self.timestamp, self.made.speaker, line=self.line)
+            yield Event("", "message", self.opening.role, text, self.timestamp, self.opening.speaker, line=self.line)
         else:
             reading.skip("no text")
 

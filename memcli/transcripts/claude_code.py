@@ -42,8 +42,10 @@ def _holds_message(data: Mapping[str, Any]) -> bool:
 
 def _is_line(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a line of Claude Code, one without a message too."""
-    known = data.get("type") in _BOOKKEEPING and ("sessionId" in data or "leafUuid" in data or "messageId" in data)
-    return known or _holds_message(data)
+    is_bookkeeping = data.get("type") in _BOOKKEEPING and (
+        "sessionId" in data or "leafUuid" in data or "messageId" in data
+    )
+    return is_bookkeeping or _holds_message(data)
 
 
 def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
@@ -61,7 +63,7 @@ def _events(data: Mapping[str, Any], line: int, reading: Transcript) -> Iterator
         return
     role = message.get("role") or data.get("type")
     content = message.get("content")
-    reason = next((said for mark, said in _MARKED.items() if data.get(mark) is True), "")
+    reason = next((label for mark, label in _MARKED.items() if data.get(mark) is True), "")
     if not reason and role == "user":
         reason = opened_by(_opening(content))
     if not reason and message.get("model") == "<synthetic>":

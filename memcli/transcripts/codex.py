@@ -118,13 +118,13 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
         elif payload.get("type", "message") == "message":
             yield from screen.seen(payload, timestamp, number)
         else:
-            made = list(_tool_events(payload, reading, timestamp=timestamp, line=number))
-            yield from chain(screen.settled() if made else (), made)
+            events = list(_tool_events(payload, reading, timestamp=timestamp, line=number))
+            yield from chain(screen.settled() if events else (), events)
     yield from screen.settled()
 
 
 class _Screen:
-    """Both logs of a rollout, told apart: each message once."""
+    """Merges both logs of a rollout: each message is yielded once."""
 
     def __init__(self, reading: Transcript, shows_prompts: bool) -> None:
         self.reading = reading
@@ -133,7 +133,7 @@ class _Screen:
         self.waiting: list[tuple[str, list[Event]]] = []  # replies on the screen, not yet met in what the model saw
 
     def seen(self, item: Mapping[str, Any], timestamp: str, line: int) -> Iterator[Event]:
-        """Take a message the model saw or made."""
+        """Take a message that the model saw or wrote."""
         role, content = item.get("role"), item.get("content")
         if role not in ("user", "assistant"):
             self.reading.skip("instructions")
@@ -154,7 +154,7 @@ class _Screen:
             yield from self.settled()
             parts = as_list(content)
             self.said.extend(words_of(part).strip() for part in parts)
-            content = [kept for part in parts if (kept := self._typed(part)) is not None]
+            content = [typed for part in parts if (typed := self._typed(part)) is not None]
             if not content:
                 return
         yield from self._message(content, role, timestamp, line)
@@ -182,8 +182,8 @@ class _Screen:
     def settled(self) -> Iterator[Event]:
         """Yield the replies that only the screen showed."""
         waiting, self.waiting = self.waiting, []
-        for _, found in waiting:
-            yield from found
+        for _, events in waiting:
+            yield from events
 
     def _message(self, content: Any, role: str, timestamp: str, line: int) -> Iterator[Event]:
         yield from message_events(content, role, self.reading, timestamp=timestamp, line=line)

@@ -131,8 +131,8 @@ def _changed(state: Any, change: Mapping[str, Any]) -> bool:
         if kind == _SET:
             state[path[-1]] = change.get("v")
         elif kind == _PUSH:
-            kept = change.get("i")
-            del state[path[-1]][len(state[path[-1]]) if kept is None else kept :]
+            length = change.get("i")
+            del state[path[-1]][len(state[path[-1]]) if length is None else length :]
             state[path[-1]].extend(change.get("v") or ())
         elif kind == _DELETE:
             del state[path[-1]]
@@ -143,7 +143,7 @@ def _changed(state: Any, change: Mapping[str, Any]) -> bool:
 
 def _read_chat(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a chat kept as one document."""
-    for request in file.document().listed("requests", lambda told: _chat_header(told, reading)):
+    for request in file.document().listed("requests", lambda fields: _chat_header(fields, reading)):
         if isinstance(request, Mapping):
             yield from _events(request, reading)
         else:
@@ -155,11 +155,11 @@ def _chat_header(data: Mapping[str, Any], reading: Transcript) -> None:
 
 
 def _events(request: Mapping[str, Any], reading: Transcript) -> Iterator[Event]:
-    asked, when = request.get("message"), moment(request.get("timestamp"))
+    prompt, when = request.get("message"), moment(request.get("timestamp"))
     identity = word(request.get("requestId"))
-    text = asked.get("text") if isinstance(asked, Mapping) else asked
-    if text is None and isinstance(asked, Mapping):
-        pieces = asked.get("parts")
+    text = prompt.get("text") if isinstance(prompt, Mapping) else prompt
+    if text is None and isinstance(prompt, Mapping):
+        pieces = prompt.get("parts")
         text = "".join(_text(piece) for piece in pieces) if isinstance(pieces, list) else ""
     yield from message_events(text, "user", reading, timestamp=when, identity=identity)
     parts = _answer(as_list(request.get("response")), reading)
@@ -200,15 +200,15 @@ def _named(piece: Mapping[str, Any]) -> str:
     inner = as_mapping(piece.get("inlineReference"))
     name = word(piece.get("name")) or word(inner.get("name"))
     if not name:
-        place = inner.get("uri", inner.get("location", inner))
-        place = as_mapping(place).get("uri", as_mapping(place))
-        path = word(as_mapping(place).get("path"))
+        location = inner.get("uri", inner.get("location", inner))
+        location = as_mapping(location).get("uri", as_mapping(location))
+        path = word(as_mapping(location).get("path"))
         name = path.rpartition("/")[2]
     return f"`{name}`" if name else ""
 
 
 def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Write a tool that was run: what it was asked is told in words, and for a terminal by its command."""
+    """Return the parts of a tool that was run; its input is a text, for a terminal the command."""
     about, details = as_mapping(piece.get("toolSpecificData")), as_mapping(piece.get("resultDetails"))
     line = about.get("commandLine")
     command = (
@@ -217,21 +217,21 @@ def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
         else about.get("command")
     )
     given = command or details.get("input")
-    told = _text(piece.get("pastTenseMessage")) or _text(piece.get("invocationMessage"))
+    summary = _text(piece.get("pastTenseMessage")) or _text(piece.get("invocationMessage"))
     identifier, name = word(piece.get("toolCallId")), word(piece.get("toolId"))
-    made = [call_part(identifier, name, given or told)]
+    parts = [call_part(identifier, name, given or summary)]
     output = details.get("output")
     if output is not None:
         answer = "\n".join(filter(None, map(_text, as_list(output))))
-        made.append(answer_part(identifier, answer, failed=details.get("isError") is True))
-    return made
+        parts.append(answer_part(identifier, answer, failed=details.get("isError") is True))
+    return parts
 
 
 def _folder_of(path: Path, _: tuple[Path, ...]) -> str:
     if path.parent.name != "chatSessions":
         return ""
-    place = urlsplit(word((read_page(path.parent.parent / "workspace.json") or {}).get("folder")))
-    return unquote(place.path) if place.scheme == "file" else ""
+    url = urlsplit(word((read_page(path.parent.parent / "workspace.json") or {}).get("folder")))
+    return unquote(url.path) if url.scheme == "file" else ""
 
 
 SESSION = TranscriptFormat("copilot", _read_session, _is_session_line)

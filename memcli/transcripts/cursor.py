@@ -36,7 +36,7 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
         content = data["message"]["content"]
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
         if role == "user":
-            parts = [said for part in parts if (said := _said(part, reading)) is not None]
+            parts = [typed for part in parts if (typed := _typed(part, reading)) is not None]
         if parts:
             stated = moment(data.get("timestamp"))
             yield from message_events(
@@ -44,7 +44,7 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
             )
 
 
-def _said(part: Any, reading: Transcript) -> Any:
+def _typed(part: Any, reading: Transcript) -> Any:
     """Return what a person said of a part of a prompt; None where the editor alone wrote it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
@@ -67,16 +67,16 @@ def _folder_of(path: Path, near: tuple[Path, ...]) -> str:
 @cache
 def _unshortened(name: str, near: tuple[Path, ...]) -> str:
     """Return the folder whose path Cursor has written with `-` for every other character, among those that exist."""
-    likely = next((str(one) for one in near if _shortened(str(one)) == _shortened(name)), "")
+    likely = next((str(folder) for folder in near if _shortened(str(folder)) == _shortened(name)), "")
     return likely or _below(Path("/"), _shortened(name))
 
 
-def _below(folder: Path, rest: str) -> str:
+def _below(folder: Path, remaining: str) -> str:
     with suppress(OSError):
-        for one in sorted(os.scandir(folder), key=lambda one: -len(one.name)):
-            short = _shortened(one.name)
-            if short and (rest == short or rest.startswith(f"{short}-")) and one.is_dir():
-                deeper = one.path if rest == short else _below(Path(one.path), rest[len(short) + 1 :])
+        for entry in sorted(os.scandir(folder), key=lambda entry: -len(entry.name)):
+            short = _shortened(entry.name)
+            if short and (remaining == short or remaining.startswith(f"{short}-")) and entry.is_dir():
+                deeper = entry.path if remaining == short else _below(Path(entry.path), remaining[len(short) + 1 :])
                 if deeper:
                     return deeper
     return ""

@@ -1,6 +1,6 @@
 """Gemini CLI's sessions: one JSON document each, in newer versions a record a line where a later one replaces.
 
-Where a project lies on disk a session tells only by a digest of the path; its folder may tell more.
+A session names its project only by a digest of the path; the session's folder may name the path itself.
 """
 
 import re
@@ -27,7 +27,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
 
 def _read_document(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a session kept as one document."""
-    for message in file.document().listed("messages", lambda told: _header(told, reading)):
+    for message in file.document().listed("messages", lambda fields: _header(fields, reading)):
         yield from _events(message, reading)
 
 
@@ -35,14 +35,14 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a session kept a record a line: each message as it was last, and none that was rewound."""
     messages: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for number, data in file.objects(reading):
-        back, told = word(data.get("$rewindTo")), data.get("$set")
+        back, fields = word(data.get("$rewindTo")), data.get("$set")
         if back:
             ids = list(messages)
             for taken_back in ids[ids.index(back) if back in ids else 0 :]:
                 del messages[taken_back]
                 reading.skip("taken back")
-        elif isinstance(told, Mapping):
-            _header(told, reading)
+        elif isinstance(fields, Mapping):
+            _header(fields, reading)
         elif "projectHash" in data:
             _header(data, reading)
         elif word(data.get("id")):
@@ -90,9 +90,9 @@ def _parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
     for part in as_list(content):
         text = part.get("text") if isinstance(part, Mapping) else part
         if isinstance(text, str):
-            said, found, _ = text.partition(_REFERENCED)
-            yield {"type": "text", "text": said}
-            if found:
+            words, marker, _ = text.partition(_REFERENCED)
+            yield {"type": "text", "text": words}
+            if marker:
                 reading.skip("content of files")
                 return
         elif isinstance(part, Mapping) and ("inlineData" in part or "fileData" in part):
@@ -103,26 +103,26 @@ def _parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
 
 def _call(call: Mapping[str, Any]) -> list[dict[str, Any]]:
     identifier = word(call.get("id"))
-    made = [call_part(identifier, word(call.get("name")), call.get("args"))]
+    parts = [call_part(identifier, word(call.get("name")), call.get("args"))]
     if call.get("status") in ("success", "error", "cancelled"):
         failed = call["status"] != "success"
         answer = _answer(call.get("result")) or call.get("resultDisplay")
-        made.append(answer_part(identifier, answer, failed=failed))
-    return made
+        parts.append(answer_part(identifier, answer, failed=failed))
+    return parts
 
 
 def _answer(result: Any) -> str:
     """Return what a tool answered: the output, or the error, of its response."""
-    found = []
+    texts = []
     for part in as_list(result):
         inner = as_mapping(as_mapping(part).get("functionResponse")).get("response")
         if isinstance(inner, Mapping):
-            found.append(next((inner[key] for key in ("output", "error") if isinstance(inner.get(key), str)), ""))
+            texts.append(next((inner[key] for key in ("output", "error") if isinstance(inner.get(key), str)), ""))
         elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            found.append(part["text"])
+            texts.append(part["text"])
         elif isinstance(part, str):
-            found.append(part)
-    return "\n".join(text for text in found if text)
+            texts.append(part)
+    return "\n".join(text for text in texts if text)
 
 
 def _folder_of(path: Path, near: tuple[Path, ...]) -> str:
@@ -132,13 +132,13 @@ def _folder_of(path: Path, near: tuple[Path, ...]) -> str:
 
 @cache
 def _project(folder: Path, near: tuple[Path, ...]) -> str:
-    """Return the project of a temporary folder: it says so, or its name is given to a path, or is a path's digest."""
+    """Return the project of a temporary folder, by the file in it, its name beside a path, or the digest of a path."""
     with suppress(OSError):
         return (folder / ".project_root").read_text(encoding="utf-8", errors="replace").strip()
     home = folder.parent.parent
     names = as_mapping((read_page(home / "projects.json") or {}).get("projects"))
-    known = [*names, *(read_page(home / "trustedFolders.json") or {}), *map(str, near)]
-    digest = next((one for one in known if sha256(one.encode("utf-8", "replace")).hexdigest() == folder.name), "")
+    paths = [*names, *(read_page(home / "trustedFolders.json") or {}), *map(str, near)]
+    digest = next((path for path in paths if sha256(path.encode("utf-8", "replace")).hexdigest() == folder.name), "")
     return next((path for path, name in names.items() if name == folder.name), digest)
 
 

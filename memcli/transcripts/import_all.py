@@ -21,7 +21,7 @@ from ..store.redaction import Redacted, RedactedPlaces
 from ..store.sessions.sessions import Listing
 from ..store.workspace import Surroundings, Workspace
 from .places import find_sources
-from .session_import import UNREADABLE, Spool, own_id, spooled, standing_of
+from .session_import import UNREADABLE, TranscriptBuffer, buffered, existing_content, own_id
 from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, reason_for, wanted
 from .transcript_format import CUT_OFF, DAMAGED, FOREIGN, Transcript
 
@@ -98,12 +98,12 @@ def import_all(
     `since` is RFC 3339 or empty. With `allow_secret` files that a `.secretsignore` names are read too.
     """
     around = Surroundings(workspace.folder, workspace.environ, workspace.now)
-    folders = [around.folder / Path(one).expanduser() for one in projects]
-    found = find_sources(workspace, str(path))
+    folders = [around.folder / Path(project).expanduser() for project in projects]
+    discovered = find_sources(workspace, str(path))
     chosen = wanted(workspace, around, folders, since, asked=bool(str(path)))
     run = ImportRun(workspace, chosen, dry_run=dry_run, allow_secret=allow_secret)
-    run.take(found.sources, progress)
-    return run.report(found.problems)
+    run.take(discovered.sources, progress)
+    return run.report(discovered.problems)
 
 
 @dataclass
@@ -134,14 +134,14 @@ class ImportRun:
         """Return what became of all, and `problems` of finding the sources."""
         tallies = []
         for tool, sums in sorted(self._sums.items()):
-            new, grown, known, events = (sums.pop(name, 0) for name in ("new", "grown", "known", "events"))
-            tallies.append(Tally(tool, new, grown, known, events, dict(+sums)))
+            new, grown, unchanged, events = (sums.pop(name, 0) for name in ("new", "grown", "known", "events"))
+            tallies.append(Tally(tool, new, grown, unchanged, events, dict(+sums)))
         unread = (UnreadSource(*problem) for problem in sorted((self._problems | {**problems}).items()))
         return ImportReport(tuple(tallies), tuple(self._taken), tuple(unread), tuple(self._redacted))
 
     def take(self, sources: Sequence[Source], progress: Progress) -> None:
         """Take what is new of the sources, the latest first."""
-        ordered = sorted(sources, key=lambda one: -one.changed)
+        ordered = sorted(sources, key=lambda source: -source.changed)
         for start in range(0, len(ordered), BATCH):
             read: list[tuple[Path, Seen]] = []
             try:
@@ -203,16 +203,18 @@ class ImportRun:
             sums[reason_for(folder)] += 1
             return
         into = own_id(source.path) or ("" if transcript.is_nameless else transcript.session_id)
-        standing = standing_of(self._workspace, into, self._listing) if into else None
-        with spooled(self._workspace, transcript, source.name, standing) as spool:
-            self._spooled(spool, own_id(source.path) or spool.session_id, reading, sums, changed)
+        existing = existing_content(self._workspace, into, self._listing) if into else None
+        with buffered(self._workspace, transcript, source.name, existing) as buffer:
+            self._buffered(buffer, own_id(source.path) or buffer.session_id, reading, sums, changed)
         self._complain(transcript, source)
         if mark:
             reading.seen.marks[transcript.session_id] = mark
 
-    def _spooled(self, spool: Spool, into: str, reading: _Reading, sums: Counter[str], changed: str) -> None:
-        last = spool.last or changed
-        if not spool.events + spool.known:
+    def _buffered(
+        self, buffer: TranscriptBuffer, into: str, reading: _Reading, sums: Counter[str], changed: str
+    ) -> None:
+        last = buffer.last or changed
+        if not buffer.events + buffer.known:
             self._leave_out(NOTHING, reading)
             return
         if not self._wanted.takes_time(last):
@@ -220,25 +222,25 @@ class ImportRun:
             reading.seen.earlier_count += 1
             sums[EARLIER] += 1
             return
-        session, added, known = self._would_be(spool, into) if self._dry else self._kept(spool, into)
+        session, added, repeated = self._would_be(buffer, into) if self._dry else self._kept(buffer, into)
         reading.seen.taken += 1
         sums["events"] += added
         if not added:
             sums["known"] += 1
             return
-        sums["grown" if known else "new"] += 1
-        self._redacted += spool.cleaner.found
-        source, started = reading.source, spool.transcript.started
-        self._taken.append(ImportedConversation(session, reading.seen.tool, str(source.path), added, known, started))
+        sums["grown" if repeated else "new"] += 1
+        self._redacted += buffer.cleaner.found
+        source, started = reading.source, buffer.transcript.started
+        self._taken.append(ImportedConversation(session, reading.seen.tool, str(source.path), added, repeated, started))
 
-    def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
-        done = spool.keep_once(into, self._listing)
+    def _kept(self, buffer: TranscriptBuffer, into: str) -> tuple[str, int, int]:
+        done = buffer.keep_once(into, self._listing)
         return done.session.id, done.added, done.known
 
-    def _would_be(self, spool: Spool, into: str) -> tuple[str, int, int]:
+    def _would_be(self, buffer: TranscriptBuffer, into: str) -> tuple[str, int, int]:
         """Return what `_kept` would, writing nothing."""
-        new = len(spool.new_ids(into, self._listing))
-        return into, new, spool.known + spool.events - new
+        new = len(buffer.new_ids(into, self._listing))
+        return into, new, buffer.known + buffer.events - new
 
     def _leave_out(self, reason: str, reading: _Reading) -> None:
         reading.seen.left_out[reason] += 1
@@ -261,5 +263,5 @@ class ImportRun:
         if reasons.keys() & _CUT_OFF and not source.is_as_found():
             reasons = {reason: count for reason, count in reasons.items() if reason not in _CUT_OFF}
         if reasons:
-            told = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-            self._problems[str(source.path)] = f"not all of it could be read ({told}): the rest is taken"
+            counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+            self._problems[str(source.path)] = f"not all of it could be read ({counts}): the rest is taken"

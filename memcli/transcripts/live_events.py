@@ -72,7 +72,7 @@ def add_events(
     into: str,
     given: Sequence[Mapping[str, Any]],
     noise: Noise,
-    told: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> AddedEvents:
     """Add events given as JSON objects to a session, made if need be; those without a time are of now.
 
@@ -83,16 +83,16 @@ def add_events(
     events, skipped = spoken(given, before, workspace.zone)
     folder = word(session.metadata.metadata.get("cwd")) if session else ""
     cleaner = redactor(workspace, into or "the event", folder)
-    told = cleaner.fields(told or {})
+    fields = cleaner.fields(fields or {})
     for event in before[-_HEARD:]:
         cleaner.hear(event)
-    done = append(workspace, into, cleaner.events(events), noise, told)
+    done = append(workspace, into, cleaner.events(events), noise, fields)
     blanked = [Redacted(cleaner.name, 1, SECRET_FILE)] * done.blanked
     return AddedEvents(**vars(done), skipped=skipped, redacted=(*cleaner.found, *blanked))
 
 
 def session_fields(workspace: Workspace, channel: str, user: str, project: str, state: str) -> dict[str, str]:
-    """Return what is told about a session as fields of its page; raise UsageError for a state that there is not.
+    """Return the fields of a session's page for these values; raise UsageError for an unknown state.
 
     A channel is `TYPE:ID`; where sessions are named by it, its type is a part of its id, as their own tool has it.
     """
@@ -139,14 +139,14 @@ def objects(text: str) -> list[Mapping[str, Any]]:
             return [whole]
         whole = whole["messages"]
     lines = enumerate(whole, 1) if isinstance(whole, list) else _lines(text)
-    found = []
+    events = []
     for number, data in lines:
         if not isinstance(data, Mapping):
             raise UsageError(f"line {number} of the event is no JSON object", f"give a text with --text, or {_SHAPE}")
-        found.append(data)
-    if not found:
+        events.append(data)
+    if not events:
         raise UsageError("there is no event", _SHAPE)
-    return found
+    return events
 
 
 def _lines(text: str) -> Iterable[tuple[int, Any]]:
@@ -174,9 +174,9 @@ def commits(span: str, folder: Path, workspace: Path) -> Commits:
     """
     top = _git(folder, "rev-parse", "--show-toplevel").strip()
     inside = os.path.relpath(workspace.resolve(), Path(top).resolve())
-    told = _git(folder, "log", "--reverse", "--name-only", "-z", f"--format={_FORMAT}", "--end-of-options", span)
+    log = _git(folder, "log", "--reverse", "--name-only", "-z", f"--format={_FORMAT}", "--end-of-options", span)
     events = []
-    records = told.split("\x01")[1:]
+    records = log.split("\x01")[1:]
     for record in records:
         head, _, names = record.partition("\x02")
         parts = head.split("\0")
@@ -198,12 +198,12 @@ def _is_below(name: str, folder: str) -> bool:
     return folder == "." or name.startswith(f"{folder}/")
 
 
-def append_commits(workspace: Workspace, found: Commits) -> Session:
+def append_commits(workspace: Workspace, commits: Commits) -> Session:
     """Put commits into the repository's session; those that are there already stay as they are."""
-    guard = redactor(workspace, found.session)
-    events = guard.events(found.events)
-    told = {"channel_type": "git", "channel_id": found.top}
-    return append(workspace, found.session, events, lambda _: b"", told).session
+    guard = redactor(workspace, commits.session)
+    events = guard.events(commits.events)
+    fields = {"channel_type": "git", "channel_id": commits.top}
+    return append(workspace, commits.session, events, lambda _: b"", fields).session
 
 
 def _git(folder: Path, *words: str) -> str:

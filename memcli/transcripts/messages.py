@@ -53,12 +53,12 @@ def message_events(
     parts = as_list(content)
     answers = any(isinstance(part, Mapping) and "result" in str(part.get("type")) for part in parts)
     pending: list[str] = []
-    made, skipped = 0, reading.skipped.total()
+    count, skipped = 0, reading.skipped.total()
 
     def event(kind: str, who: str, text: str, name: str = "", **more: Any) -> Event:
-        nonlocal made
-        made += 1
-        number = f".{made}" if made > 1 else ""
+        nonlocal count
+        count += 1
+        number = f".{count}" if count > 1 else ""
         return Event(identity and identity + number, kind, who, text, timestamp, name, line=line, **more)
 
     def message() -> Iterator[Event]:
@@ -95,7 +95,7 @@ def message_events(
         else:
             reading.skip_type(part.get("type") if isinstance(part, Mapping) else None)
     yield from message()
-    if not made and reading.skipped.total() == skipped:
+    if not count and reading.skipped.total() == skipped:
         reading.skip("no text")
 
 
@@ -226,11 +226,11 @@ def _own(event: Event, timestamp: str, reading: Transcript) -> Iterator[Event]:
             return
         text = output(text)
         event = replace(event, name=event.name or call.name, is_error=event.is_error)
-    said = reading.said(text)
-    if said.strip() or event.type == "tool_call" or event.is_error:
-        whole = said if event.type == "tool_result" and len(said) > KEPT else None
-        yield replace(event, text=cut(said) if whole else said, timestamp=timestamp, arguments=whole)
-    elif said == text:
+    words = reading.said(text)
+    if words.strip() or event.type == "tool_call" or event.is_error:
+        whole = words if event.type == "tool_result" and len(words) > KEPT else None
+        yield replace(event, text=cut(words) if whole else words, timestamp=timestamp, arguments=whole)
+    elif words == text:
         reading.skip("no text")
 
 
@@ -255,7 +255,7 @@ def _read_document(file: TranscriptFile, reading: Transcript) -> Iterator[Event]
     """Yield the events of a document; what it says of itself besides its messages is noted."""
     document = file.document()
     is_list = document.peek() == "["
-    for value in document.items() if is_list else document.listed("messages", lambda told: header(told, reading)):
+    for value in document.items() if is_list else document.listed("messages", lambda fields: header(fields, reading)):
         if isinstance(value, dict):
             yield from record_events(value, reading)
         else:

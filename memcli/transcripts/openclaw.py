@@ -58,9 +58,9 @@ def _events(data: Mapping[str, Any], message: Mapping[str, Any], line: int, read
         reading.skip("no role" if not role else "instructions")
         return
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    kept = [part for part in (_without_envelope(part, role, reading) for part in parts) if part is not None]
-    if kept:
-        yield from message_events(kept, role, reading, timestamp=timestamp, identity=identity, line=line)
+    remaining = [part for part in (_without_envelope(part, role, reading) for part in parts) if part is not None]
+    if remaining:
+        yield from message_events(remaining, role, reading, timestamp=timestamp, identity=identity, line=line)
 
 
 def _without_envelope(part: Any, role: str, reading: Transcript) -> Any:
@@ -73,11 +73,11 @@ def _without_envelope(part: Any, role: str, reading: Transcript) -> Any:
             reading.skip("housekeeping")
             return None
         return part
-    said, found = _ABOUT_SENDER.subn("", text)
-    said = _STAMP.sub("", _MESSAGE_ID.sub("", said).lstrip("\n"))
-    if found:
-        reading.skip("about the sender", found)
-    return {**part, "text": said}
+    words, count = _ABOUT_SENDER.subn("", text)
+    words = _STAMP.sub("", _MESSAGE_ID.sub("", words).lstrip("\n"))
+    if count:
+        reading.skip("about the sender", count)
+    return {**part, "text": words}
 
 
 _CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]{8,}\.jsonl$")

@@ -38,11 +38,11 @@ NAME, DATABASE = "opencode", "opencode.db"
 def _read_export(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of what `opencode export` prints."""
 
-    def told(member: Mapping[str, Any]) -> None:
-        if isinstance(member.get("info"), Mapping):
-            header(member["info"], reading)
+    def read_header(fields: Mapping[str, Any]) -> None:
+        if isinstance(fields.get("info"), Mapping):
+            header(fields["info"], reading)
 
-    for message in file.document().listed("messages", told):
+    for message in file.document().listed("messages", read_header):
         parts = message.get("parts") if isinstance(message, Mapping) else None
         if isinstance(parts, list) and isinstance(message.get("info"), Mapping):
             yield from events(message["info"], parts, reading)
@@ -71,7 +71,7 @@ def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Transcript) -
         return
     reading.note("", cwd=word(as_mapping(info.get("path")).get("cwd")))
     yield from message_events(
-        [made for part in parts if isinstance(part, Mapping) for made in _part(part, reading)],
+        [event_part for part in parts if isinstance(part, Mapping) for event_part in _part(part, reading)],
         role,
         reading,
         timestamp=moment(as_mapping(info.get("time")).get("created")),
@@ -102,12 +102,12 @@ def _part(part: Mapping[str, Any], reading: Transcript) -> list[dict[str, Any]]:
 def _tool(part: Mapping[str, Any]) -> list[dict[str, Any]]:
     state = as_mapping(part.get("state"))
     identifier = word(part.get("callID"))
-    made = [call_part(identifier, word(part.get("tool")), state.get("input"))]
+    parts = [call_part(identifier, word(part.get("tool")), state.get("input"))]
     if state.get("status") in ("completed", "error"):
         failed = state["status"] == "error"
         answer = state.get("error" if failed else "output")
-        made.append(answer_part(identifier, answer, failed=failed))
-    return made
+        parts.append(answer_part(identifier, answer, failed=failed))
+    return parts
 
 
 _TRIES = 5
@@ -169,8 +169,8 @@ def _columns(database: "sqlite3.Connection", table: str) -> set[str]:
 def _rows(database: "sqlite3.Connection", table: str, order: str, **equal: str) -> list[dict[str, Any]]:
     """Return the rows of a table whose columns have the values given, in the order of other columns."""
     where = " and ".join(f"{column} = ?" for column in equal) or "1"
-    found = database.execute(f"select * from {table} where {where} order by {order}", (*equal.values(),))
-    return [dict(row) for row in found]
+    rows = database.execute(f"select * from {table} where {where} order by {order}", (*equal.values(),))
+    return [dict(row) for row in rows]
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -199,12 +199,12 @@ def _session_stamp(path: Path) -> tuple[int, ...]:
     """Return how many files a session has, and the time of the latest, without reading any."""
     storage = path.parent.parent.parent
     count, latest = 1, os.stat(path).st_mtime_ns
-    with suppress(OSError), os.scandir(storage / "message" / path.stem) as found:
-        for one in found:
+    with suppress(OSError), os.scandir(storage / "message" / path.stem) as entries:
+        for entry in entries:
             with suppress(OSError):
-                parts = os.stat(storage / "part" / one.name.removesuffix(".json"))
+                parts = os.stat(storage / "part" / entry.name.removesuffix(".json"))
                 latest = max(latest, parts.st_mtime_ns)
-            count, latest = count + 1, max(latest, one.stat().st_mtime_ns)
+            count, latest = count + 1, max(latest, entry.stat().st_mtime_ns)
     return count, latest
 
 
@@ -227,11 +227,11 @@ def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[
             raise UnknownTranscriptError(
                 f"{path} has no table {missing} that mem can read", "update mem, or use `opencode export`", FOREIGN
             )
-        for told in _rows(database, "session", "id"):
+        for row in _rows(database, "session", "id"):
             reading = Transcript(zone=zone)
-            times = {"created": told.get("time_created"), "updated": told.get("time_updated")}
-            header({**told, "parentID": told.get("parent_id"), "time": times}, reading)
-            reading.changed = word(told.get("time_updated"))
+            times = {"created": row.get("time_created"), "updated": row.get("time_updated")}
+            header({**row, "parentID": row.get("parent_id"), "time": times}, reading)
+            reading.changed = word(row.get("time_updated"))
             if reading.session_id:
                 yield NAME, _events_from_rows(database, reading), reading
 
@@ -252,7 +252,7 @@ def _events_from_files(path: Path, reading: Transcript) -> Iterator[Event]:
 def _files(folder: Path, reading: Transcript) -> list[Path]:
     """List the files of a folder; their names are ids, which sort by the time they were made."""
     try:
-        return sorted(one for one in folder.iterdir() if one.suffix == ".json")
+        return sorted(file for file in folder.iterdir() if file.suffix == ".json")
     except FileNotFoundError:
         return []
     except OSError:

@@ -35,25 +35,25 @@ def detect(file: TranscriptFile, name: str) -> TranscriptFormat:
     lines = [line for line in file.head_lines() if line.strip("\ufeff \t\r\x00")]
     first = load(lines[0]) if lines else None
     is_document = bool(_DOCUMENT.match(head)) and not isinstance(first, dict)
-    found: list[dict[str, Any]] = []
-    form = next(_candidates(first, lines, head, found, is_document=is_document), None)
+    objects: list[dict[str, Any]] = []
+    form = next(_candidates(first, lines, head, objects, is_document=is_document), None)
     if form is not None:
         return form
     if is_document:
         raise UnknownTranscriptError(
             f"cannot tell what format {name} is: a JSON document without a list of messages", READS, FOREIGN
         )
-    if found:
-        raise _no_message(found, name)
+    if objects:
+        raise _no_message(objects, name)
     if style_of(lines):
         return CHAT
     raise UnknownTranscriptError(f"cannot tell what format {name} is: no line says who speaks", READS)
 
 
 def _candidates(
-    first: object, lines: list[str], head: str, found: list[dict[str, Any]], *, is_document: bool
+    first: object, lines: list[str], head: str, objects: list[dict[str, Any]], *, is_document: bool
 ) -> Iterator[TranscriptFormat]:
-    """Yield the formats that fit, the most telling first; `found` is filled with the objects of the lines."""
+    """Yield the formats that fit, the most telling first; `objects` is filled with the objects of the lines."""
     if isinstance(first, dict):
         yield from (form for form in FORMATS if form.is_first_line(first))
     if is_document or (len(lines) == 1 and isinstance(first, dict)):
@@ -62,17 +62,17 @@ def _candidates(
         yield MESSAGES_DOCUMENT
     for line in lines:
         if isinstance(data := load(line), dict):
-            found.append(data)
+            objects.append(data)
             yield from (form for form in FORMATS if form.is_line(data))
-    if len(found) == 1 and isinstance(found[0].get("messages"), list):
+    if len(objects) == 1 and isinstance(objects[0].get("messages"), list):
         yield MESSAGES_DOCUMENT
-    if len(found) == 1 and not is_document and is_header(found[0]):
+    if len(objects) == 1 and not is_document and is_header(objects[0]):
         yield JSON_LINES  # a session that has begun and says nothing yet
 
 
-def _no_message(found: list[dict[str, Any]], name: str) -> UnknownTranscriptError:
-    keys = ", ".join(list(found[0])[:6]) or "none"
-    wrapped = (key for key, text in found[0].items() if isinstance(text, str) and style_of(text.split("\n")))
+def _no_message(objects: list[dict[str, Any]], name: str) -> UnknownTranscriptError:
+    keys = ", ".join(list(objects[0])[:6]) or "none"
+    wrapped = (key for key, text in objects[0].items() if isinstance(text, str) and style_of(text.split("\n")))
     key = next(wrapped, "")
     return UnknownTranscriptError(
         f"cannot tell what format {name} is: its lines are JSON, but none has a role or a message (keys: {keys})",
@@ -97,8 +97,8 @@ def read_transcripts(file: TranscriptFile, name: str, zone: tzinfo = UTC) -> Ite
         yield _one(file, form, name, zone)
         return
     try:
-        for found, events, reading in form.conversations(file, zone):
-            yield begun(found, events, reading, name)
+        for format_name, events, reading in form.conversations(file, zone):
+            yield begin_transcript(format_name, events, reading, name)
     except CutOffError:
         raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again", CUT_OFF) from None
 
@@ -123,11 +123,13 @@ def _one(file: TranscriptFile, form: TranscriptFormat, name: str, zone: tzinfo) 
     if form.copies is not None and form.copies.search(name):
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
     reading = Transcript(zone=zone, day=day_in(name))
-    return begun(form.name, _events(file, form, reading), reading, name, is_named_by_file=form.is_named_by_file)
+    return begin_transcript(
+        form.name, _events(file, form, reading), reading, name, is_named_by_file=form.is_named_by_file
+    )
 
 
-def begun(
-    found: str, events: Iterator[Event], reading: Transcript, name: str, *, is_named_by_file: bool = False
+def begin_transcript(
+    format_name: str, events: Iterator[Event], reading: Transcript, name: str, *, is_named_by_file: bool = False
 ) -> Transcript:
     """Begin to read the events of one conversation; its file's name names it where nothing else does."""
     events = _kept(events, reading)
@@ -144,12 +146,12 @@ def begun(
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
     if first:
         reading.started = reading.started or first.timestamp
-    reading.format, reading.events = found, _identified(chain(head, events), reading)
+    reading.format, reading.events = format_name, _identified(chain(head, events), reading)
     return reading
 
 
 def _head(events: Iterator[Event]) -> list[Event]:
-    """Take the events up to the first message of the user."""
+    """Return the events up to the first message of the user."""
     head: list[Event] = []
     for event in islice(events, _HEAD):
         head.append(event)
@@ -166,7 +168,7 @@ def _events(file: TranscriptFile, form: TranscriptFormat, reading: Transcript) -
 
 
 def _kept(events: Iterator[Event], reading: Transcript) -> Iterator[Event]:
-    """Take each event once: a session that was resumed repeats what went before."""
+    """Yield each event once: a session that was resumed repeats what went before."""
     seen: set[int] = set()
     ids: set[int] = set()
     for event in events:
@@ -185,7 +187,7 @@ def _kept(events: Iterator[Event], reading: Transcript) -> Iterator[Event]:
 
 
 def _identified(events: Iterator[Event], reading: Transcript) -> Iterator[Event]:
-    """Return an id to events that have none: the same at every reading of the same transcript."""
+    """Yield the events, those without an id with one that is the same at every reading of the transcript."""
     for position, event in enumerate(events, 1):
         if event.id:
             yield event

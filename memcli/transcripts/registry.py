@@ -1,7 +1,7 @@
 """Every transcript format that mem reads, and every tool whose conversations it looks for on this machine.
 
-A new format is a module with its `TranscriptFormat` (and `Tool`), a line in each tuple here, and its tests; what is
-told of it to people, here and in the documents, follows.
+A new format is a module with its `TranscriptFormat` (and `Tool`), a line in each tuple here, and its tests;
+messages and documents follow.
 """
 
 from . import chat_exports, chat_log, claude_code, codex, copilot, cursor, gemini, messages, openclaw, opencode
@@ -39,7 +39,9 @@ TOOLS: tuple[Tool, ...] = (
     copilot.VSCODE,
 )
 
-_written_by = {tool.title for tool in TOOLS} | {one for form in (*FORMATS, MESSAGES_DOCUMENT) for one in form.writers}
+_written_by = {tool.title for tool in TOOLS} | {
+    writer for form in (*FORMATS, MESSAGES_DOCUMENT) for writer in form.writers
+}
 WRITERS = tuple(sorted(_written_by, key=str.casefold))
 """The tools and services whose conversations mem reads, as people call them."""
 
@@ -47,4 +49,4 @@ READS = (
     f"mem reads transcripts of {', '.join(WRITERS[:-1])} and {WRITERS[-1]}, JSON lines with role and content, "
     'and chats as text ("User: …", "[10:02] name: …", "### User")'
 )
-"""What a person is told whose file is none of them."""
+"""The hint for a person whose file is none of them."""

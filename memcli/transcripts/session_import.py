@@ -75,23 +75,23 @@ class SessionContent:
 
     session: str
     ids: frozenset[str] = frozenset()
-    said: tuple[tuple[str, str, int], ...] = ()  # id, role and hash of the text of each message in its own file
+    messages: tuple[tuple[str, str, int], ...] = ()  # id, role and hash of the text of each message in its own file
 
 
 @dataclass
-class Spool:
+class TranscriptBuffer:
     """A conversation written down beside the workspace's derived data, its secrets blanked out."""
 
     workspace: Workspace
     transcript: Transcript
     file: IO[str]
     cleaner: Redactor
-    standing: SessionContent
+    existing: SessionContent
     events: int = 0  # that are new
     known: int = 0
     last: str = ""  # time of the latest event
     opening: bytes = b""
-    said: list[tuple[str, str, int]] = field(default_factory=list)  # id, role and hash of the text of each message
+    messages: list[tuple[str, str, int]] = field(default_factory=list)  # id, role and hash of the text of each message
 
     @property
     def session_id(self) -> str:
@@ -108,7 +108,7 @@ class Spool:
     def keep(self, into: str = "") -> ImportedSession:
         """Add it to the session named, or to its own; what stands there already is left alone."""
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
-        return self._imported(take_in(self.workspace, into, self._lines(), self._told(), self.cleaner.calls))
+        return self._imported(take_in(self.workspace, into, self._lines(), self._fields(), self.cleaner.calls))
 
     def keep_once(self, into: str, listing: Listing) -> ImportedSession:
         """Add what is new of it to a session, for one who brings in many.
@@ -120,31 +120,31 @@ class Spool:
         if not new and not self.workspace.path(session.path).exists():
             return self._imported(Appended(session, 0, self.known + self.events, Counts()))
         lines = (line for line in self._lines() if line.id in new)
-        done = self._imported(take_in(self.workspace, into, lines, self._told(), self.cleaner.calls, listing))
+        done = self._imported(take_in(self.workspace, into, lines, self._fields(), self.cleaner.calls, listing))
         return replace(done, known=done.known + self.known + self.events - len(new))
 
     def new_ids(self, into: str, listing: Listing) -> set[str]:
         """Return the ids of the events that a session does not hold.
 
-        What hooks kept while it went on has other ids: it is known by speaker and text, and where all prompts are, so
-        is the rest.
+        An event that hooks kept while it went on has another id: it is known by speaker and text, and if all prompts
+        are, so are the other messages.
         """
-        if self.standing.session != into:
-            self.standing = standing_of(self.workspace, into, listing)
-        ids = {identifier for identifier, _, _ in self.said}
-        others = Counter((role, text) for identifier, role, text in self.standing.said if identifier not in ids)
+        if self.existing.session != into:
+            self.existing = existing_content(self.workspace, into, listing)
+        ids = {identifier for identifier, _, _ in self.messages}
+        others = Counter((role, text) for identifier, role, text in self.existing.messages if identifier not in ids)
         twins = set()
-        for identifier, role, text in self.said if others else ():
-            if identifier not in self.standing.ids and others[role, text] > 0:
+        for identifier, role, text in self.messages if others else ():
+            if identifier not in self.existing.ids and others[role, text] > 0:
                 others[role, text] -= 1
                 twins.add(identifier)
-        prompts = {identifier for identifier, role, _ in self.said if role == "user"} - self.standing.ids
+        prompts = {identifier for identifier, role, _ in self.messages if role == "user"} - self.existing.ids
         if twins and prompts <= twins:
             return set()
-        return {line.id for line in self._lines()} - self.standing.ids - twins
+        return {line.id for line in self._lines()} - self.existing.ids - twins
 
-    def _told(self) -> dict[str, Any]:
-        return self.cleaner.fields(_told(self.transcript))
+    def _fields(self) -> dict[str, Any]:
+        return self.cleaner.fields(_fields(self.transcript))
 
     def _lines(self) -> Iterator[EventLine]:
         with naming("read", self.workspace.derived):
@@ -175,43 +175,45 @@ def import_transcript(
     Raise UnknownTranscriptError where the content is no conversation that can be read.
     """
     transcript = read_transcript(file, name, workspace.zone)
-    with spooled(workspace, transcript, name) as spool:
-        return spool.keep(into)
+    with buffered(workspace, transcript, name) as buffer:
+        return buffer.keep(into)
 
 
-def standing_of(workspace: Workspace, name: str, listing: Listing) -> SessionContent:
-    """Return what a session holds, in the archive too."""
+def existing_content(workspace: Workspace, name: str, listing: Listing) -> SessionContent:
+    """Return the content of a session, in the archive too."""
     session = made(workspace, name, listing.elsewhere)
     ids = standing_ids([workspace.path(part.path) for part in listing.archived(session.id)])
-    said = []
+    messages = []
     for _, event in read_events(workspace.path(session.path)):
         ids.add(event.id)
         if event.type == "message":
-            said.append((event.id, event.role, _fingerprint(event.text)))
-    return SessionContent(name, frozenset(ids), tuple(said))
+            messages.append((event.id, event.role, _fingerprint(event.text)))
+    return SessionContent(name, frozenset(ids), tuple(messages))
 
 
 @contextmanager
-def spooled(
-    workspace: Workspace, transcript: Transcript, name: str, standing: SessionContent | None = None
-) -> Iterator[Spool]:
+def buffered(
+    workspace: Workspace, transcript: Transcript, name: str, existing: SessionContent | None = None
+) -> Iterator[TranscriptBuffer]:
     """Write a conversation down, so that neither its length nor a slow source is felt by others who write.
 
-    What stands in its session already is only counted.
+    Events that its session has already are only counted.
     """
     cleaner = redactor(workspace, name, word(transcript.about.get("cwd")))
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
-    with _spool(workspace) as (file, folder):
-        spool = Spool(workspace, transcript, file, cleaner, standing or SessionContent(""))
+    with _buffer_file(workspace) as (file, folder):
+        buffer = TranscriptBuffer(workspace, transcript, file, cleaner, existing or SessionContent(""))
         for event in transcript.events:
-            spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
-            spool.last = max(spool.last, event.timestamp)
-            if event.id in spool.standing.ids:
-                spool.known += 1
+            buffer.opening = buffer.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode(
+                "utf-8", "replace"
+            )
+            buffer.last = max(buffer.last, event.timestamp)
+            if event.id in buffer.existing.ids:
+                buffer.known += 1
                 cleaner.hear(event)
                 cleaner.calls.withholds(event)
-                spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
+                buffer.messages += [(event.id, event.role, 0)] if event.type == "message" else []
                 continue
             event = cleaner.event(event)
             line = event_line(event)
@@ -219,12 +221,12 @@ def spooled(
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first, sums.tools]
             with naming("write", folder):
                 file.write(f"{json.dumps(noted)}\n{line.text}\n")
-            spool.events += 1
+            buffer.events += 1
             if event.type == "message":
-                spool.said.append((event.id, event.role, _fingerprint(event.text)))
+                buffer.messages.append((event.id, event.role, _fingerprint(event.text)))
         with naming("write", folder):
             file.flush()
-        yield spool
+        yield buffer
 
 
 def _fingerprint(text: str) -> int:
@@ -243,7 +245,7 @@ def own_id(path: Path) -> str:
 
 
 @contextmanager
-def _spool(workspace: Workspace) -> Iterator[tuple[IO[str], Path]]:
+def _buffer_file(workspace: Workspace) -> Iterator[tuple[IO[str], Path]]:
     """Open a file without a name beside the workspace's derived data, else among the system's temporary files."""
     with naming("write", workspace.derived):
         folder = workspace.derived if os.access(workspace.derived, os.W_OK) else Path(gettempdir())
@@ -260,20 +262,20 @@ def _nameless(folder: Path) -> IO[str]:
         return TemporaryFile("w+", dir=folder, encoding="utf-8", newline="\n")
 
 
-def _told(transcript: Transcript) -> dict[str, Any]:
-    """Put what a transcript says of itself into the fields of a session's page."""
+def _fields(transcript: Transcript) -> dict[str, Any]:
+    """Return the fields of a session's page for what a transcript says of itself."""
     about = transcript.about
-    told: dict[str, Any] = {field: word_at(about, keys) for field, keys in _PAGE.items()}
-    told["channel_type"] = told["channel_type"] or transcript.format
-    told["created_at"] = transcript.started
+    fields: dict[str, Any] = {field: word_at(about, keys) for field, keys in _PAGE.items()}
+    fields["channel_type"] = fields["channel_type"] or transcript.format
+    fields["created_at"] = transcript.started
     state = word(about.get("state")).upper()
     if state in STATES:
-        told["state"] = state
+        fields["state"] = state
     used = _SAID.union(*_PAGE.values())
-    rest = {key: value for key, value in about.items() if key not in used and _is_small(value) and not moment(value)}
+    others = {key: value for key, value in about.items() if key not in used and _is_small(value) and not moment(value)}
     inner = about.get("metadata")
-    told["metadata"] = {**rest, **(inner if isinstance(inner, Mapping) else {})}
-    return told
+    fields["metadata"] = {**others, **(inner if isinstance(inner, Mapping) else {})}
+    return fields
 
 
 def _is_small(value: object) -> bool:

@@ -17,7 +17,7 @@ from ..errors import UnknownTranscriptError
 from ..store.local_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode
-from .reader import begun, detect, read_transcripts
+from .reader import begin_transcript, detect, read_transcripts
 from .transcript_format import FOREIGN, Transcript, TranscriptFile
 
 Stamp = tuple[int, ...]
@@ -34,7 +34,7 @@ class Source:
     path: Path
     stamp: Stamp
     changed: float  # when it was last written to: seconds since 1970
-    folder: str  # the working directory its place tells; empty where it tells none
+    folder: str  # the working directory its path names; empty where it names none
 
     @property
     def name(self) -> str:
@@ -44,7 +44,10 @@ class Source:
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
         """Begin to read its conversations in turn; `beside` is a folder for a copy that is needed meanwhile."""
         if opencode.is_source(self.path):
-            return (begun(*one, self.name) for one in opencode.conversations(self.path, zone, beside))
+            return (
+                begin_transcript(*conversation, self.name)
+                for conversation in opencode.conversations(self.path, zone, beside)
+            )
         if self.path.suffix == ".zip":
             return _archive(self.path, zone)
         return _file(self.path, self.name, zone)
@@ -69,7 +72,7 @@ def holds_many(path: Path) -> bool:
 
 
 def source(tool: str, path: Path, folder: str = "") -> Source:
-    """Look at a file; OSError where it is gone or may not be looked at."""
+    """Return a file as a source; raise OSError where it is gone or may not be looked at."""
     return Source(tool, path, stamp_of(path), os.stat(path).st_mtime, folder)
 
 
@@ -106,7 +109,7 @@ _ROOM = 200  # lines more than sources, from which the file is written anew
 
 @dataclass
 class Seen:
-    """What is known of a source that was read, or is learnt while it is."""
+    """What the log has of a source that was read, or what is learnt while it is."""
 
     stamp: Stamp
     tool: str = ""  # by which it is counted
@@ -128,10 +131,10 @@ class ImportLog:
         lines = text_of(workspace, FILE).split("\n")
         for line in lines:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
-                told = json.loads(line)
-                path = told.pop("source")
-                counts = {key: Counter(told[key]) for key in ("left_out", "elsewhere") if key in told}
-                self._seen[path] = Seen(**{**told, **counts, "stamp": tuple(told["stamp"])})
+                fields = json.loads(line)
+                path = fields.pop("source")
+                counts = {key: Counter(fields[key]) for key in ("left_out", "elsewhere") if key in fields}
+                self._seen[path] = Seen(**{**fields, **counts, "stamp": tuple(fields["stamp"])})
         if len(lines) > 2 * len(self._seen) + _ROOM:
             with suppress(OSError):
                 replace_text(workspace, FILE, _lines(self._seen))
@@ -142,7 +145,7 @@ class ImportLog:
 
     def add(self, seen: Iterable[tuple[Path, Seen]]) -> None:
         """Note sources that were read; what cannot be written is read again next time."""
-        fresh = {os.fspath(path): one for path, one in seen}
+        fresh = {os.fspath(path): record for path, record in seen}
         self._seen |= fresh
         with suppress(OSError):
             if fresh:
@@ -150,8 +153,10 @@ class ImportLog:
 
 
 def _lines(seen: Mapping[str, Seen]) -> str:
-    told = ({"source": path} | {key: value for key, value in vars(one).items() if value} for path, one in seen.items())
-    return "".join(f"{json.dumps(one)}\n" for one in told)
+    rows = (
+        {"source": path} | {key: value for key, value in vars(record).items() if value} for path, record in seen.items()
+    )
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
 ELSEWHERE = "of other projects"
@@ -185,8 +190,8 @@ class Wanted:
         if not folder.startswith("/"):
             return not self.projects and (self.is_users or self.asked)
         if self.projects:
-            places = (Path(folder), Path(os.path.realpath(folder)))
-            return any(place.is_relative_to(project) for place in places for project in self.projects)
+            paths = (Path(folder), Path(os.path.realpath(folder)))
+            return any(path.is_relative_to(project) for path in paths for project in self.projects)
         home = nearest(Path(folder))
         return home in (None, self.user_root) if self.is_users else home == self.workspace.root
 
@@ -202,13 +207,13 @@ class Wanted:
 
     def left_out(self, seen: Seen) -> Mapping[str, int]:
         """Count what was left out of a source and still is, by reason."""
-        found = dict(seen.left_out)
+        counts = dict(seen.left_out)
         for folder, count in seen.elsewhere.items():
             reason = reason_for(folder)
-            found[reason] = found.get(reason, 0) + count
+            counts[reason] = counts.get(reason, 0) + count
         if seen.earlier_count:
-            found[EARLIER] = seen.earlier_count
-        return found
+            counts[EARLIER] = seen.earlier_count
+        return counts
 
 
 def reason_for(folder: str) -> str:
@@ -219,6 +224,6 @@ def reason_for(folder: str) -> str:
 def wanted(
     workspace: Workspace, around: Surroundings, projects: Sequence[Path] = (), since: str = "", *, asked: bool = False
 ) -> Wanted:
-    """Settle what is to be taken into a workspace."""
-    folders = tuple(dict.fromkeys(real for one in projects for real in (one, Path(os.path.realpath(one)))))
+    """Return what is to be taken into a workspace."""
+    folders = tuple(dict.fromkeys(real for project in projects for real in (project, Path(os.path.realpath(project)))))
     return Wanted(workspace, Path(os.path.realpath(around.user_root)), folders, since, asked)

@@ -1,4 +1,4 @@
-"""What a transcript format is: how its transcripts are told from others and read, and where its tool keeps them.
+"""What a transcript format is: how its transcripts are recognised and read, and where its tool keeps them.
 
 A transcript streams in: its beginning is looked at once, then it is read line by line, never the whole of it. What
 tools print and are given becomes text that can be kept: readable, and no longer than it is worth.
@@ -69,8 +69,8 @@ class Transcript:
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count what is left out."""
-        known = reason in self.skipped or len(self.skipped) < REASONS
-        self.skipped[reason if known else "other"] += count
+        is_counted = reason in self.skipped or len(self.skipped) < REASONS
+        self.skipped[reason if is_counted else "other"] += count
 
     def skip_type(self, stated: object) -> None:
         """Count a kind of record that holds nothing to remember."""
@@ -168,9 +168,9 @@ class TranscriptFormat:
     read: EventReader = _no_events
     """Yields the events; CutOffError may end them."""
     is_line: Callable[[Mapping[str, Any]], bool] = _never
-    """Tells a JSON line of such a transcript by itself."""
+    """Returns whether a JSON line is of such a transcript."""
     is_first_line: Callable[[Mapping[str, Any]], bool] = _never
-    """Tells the first line, before the file is taken for a document."""
+    """Returns whether a JSON line is the first of such a transcript, before the file is taken for a document."""
     document: re.Pattern[str] | None = None
     """What is in the beginning of such a JSON document and of no other."""
     conversations: Callable[[TranscriptFile, tzinfo], Iterator[Conversation]] | None = None
@@ -218,7 +218,7 @@ class Tool:
     passed_over: tuple[str, ...] = ()  # names of files that hold no conversation of a person's
     data_folder: str = ""  # below XDG_DATA_HOME, where that is set
     folder_of: Callable[[Path, tuple[Path, ...]], str] = _no_folder
-    """Returns the working directory that the place of a transcript tells, given folders it may be near to."""
+    """Returns the working directory that the path of a transcript names, given folders it may be near to."""
 
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -255,13 +255,13 @@ def command_of(given: Any) -> str:
             return ""
     if not isinstance(given, Mapping):
         return ""
-    found = next((given[key] for key in _COMMAND_KEYS if given.get(key)), "")
-    if isinstance(found, list):
-        words = [str(word) for word in found]
+    command = next((given[key] for key in _COMMAND_KEYS if given.get(key)), "")
+    if isinstance(command, list):
+        words = [str(word) for word in command]
         # ["bash", "-lc", "make test"] is what a person would type as make test
         shell = len(words) == 3 and _SHELL.match(words[0]) and words[1] in ("-c", "-lc")
         return words[2] if shell else " ".join(words)
-    return found if isinstance(found, str) else ""
+    return command if isinstance(command, str) else ""
 
 
 def given(value: Any) -> str:

@@ -25,44 +25,44 @@ def flush(workspace: Workspace, session: str = "") -> None:
     """
     fault: MemError | None = None
     taken: dict[str, list[Taken]] = {}
-    for one in turn_buffer.take(workspace, session):
-        taken.setdefault(one.turns[0]["session"] if one.turns else "", []).append(one)
+    for file in turn_buffer.take(workspace, session):
+        taken.setdefault(file.turns[0]["session"] if file.turns else "", []).append(file)
     for name, files in taken.items():
-        said = [turn for one in files for turn in one.turns]
+        turns = [turn for file in files for turn in file.turns]
         settle = turn_buffer.give_back
         try:
-            if said:
-                _bring_in(workspace, name, said)
+            if turns:
+                _bring_in(workspace, name, turns)
             settle = turn_buffer.drop
         except MemError as error:
             fault = error
         finally:
-            for one in files:
-                settle(one)
+            for file in files:
+                settle(file)
     if fault:
         raise fault
 
 
-def _bring_in(workspace: Workspace, session: str, said: Sequence[Turn]) -> None:
+def _bring_in(workspace: Workspace, session: str, turns: Sequence[Turn]) -> None:
     from .live_events import add_events
 
-    given = [{"type": "message"} | {key: turn[key] for key in turn if key != "session"} for turn in said]
-    done = add_events(workspace, session, given, workspace.noise("".join(turn["content"] for turn in said)))
-    for user, assistant, when in _exchanges(said):
+    given = [{"type": "message"} | {key: turn[key] for key in turn if key != "session"} for turn in turns]
+    done = add_events(workspace, session, given, workspace.noise("".join(turn["content"] for turn in turns)))
+    for user, assistant, when in _exchanges(turns):
         _note(workspace, user, assistant, when, once=done.known > 0)
 
 
-def _exchanges(said: Sequence[Turn]) -> list[tuple[str, str, str]]:
+def _exchanges(turns: Sequence[Turn]) -> list[tuple[str, str, str]]:
     """Return each prompt with the last answer to it and the time it was asked."""
-    found: list[tuple[str, str, str]] = []
-    for turn in said:
+    exchanges: list[tuple[str, str, str]] = []
+    for turn in turns:
         if turn["role"] == "user":
-            found.append((turn["content"], "", turn["timestamp"]))
-        elif found:
-            found[-1] = (found[-1][0], turn["content"], found[-1][2])
+            exchanges.append((turn["content"], "", turn["timestamp"]))
+        elif exchanges:
+            exchanges[-1] = (exchanges[-1][0], turn["content"], exchanges[-1][2])
         else:
-            found.append(("", turn["content"], turn["timestamp"]))
-    return found
+            exchanges.append(("", turn["content"], turn["timestamp"]))
+    return exchanges
 
 
 def _note(workspace: Workspace, user: str, assistant: str, when: str, *, once: bool) -> None:
@@ -88,8 +88,8 @@ def last_answer(transcript: Path, zone: tzinfo) -> str:
         if size > _END:
             file.readline()
         events = read_transcript(BytesIO(file.read()), transcript.name, zone).events
-    said = [one for one in events if one.type == "message" and one.text.strip()]
-    return said[-1].text if said and said[-1].role == "assistant" else ""
+    messages = [event for event in events if event.type == "message" and event.text.strip()]
+    return messages[-1].text if messages and messages[-1].role == "assistant" else ""
 
 
 def session_from_transcript(workspace: Workspace, session: str, transcript: Path) -> Session | None:
