@@ -46,21 +46,21 @@ class Chunk:
 def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:
     """Cut an entry by its headings and then to the window; each piece is embedded without title or date."""
     title = f"{entry.title}: {entry.description}" if entry.description else entry.title
-    found = []
+    chunks = []
     line_of = _line_counter(text)
     for start, end, headings in _sections_of(text, body_start):
         own = " / ".join([title, *(name for name in headings if name != entry.title)]).strip(" /")
-        found += [
+        chunks += [
             Chunk(a, b, line_of(a), "", own, "", entry.updated_at or entry.created_at)
             for a, b in windows(text, start, end)
         ]
-    if not found and (title or entry.tags):  # an entry without a body is embedded by its title or tags
+    if not chunks and (title or entry.tags):  # an entry without a body is embedded by its title or tags
         named = title or " ".join(entry.tags)
-        found.append(Chunk(len(text), len(text), 1, "", title, named, entry.updated_at or entry.created_at))
+        chunks.append(Chunk(len(text), len(text), 1, "", title, named, entry.updated_at or entry.created_at))
     first = line_of(body_start)
-    for wording in entry.wordings:  # each found by its own words, and shown where it is what was found
-        found.append(Chunk(body_start, body_start, first, WORDING, title, "", entry.updated_at, wording))
-    return found
+    for wording in entry.wordings:  # each found by its own words, and shown where it matches
+        chunks.append(Chunk(body_start, body_start, first, WORDING, title, "", entry.updated_at, wording))
+    return chunks
 
 
 def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
@@ -81,17 +81,17 @@ def _has_words(text: str) -> bool:
 
 def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:
     """Cut a history file into its records, those that another one stands for included: it may be in another file."""
-    found = []
+    chunks = []
     line_of = _line_counter(text)
     for record in records(text, zone):
         start = record.start
         if text.startswith(("##", "\ufeff##"), start):
             start = text.index("\n", start, record.end) + 1
         end = text.rfind(INSTEAD, start, record.end) if record.instead_of else record.end
-        found += [
+        chunks += [
             Chunk(a, b, line_of(a), record.anchor, "", "", record.timestamp) for a, b in windows(text, start, end)
         ]
-    return found
+    return chunks
 
 
 def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]:
@@ -103,7 +103,7 @@ def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chun
             runs[-1].append(note)
         else:
             runs.append([note])
-    found = []
+    chunks = []
     line_of = _line_counter(text)
     for run in runs:
         first = next((note.time for note in run if note.time or _says(text[note.start : note.end])), "")
@@ -112,11 +112,11 @@ def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chun
         moment = parse_time(f"{day} {time}", zone) if day else None
         when = stamp(moment) if moment else timestamp
         anchor = first if first == last or not first else f"{first}-{last}"
-        found += [
+        chunks += [
             Chunk(a, b, line_of(a), anchor, day, f"{day}: " if day else "", when)
             for a, b in windows(text, run[0].start, run[-1].end)
         ]
-    return found
+    return chunks
 
 
 def _says(text: str) -> bool:
@@ -155,11 +155,11 @@ def windows(text: str, start: int, end: int, limit: int = WINDOW) -> Iterator[tu
 def _best_break(text: str, start: int, stop: int) -> int:
     """Find the strongest break in the second half of a window: a paragraph before a line before a sentence."""
     best, rank = stop, 0
-    for found in _BREAK.finditer(text, start + (stop - start) // 2, stop):
-        gap = found[0]
-        strength = 4 if gap.count("\n") > 1 else 3 if "\n" in gap else 2 if text[found.start() - 1] in _ENDS else 1
+    for match in _BREAK.finditer(text, start + (stop - start) // 2, stop):
+        gap = match[0]
+        strength = 4 if gap.count("\n") > 1 else 3 if "\n" in gap else 2 if text[match.start() - 1] in _ENDS else 1
         if strength >= rank:
-            best, rank = found.end(), strength
+            best, rank = match.end(), strength
     return best
 
 
@@ -169,16 +169,16 @@ def _sections_of(text: str, body_start: int) -> Iterator[tuple[int, int, tuple[s
         yield body_start, len(text), ()
         return
     body = text[body_start:]
-    found = sections(body)
-    if not found:
+    parts = sections(body)
+    if not parts:
         return
     # Short neighbours go together: a vector of one heading and five words says little.
     edges = [0]
-    for section in found[1:]:
+    for section in parts[1:]:
         if section.start - edges[-1] >= WINDOW // 2:
             edges.append(section.start)
-    headings = {section.start: section.headings for section in found}
-    headings.setdefault(0, found[0].headings)
+    headings = {section.start: section.headings for section in parts}
+    headings.setdefault(0, parts[0].headings)
     for start, end in pairwise([*edges, len(body)]):
         yield body_start + start, body_start + end, headings[start]
 
@@ -215,15 +215,15 @@ def records_of(path: str, text: str) -> Records:
     from .foreign_record import items  # late: few folders hold another tool's items
 
     problems: list[Problem] = []
-    found = list(_messages(text, problems) if path.endswith(".json") else _json_lines(text, problems))
+    records = list(_messages(text, problems) if path.endswith(".json") else _json_lines(text, problems))
     entries = set[int]()  # lines that have chunks of their own
     if not path.endswith(".json"):
         entries = {item.line for item in items(path, text, datetime.fromtimestamp(0, UTC))}
     lines: list[str] = []
     chunks: list[Chunk] = []
     start = 0
-    for number, (said, timestamp) in enumerate(found, 1):
-        line = " ".join(said.split())
+    for number, (content, timestamp) in enumerate(records, 1):
+        line = " ".join(content.split())
         lines.append(f"{line}\n")
         chunks += [
             Chunk(start + a, start + b, number, f"L{number}", timestamp=timestamp)
@@ -250,9 +250,9 @@ def _messages(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
     if messages is None:
         problems.append(Problem(1, "no JSON document with a list of messages: passed over"))
         return
-    for one in messages:
-        if isinstance(one, Mapping):
-            yield _line_of(one), moment_at(one, _TIMES)
+    for message in messages:
+        if isinstance(message, Mapping):
+            yield _line_of(message), moment_at(message, _TIMES)
 
 
 def messages_of(data: object) -> list[Any] | None:
@@ -262,7 +262,7 @@ def messages_of(data: object) -> list[Any] | None:
 
 
 def _line_of(data: Mapping[str, Any]) -> str:
-    """Write a record as a line: who says it or what it is called, and what it says."""
+    """Return a record as a line: who says it or what it is called, and what it says."""
     content = next((data[key] for key in ("content", "text", "memory") if data.get(key)), "")
     words = content if isinstance(content, str) else words_of(content)
     head = next((str(data[key]) for key in ("title", "role") if isinstance(data.get(key), str) and data[key]), "")

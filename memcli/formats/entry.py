@@ -166,13 +166,13 @@ class Entry:
         return summarise(self.title, self.description or self.body)
 
 
-_STATED = {name: (one.metadata["field"], one.told.get("default")) for name, one in fields_stated(Entry).items()}
-FIELDS: dict[str, Field] = {name: one for name, (one, _) in _STATED.items()}
+_STATED = {name: (spec.metadata["field"], spec.told.get("default")) for name, spec in fields_stated(Entry).items()}
+FIELDS: dict[str, Field] = {name: spec for name, (spec, _) in _STATED.items()}
 """The keys of the frontmatter in the order a new file has them."""
-SPELLINGS = {name: one.spellings for name, one in FIELDS.items()}
+SPELLINGS = {name: spec.spellings for name, spec in FIELDS.items()}
 _KEYS = {name: (key, rank) for key, others in SPELLINGS.items() for rank, name in enumerate((key, *others))}
 """Every spelling with the key it stands for; the lower rank wins where a file has two of them."""
-_CLAIMS: dict[str, Any] = {name: default for name, (one, default) in _STATED.items() if one.is_claim}
+_CLAIMS: dict[str, Any] = {name: default for name, (spec, default) in _STATED.items() if spec.is_claim}
 _FROM_OTHERS: dict[str, Any] = {"source": REPOSITORY, "trust": TRUST[REPOSITORY]}
 
 
@@ -185,8 +185,8 @@ def as_from_others(entry: Entry) -> Entry:
 
 def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry's file as `as_from_others` reads them."""
-    kept = {name: value for name, value in fields.items() if key_of(name) not in _CLAIMS}
-    return {**kept, **_FROM_OTHERS}
+    unclaimed = {name: value for name, value in fields.items() if key_of(name) not in _CLAIMS}
+    return {**unclaimed, **_FROM_OTHERS}
 
 
 def layer_of(kind: str) -> str:
@@ -243,7 +243,7 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     values.setdefault("id", path)
     if settled := values.get("distinct"):  # a merge of two clones may bring a flag back that one of them settled
         for key in ("conflicts_with", "verdicts"):
-            values[key] = tuple(one for one in values.get(key, ()) if one not in settled)
+            values[key] = tuple(identifier for identifier in values.get(key, ()) if identifier not in settled)
     if isinstance(fields.get("description"), str):
         values["description"] = fields["description"]
     values.setdefault("title", "")

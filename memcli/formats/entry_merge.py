@@ -30,7 +30,7 @@ ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
     r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
 )
-"""The part of a page that `mem rollup` makes; `told` is the digest of its body, unless a person changed that."""
+"""The part of a page that `mem rollup` makes; the group `told` has the digest of its body as it was made."""
 
 
 def digest_of_rollup(text: str) -> str:
@@ -59,7 +59,7 @@ class _Side(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _read(text: str) -> Document:
-    """Take an entry apart, once for all that is asked of its three versions; nobody may change what comes back."""
+    """Return an entry taken apart, once for all that is asked of its three versions; nobody may change the result."""
     return parse(text)
 
 
@@ -77,8 +77,8 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     if (is_another(base, ours) or is_another(base, theirs)) and is_another(ours, theirs):
         return merge_texts("", ours, theirs, size)
     texts, written = plain_sides(base, ours, theirs)
-    old, here, there = (_Side(text, _read(text)) for text in texts)
-    newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
+    old, left, right = (_Side(text, _read(text)) for text in texts)
+    newer, older = sorted((left, right), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
     parts = [_made_part(side.document.body) for side in (newer, older)]
     is_page = not base and None not in parts  # both machines summed up one project
     ids = {stated_id(side.fields) for side in (newer, older)} - {""}
@@ -91,20 +91,20 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     head = _head(rules.with_lost(values), old, newer, older)
     if head is None:
         return merge_texts(base, ours, theirs, size)
-    bodies = [side.document.body for side in (old, here, there)]
+    bodies = [side.document.body for side in (old, left, right)]
     if parts[0] and parts[1]:  # of what is made anew, lines of the one among lines of the other say nothing
-        made = parts[0]
-        bodies = [ROLLUP.sub(lambda _: made, body, count=1) for body in bodies]
+        rollup = parts[0]
+        bodies = [ROLLUP.sub(lambda _: rollup, body, count=1) for body in bodies]
     body, clashes = merge_lines(bodies[0].split("\n"), bodies[1].split("\n"), bodies[2].split("\n"), size)
     return Merged(written(head + "\n".join(body)), clashes)
 
 
-def is_another(one: str, other: str) -> bool:
+def is_another(left: str, right: str) -> bool:
     """Return whether two texts are of two memories: their ids differ, and not only their ids.
 
     git takes a new memory that reads like a deleted one for the same file under another name.
     """
-    old, new = _read(one), _read(other)
+    old, new = _read(left), _read(right)
     if old.head == new.head or old.problem or new.problem:
         return False
     if len({stated_id(old.fields), stated_id(new.fields)} - {""}) < 2:
@@ -124,7 +124,7 @@ def says_the_same(before: str, after: str) -> bool:
 
 
 def _changed(before: str, after: str) -> set[str]:
-    """Return the keys of an entry that changed, `body` for its text and for what cannot be told."""
+    """Return the keys of an entry that changed; `body` if its text did, or if the keys cannot be compared."""
     old, new = _read(before), _read(after)
     if old.problem or new.problem or old.body != new.body or old.head is None:
         return {"body"} if before != after else set()
@@ -139,8 +139,8 @@ def is_said_again(before: str, after: str) -> bool:
     return _strength(after) > _strength(before) and is_bookkeeping(before, after)
 
 
-def _strength(told: str) -> int:
-    fields = _read(told).fields
+def _strength(text: str) -> int:
+    fields = _read(text).fields
     try:
         return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
     except (KeyError, TypeError, ValueError):
@@ -161,14 +161,14 @@ def successors(entry: Entry) -> list[str]:
 
 def _made_part(body: str) -> str | None:
     """Return the part of a page that `mem rollup` made and no person has changed."""
-    found = ROLLUP.search(body)
-    return found[0] if found and found["told"] == digest_of_rollup(found["body"]) else None
+    match = ROLLUP.search(body)
+    return match[0] if match and match["told"] == digest_of_rollup(match["body"]) else None
 
 
-def _is_one_version(one: _Side, other: _Side) -> bool:
+def _is_one_version(left: _Side, right: _Side) -> bool:
     """Return whether both sides keep the same earlier text of the same entry, each under an id of its own."""
-    names = [side.fields.get("version_of") for side in (one, other)]
-    return bool(names[0]) and names[0] == names[1] and one.document.body == other.document.body
+    names = [side.fields.get("version_of") for side in (left, right)]
+    return bool(names[0]) and names[0] == names[1] and left.document.body == right.document.body
 
 
 class _Rules:
@@ -194,8 +194,8 @@ class _Rules:
         if isinstance(newer, list) and isinstance(older, list):
             return merge_lists(base if isinstance(base, list) else [], newer, older)
         if isinstance(newer, Mapping) and isinstance(older, Mapping):
-            known = base if isinstance(base, Mapping) else {}
-            return merge_values(known, newer, older, lambda key, *values: self.plain(f"{name}.{key}", *values))
+            base_values = base if isinstance(base, Mapping) else {}
+            return merge_values(base_values, newer, older, lambda key, *values: self.plain(f"{name}.{key}", *values))
         if MISSING in (newer, older) or same(newer, older):
             return older if newer is MISSING else newer
         self.lost[name] = older
@@ -228,21 +228,21 @@ class _Rules:
     def with_lost(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values with those that did not stay below `metadata`."""
         metadata = values.get("metadata", {})
-        known = metadata.get(LOST, {}) if isinstance(metadata, Mapping) else None
-        if not self.lost or not isinstance(known, Mapping):
+        earlier = metadata.get(LOST, {}) if isinstance(metadata, Mapping) else None
+        if not self.lost or not isinstance(earlier, Mapping):
             return values
-        told = dict(known)
+        merged = dict(earlier)
         for name, value in self.lost.items():
-            before = told.get(name, [])
-            told[name] = merge_lists([], before if isinstance(before, list) else [before], [value])
-        return {**values, "metadata": {**metadata, LOST: told}}
+            before = merged.get(name, [])
+            merged[name] = merge_lists([], before if isinstance(before, list) else [before], [value])
+        return {**values, "metadata": {**metadata, LOST: merged}}
 
 
 def _total(key: str, base: Any, newer: Any, older: Any) -> int:
     """Return a count with what each side added to it."""
     least: int = getattr(Entry, key)
-    was, one, other = (least if side is MISSING else FIELDS[key].read(side) for side in (base, newer, older))
-    total: int = one + other - was
+    was, left, right = (least if side is MISSING else FIELDS[key].read(side) for side in (base, newer, older))
+    total: int = left + right - was
     return max(total, least)
 
 

@@ -44,16 +44,16 @@ def read_texts(value: object) -> tuple[str, ...]:
         value = value.split(",")
     if not isinstance(value, list | tuple):
         raise TypeError("should be a list")
-    found = [read_text(item) for item in value if item is not None]
-    return tuple(dict.fromkeys(item for item in found if item))
+    texts = [read_text(item) for item in value if item is not None]
+    return tuple(dict.fromkeys(item for item in texts if item))
 
 
 def read_sentences(value: object) -> tuple[str, ...]:
     """Read texts that may hold commas."""
     if not isinstance(value, str | list | tuple):
         raise TypeError("should be a list of texts")
-    found = [read_text(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
-    return tuple(dict.fromkeys(item for item in found if item))
+    texts = [read_text(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
+    return tuple(dict.fromkeys(item for item in texts if item))
 
 
 def read_key(value: object) -> str:
@@ -139,8 +139,8 @@ def read_type(value: object) -> str:
 def read_source(value: object) -> str:
     """Return who said it, in the words of `TRUST`; an unknown word is `observed`."""
     text = read_text(value)
-    known = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
-    return known if known in TRUST else "observed"
+    source = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
+    return source if source in TRUST else "observed"
 
 
 def read_status(value: object) -> str:
@@ -161,7 +161,7 @@ true where EITHER side says so."""
 
 
 class Field(NamedTuple):
-    """What is known of a field of the frontmatter besides its type and its default."""
+    """A field of the frontmatter, besides its type and its default."""
 
     read: Callable[[object], Any]
     spellings: tuple[str, ...]
@@ -183,6 +183,6 @@ def about(
     return {"field": Field(read, spellings, merge, branches, is_claim)}
 
 
-def stated(default: object, *told: Any, **more: Any) -> Any:
+def stated(default: object, *arguments: Any, **more: Any) -> Any:
     """Return a field of a dataclass with its default; the rest is what `about` takes."""
-    return field(default=default, metadata=about(*told, **more))
+    return field(default=default, metadata=about(*arguments, **more))

@@ -69,7 +69,7 @@ def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
-    """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
+    """Return the keys that are an entry's, the others as metadata; a time to live becomes a date."""
     record = {key: value for key, value in record.items() if not _is_derived(key, value)}
     fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
     given = fields.pop(spelled(fields, "type"), "")
@@ -109,7 +109,7 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
 
 
 def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """Tell whether a memory is no longer held, and how; empty where it is, or where it states a status itself."""
+    """Return the status of a memory that is no longer held; empty if it is, or if it states a status itself."""
     if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
         return ""
     if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
@@ -119,12 +119,12 @@ def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
 
 
 def _truth(value: object) -> bool | None:
-    """Read yes or no, however it is written; None for anything else."""
+    """Return yes or no, however it is written; None for anything else."""
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
 
 
 def _is_derived(key: str, value: object) -> bool:
-    """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
+    """Return whether a tool computed a value from the text, so that it says nothing to a reader: vectors above all."""
     if isinstance(value, list) and len(value) >= _NUMBERS:
         return all(isinstance(number, int | float) for number in value)
     return _DERIVED.fullmatch(key) is not None

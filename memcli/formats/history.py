@@ -38,15 +38,15 @@ class Record:
 
 def records(text: str, zone: tzinfo = UTC) -> list[Record]:
     """Read the records of a history file in its own order; `merged` sorts them and drops duplicates."""
-    found = []
+    result = []
     for line, start, end, moment, identifier, body in _pieces(text):
         instant = parse_time(moment, zone)
-        told = _INSTEAD.search(body)
-        said = (body[: told.start()] if told else body).strip()
-        if said:
-            others = tuple(_ID.findall(told[1])) if told else ()
-            found.append(Record(identifier, stamp(instant) if instant else "", said, line, start, end, others))
-    return found
+        instead = _INSTEAD.search(body)
+        content = (body[: instead.start()] if instead else body).strip()
+        if content:
+            others = tuple(_ID.findall(instead[1])) if instead else ()
+            result.append(Record(identifier, stamp(instant) if instant else "", content, line, start, end, others))
+    return result
 
 
 def is_dated(text: str) -> bool:
@@ -69,15 +69,15 @@ def render(identifier: str, moment: datetime, text: str, zone: tzinfo, instead_o
     return f"## {instant} <!-- {identifier} -->\n\n" + "\n".join(body) + "\n"
 
 
-def merged(found: list[Record]) -> list[Record]:
-    """Sort by time and keep the first of each id, as readers of merged branches must; none that another stands for."""
-    seen = {name for record in found for name in record.instead_of}
-    kept = []
-    for record in sorted(found, key=lambda record: record.timestamp):
+def merged(history: list[Record]) -> list[Record]:
+    """Return records by time, the first of each id, as readers of merged branches must; none that another replaces."""
+    seen = {name for record in history for name in record.instead_of}
+    remaining = []
+    for record in sorted(history, key=lambda record: record.timestamp):
         if not record.id or record.id not in seen:
-            kept.append(record)
+            remaining.append(record)
             seen.add(record.id)
-    return kept
+    return remaining
 
 
 def _begins(line: str) -> bool:
@@ -89,9 +89,9 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
     begin, begin_line, offset = 0, 1, 0
     moment, identifier, body = "", "", ""
     for number, line in enumerate(lines(text), 1):
-        said = line.lstrip("\ufeff") if number == 1 else line
-        head = _HEAD.match(said.rstrip())
-        dated = _PARAGRAPH.match(said)
+        content = line.lstrip("\ufeff") if number == 1 else line
+        head = _HEAD.match(content.rstrip())
+        dated = _PARAGRAPH.match(content)
         fresh = head or (dated and (body.strip() or not moment) and not (identifier and not body.strip()))
         if fresh and (body.strip() or moment):
             yield begin_line, begin, offset, moment, identifier, body
@@ -99,8 +99,8 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
             begin, begin_line, body, identifier = offset, number, "", ""
             moment = head[1] if head else dated[1] if dated else ""
             identifier = (head[2] or "") if head else ""
-        if not head and (fresh or moment or not said.startswith("#")):
-            body += said
+        if not head and (fresh or moment or not content.startswith("#")):
+            body += content
             if not moment and not body.strip():
                 body, begin, begin_line = "", offset + len(line), number + 1
         offset += len(line)
@@ -110,11 +110,11 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
 def with_record(text: str, added: str, zone: tzinfo = UTC) -> str:
     """Return a history file with a record at its end, or before those that a clock ahead of ours made later."""
     tail = max(text.rfind("\n## "), 0)
-    moment = max((one.timestamp for one in records(added, zone)), default="")
-    if not any(one.timestamp > moment for one in records(text[tail:], zone)):
+    moment = max((record.timestamp for record in records(added, zone)), default="")
+    if not any(record.timestamp > moment for record in records(text[tail:], zone)):
         return text + added
-    later = takewhile(lambda one: one.timestamp > moment, reversed(records(text, zone)))
-    start = min(one.start for one in later) or len(text) - len(text.removeprefix(BOM))
+    later = takewhile(lambda record: record.timestamp > moment, reversed(records(text, zone)))
+    start = min(record.start for record in later) or len(text) - len(text.removeprefix(BOM))
     return f"{text[:start]}{added.lstrip()}\n{text[start:]}"
 
 
@@ -141,23 +141,23 @@ def in_order(text: str, zone: tzinfo = UTC) -> str:
     """
     if text.startswith(BOM):
         return BOM + in_order(text.removeprefix(BOM), zone)
-    found = [record for record in records(text, zone) if record.timestamp]
-    if not found:
+    dated = [record for record in records(text, zone) if record.timestamp]
+    if not dated:
         return text
-    starts = [record.start for record in found]
+    starts = [record.start for record in dated]
     blocks = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
-    kept: dict[tuple[str, str], tuple[str, str, str]] = {}
-    for number, (record, block) in enumerate(zip(found, blocks, strict=True)):
-        kept.setdefault((record.id or str(number), block.strip()), (record.timestamp, block, record.text))
-    ordered = [block for _, block, _ in sorted(kept.values(), key=lambda one: one[0])]
+    unique: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for number, (record, block) in enumerate(zip(dated, blocks, strict=True)):
+        unique.setdefault((record.id or str(number), block.strip()), (record.timestamp, block, record.text))
+    ordered = [block for _, block, _ in sorted(unique.values(), key=lambda row: row[0])]
     if ordered == blocks:
         return text
     # Blank lines stay where they are, not with their record: the last record of a file has fewer behind it.
     gaps = [block[len(block.rstrip()) :] for block in blocks]
     gaps = [*gaps[: len(ordered) - 1], gaps[-1]]
     written = text[: starts[0]] + "".join(block.rstrip() + gap for block, gap in zip(ordered, gaps, strict=True))
-    told = sorted((record.timestamp, record.text) for record in records(written, zone) if record.timestamp)
-    return written if told == sorted((moment, said) for moment, _, said in kept.values()) else text
+    reread = sorted((record.timestamp, record.text) for record in records(written, zone) if record.timestamp)
+    return written if reread == sorted((moment, body) for moment, _, body in unique.values()) else text
 
 
 def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:
@@ -185,18 +185,18 @@ class Note:
 
 def notes(text: str) -> list[Note]:
     """Cut a day's file into notes; text before the first time is one note without a time."""
-    found: list[Note] = []
+    result: list[Note] = []
     time, begin, begin_line, offset = "", 0, 1, 0
     for number, line in enumerate(lines(text), 1):
         mark = re.match(_LINE, line.lstrip("\ufeff") if number == 1 else line)
         if mark:
             if text[begin:offset].strip("\ufeff \t\r\n"):
-                found.append(Note(time, begin_line, begin, offset))
+                result.append(Note(time, begin_line, begin, offset))
             time, begin, begin_line = mark[1], offset, number
         offset += len(line)
     if text[begin:].strip("\ufeff \t\r\n"):
-        found.append(Note(time, begin_line, begin, len(text)))
-    return found
+        result.append(Note(time, begin_line, begin, len(text)))
+    return result
 
 
 def line_of(time: str, text: str) -> str:
@@ -207,4 +207,4 @@ def line_of(time: str, text: str) -> str:
 def exchange(user: str, assistant: str) -> str:
     """Write what was asked and answered as one line, each cut to its limit."""
     asked, answered = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
-    return " | ".join(f"{who}: {said}" for who, said in (("User", asked), ("Assistant", answered)) if said)
+    return " | ".join(f"{who}: {text}" for who, text in (("User", asked), ("Assistant", answered)) if text)

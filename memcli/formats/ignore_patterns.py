@@ -108,70 +108,70 @@ def _segment_fits(segment: str, part: str) -> bool:
 
 def _fits(wanted: Sequence[T], given: Sequence[C], is_wild: Callable[[T], bool], fits: Callable[[T, C], bool]) -> bool:
     """Match a sequence with wildcards greedily, going back to the last wildcard alone."""
-    at = seen = 0
+    position = matched = 0
     star, resume = -1, 0
-    while seen < len(given):
-        if at < len(wanted) and is_wild(wanted[at]):
-            star, resume = at, seen
-            at += 1
-        elif at < len(wanted) and fits(wanted[at], given[seen]):
-            at += 1
-            seen += 1
+    while matched < len(given):
+        if position < len(wanted) and is_wild(wanted[position]):
+            star, resume = position, matched
+            position += 1
+        elif position < len(wanted) and fits(wanted[position], given[matched]):
+            position += 1
+            matched += 1
         elif star >= 0:
             resume += 1
-            at, seen = star + 1, resume
+            position, matched = star + 1, resume
         else:
             return False
-    return all(is_wild(token) for token in wanted[at:])
+    return all(is_wild(token) for token in wanted[position:])
 
 
 @lru_cache(maxsize=16_384)
 def _tokens(segment: str) -> tuple[Token, ...] | None:
     """Read a segment as characters, tests and stars; None where a bracket or a backslash is left open."""
     tokens: list[Token] = []
-    at = 0
-    while at < len(segment):
-        char = segment[at]
-        at += 1
+    position = 0
+    while position < len(segment):
+        char = segment[position]
+        position += 1
         if char == "*":
             tokens.append(_ANY)
         elif char == "?":
             tokens.append(lambda _: True)
         elif char == "[":
-            read = _bracket(segment, at)
+            read = _bracket(segment, position)
             if read is None:
                 return None
-            test, at = read
+            test, position = read
             tokens.append(test)
         elif char == "\\":
-            if at == len(segment):
+            if position == len(segment):
                 return None
-            tokens.append(segment[at].__eq__)
-            at += 1
+            tokens.append(segment[position].__eq__)
+            position += 1
         else:
             tokens.append(char)
     return tuple(tokens)
 
 
-def _bracket(segment: str, at: int) -> tuple[Callable[[str], bool], int] | None:
+def _bracket(segment: str, position: int) -> tuple[Callable[[str], bool], int] | None:
     """Read a bracket expression from after its `[`; return its test and where it ends."""
-    negated = segment[at : at + 1] in ("!", "^")
-    first = at = at + negated
+    negated = segment[position : position + 1] in ("!", "^")
+    first = position = position + negated
     tests: list[Callable[[str], bool]] = []
-    while at < len(segment) and (segment[at] != "]" or at == first):
-        name = segment[at + 2 : segment.find(":]", at + 2)] if segment.startswith("[:", at) else ""
+    while position < len(segment) and (segment[position] != "]" or position == first):
+        name = segment[position + 2 : segment.find(":]", position + 2)] if segment.startswith("[:", position) else ""
         if name in _CLASSES:
             tests.append(_CLASSES[name])
-            at += len(name) + 4
+            position += len(name) + 4
             continue
-        at += segment[at] == "\\"
-        low = high = segment[at : at + 1]
-        at += 1
-        if segment[at : at + 1] == "-" and segment[at + 1 : at + 2] not in ("", "]"):
-            at += 1 + (segment[at + 1] == "\\")
-            high = segment[at : at + 1]
-            at += 1
+        position += segment[position] == "\\"
+        low = high = segment[position : position + 1]
+        position += 1
+        if segment[position : position + 1] == "-" and segment[position + 1 : position + 2] not in ("", "]"):
+            position += 1 + (segment[position + 1] == "\\")
+            high = segment[position : position + 1]
+            position += 1
         tests.append(lambda char, low=low, high=high: low <= char <= high)  # type: ignore[misc]
-    if at >= len(segment):
+    if position >= len(segment):
         return None
-    return (lambda char: any(test(char) for test in tests) != negated), at + 1
+    return (lambda char: any(test(char) for test in tests) != negated), position + 1

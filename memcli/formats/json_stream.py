@@ -64,7 +64,7 @@ def bounded_lines(stream: IO[AnyStr], longest: int) -> Iterator[StreamLine[AnySt
         if is_whole or len(content) <= longest:
             yield StreamLine(number, content, is_whole)
             continue
-        while (rest := stream.readline(_SKIPPED_AT_ONCE)) and not _is_ended(rest):
+        while (part := stream.readline(_SKIPPED_AT_ONCE)) and not _is_ended(part):
             pass
         yield StreamLine(number, content[:0], is_too_long=True)
 
@@ -73,15 +73,15 @@ def _is_ended(content: str | bytes) -> bool:
     return content.endswith("\n") if isinstance(content, str) else content.endswith(b"\n")
 
 
-def rejoined(head: bytes, rest: BinaryIO, size: int = _PIECE) -> BinaryIO:
+def rejoined(head: bytes, stream: BinaryIO, size: int = _PIECE) -> BinaryIO:
     """Return a stream that gives the bytes already read from another one, then what is left in that one."""
-    return io.BufferedReader(_Joined(head, rest), size)
+    return io.BufferedReader(_Joined(head, stream), size)
 
 
 class _Joined(io.RawIOBase):
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = memoryview(head)
-        self._read = getattr(rest, "read1", rest.read)  # a pipe gives what it has
+        self._read = getattr(stream, "read1", stream.read)  # a pipe gives what it has
 
     def readable(self) -> bool:
         return True
@@ -134,8 +134,8 @@ class JsonStream:
             yield str(key)
         self._take("}")
 
-    def listed(self, name: str, told: Callable[[Mapping[str, Any]], object]) -> Iterator[Any]:
-        """Yield the values of the list that an object has under a name; `told` gets every other member, each by itself.
+    def listed(self, name: str, on_member: Callable[[Mapping[str, Any]], object]) -> Iterator[Any]:
+        """Yield the values of the list that an object has under a name; `on_member` gets each other member by itself.
 
         Raise CutOffError where it ends early.
         """
@@ -143,7 +143,7 @@ class JsonStream:
             if key == name and self.peek() == "[":
                 yield from self.items()
             else:
-                told({key: self.value()})
+                on_member({key: self.value()})
 
     def items(self) -> Iterator[Any]:
         """Yield the values of a list; raise CutOffError where it ends early."""
@@ -160,7 +160,7 @@ class JsonStream:
             raise CutOffError
         while True:
             try:
-                found, end = self._decode(self._text, self._position)
+                value, end = self._decode(self._text, self._position)
             except (ValueError, RecursionError) as error:
                 if len(self._text) - self._position > self._longest or not self._more():
                     raise CutOffError from error
@@ -168,7 +168,7 @@ class JsonStream:
             # A number at the end of what was read may go on.
             if end < len(self._text) or not self._more():
                 self._position = end
-                return found
+                return value
 
     def _take(self, wanted: str) -> None:
         if self.peek() != wanted:
@@ -177,7 +177,7 @@ class JsonStream:
 
     def _more(self) -> bool:
         """Read on, as much again as is held, so that a long value is decoded few times."""
-        rest = self._text[self._position :]
-        piece = self._stream.read(max(_PIECE, len(rest)))
-        self._text, self._position = rest + piece, 0
+        unread = self._text[self._position :]
+        piece = self._stream.read(max(_PIECE, len(unread)))
+        self._text, self._position = unread + piece, 0
         return bool(piece)

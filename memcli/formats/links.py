@@ -36,12 +36,12 @@ def links(text: str) -> Iterator[Link]:
     for number, plain in without_code(text):
         if "[[" not in plain and "](" not in plain:
             continue
-        for found in _WIKI.finditer(plain):
-            name = found[2]
+        for match in _WIKI.finditer(plain):
+            name = match[2]
             if name and name.strip() == name:  # `[[ x ]]` is a test in shell
                 yield Link(number, name, is_path=False)
-        for found in _MARKDOWN.finditer(plain):
-            path = unquote((found[1] or found[2]).partition("#")[0])
+        for match in _MARKDOWN.finditer(plain):
+            path = unquote((match[1] or match[2]).partition("#")[0])
             if path.endswith(".md") and not _SCHEME.match(path):
                 yield Link(number, path, is_path=True)
 
@@ -54,13 +54,13 @@ def without_code(text: str) -> Iterator[tuple[int, str]]:
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
         elif not fence:
-            yield number, _CODE.sub(lambda found: " " * len(found[0]), line) if "`" in line else line
+            yield number, _CODE.sub(lambda match: " " * len(match[0]), line) if "`" in line else line
 
 
 def bare(reference: str) -> str:
     """Return the name in a reference that is written as a wiki link; any other reference as it is."""
-    found = _WIKI.fullmatch(reference.strip())
-    return found[2].strip() if found else reference.strip()
+    match = _WIKI.fullmatch(reference.strip())
+    return match[2].strip() if match else reference.strip()
 
 
 _TAG = re.compile(r"(?<![^\s(,;])#([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
@@ -68,8 +68,8 @@ _TAG = re.compile(r"(?<![^\s(,;])#([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
 
 def inline_tags(text: str) -> tuple[str, ...]:
     """Return the tags of a text as they are written, code passed over; a number alone is none."""
-    found = (tag for _, line in without_code(text) for tag in _TAG.findall(line))
-    return tuple(dict.fromkeys(tag.strip("/") for tag in found))
+    tags = (tag for _, line in without_code(text) for tag in _TAG.findall(line))
+    return tuple(dict.fromkeys(tag.strip("/") for tag in tags))
 
 
 def nested(tags: Iterable[str]) -> tuple[str, ...]:
@@ -113,12 +113,12 @@ class Citation(NamedTuple):
 
 def read_citation(text: str) -> Citation | None:
     """Read a citation, or path and lines alone; None for a text that names no lines."""
-    found = _CITATION.fullmatch(text)
-    if found is None or not text.isprintable():
+    match = _CITATION.fullmatch(text)
+    if match is None or not text.isprintable():
         return None
-    first = int(found["first"])
+    first = int(match["first"])
     return Citation(
-        found["path"], first, int(found["last"] or first), (found["blob"] or "")[:_BLOB], found["digest"] or ""
+        match["path"], first, int(match["last"] or first), (match["blob"] or "")[:_BLOB], match["digest"] or ""
     )
 
 

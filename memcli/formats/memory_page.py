@@ -26,7 +26,7 @@ class Section:
 @lru_cache(maxsize=2)  # recall asks for the parts of one page, one after the other
 def sections(text: str) -> tuple[Section, ...]:
     """Cut a page at its headings; text before the first one is a section without a name."""
-    found: list[Section] = []
+    result: list[Section] = []
     taken: dict[str, int] = {}  # anchors, and the last number of each that was asked for again
     trail: list[tuple[int, str]] = []
     for line, start, end, level, heading in _pieces(text):
@@ -41,8 +41,8 @@ def sections(text: str) -> tuple[Section, ...]:
             anchor = f"{name}-{number}"
         taken[name] = number
         taken.setdefault(anchor, 1)
-        found.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
-    return tuple(found)
+        result.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
+    return tuple(result)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:
@@ -50,12 +50,12 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:
     begin, begin_line, level, heading = 0, 1, 0, ""
     offset = 0
     for number, (line, is_code) in enumerate(with_code(text), 1):
-        said = line.lstrip("\ufeff") if number == 1 else line
-        found = None if is_code else _HEADING.match(said.rstrip("\r\n"))
-        if found:
+        content = line.lstrip("\ufeff") if number == 1 else line
+        match = None if is_code else _HEADING.match(content.rstrip("\r\n"))
+        if match:
             if heading or text[begin:offset].strip("\ufeff \t\r\n"):
                 yield begin_line, begin, offset, level, heading
-            begin, begin_line, level, heading = offset, number, len(found[1]), found[2]
+            begin, begin_line, level, heading = offset, number, len(match[1]), match[2]
         offset += len(line)
     if heading or text[begin:].strip("\ufeff \t\r\n"):
         yield begin_line, begin, len(text), level, heading
@@ -110,9 +110,9 @@ def read_promoted(text: str) -> Promoted:
         elif bare == CLOSING and opened is not None:
             block = block or (opened[1], opened[2], start, end)
             opened = None
-        elif opened is not None and (found := _LINE.fullmatch(bare)):
-            is_ours = _digest(found["statement"]) == found["digest"]
-            lines.append(PromotedLine(found["id"], found["statement"], start, end, is_ours))
+        elif opened is not None and (match := _LINE.fullmatch(bare)):
+            is_ours = _digest(match["statement"]) == match["digest"]
+            lines.append(PromotedLine(match["id"], match["statement"], start, end, is_ours))
     if opened is not None:
         return Promoted((), None, Problem(opened[0], f"{OPENING} is never closed: write {CLOSING} after the lines"))
     return Promoted(tuple(lines), block, None)
@@ -120,17 +120,17 @@ def read_promoted(text: str) -> Promoted:
 
 def blocks(text: str) -> list[str]:
     """Return what a page holds from each opening mark to its closing one, or to its end; line ends count as one."""
-    found: list[str] = []
-    at = -1
+    parts: list[str] = []
+    begin = -1
     for _, start, end, bare in _unfenced(text):
-        if bare == OPENING and at < 0:
-            at = start
+        if bare == OPENING and begin < 0:
+            begin = start
         elif bare == CLOSING:
-            found.append(text[max(at, 0) : end])
-            at = -1
-    if at >= 0:
-        found.append(text[at:])
-    return [one.replace("\r\n", "\n").rstrip("\n") for one in found]
+            parts.append(text[max(begin, 0) : end])
+            begin = -1
+    if begin >= 0:
+        parts.append(text[begin:])
+    return [part.replace("\r\n", "\n").rstrip("\n") for part in parts]
 
 
 def strip_comments(text: str) -> str:
@@ -174,8 +174,8 @@ def page_line(identifier: str, statement: str) -> str:
 
 def promoted_line(line: str) -> tuple[str, bool]:
     """Return the id of a promoted line, and whether it is as it was written; an empty id for any other line."""
-    found = _LINE.fullmatch(line.strip("\ufeff \t\r\n"))
-    return (found["id"], _digest(found["statement"]) == found["digest"]) if found else ("", False)
+    match = _LINE.fullmatch(line.strip("\ufeff \t\r\n"))
+    return (match["id"], _digest(match["statement"]) == match["digest"]) if match else ("", False)
 
 
 def with_lines(
@@ -183,11 +183,11 @@ def with_lines(
     put: Mapping[str, str],
     drop: Collection[str] = (),
     headings: Mapping[str, str] | None = None,
-    heirs: Mapping[str, str] | None = None,
+    successors: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page with the statements of `put` by id, and without the lines of `drop`.
 
-    A line that is there already is changed in place, and becomes that of the id that `heirs` has for its own, of
+    A line that is there already is changed in place, and becomes that of the id that `successors` has for its own, of
     several the first; new ones go below the others under their heading, one of `headings` by id. A line that a person
     changed stays. Raises RefusedError for a page that ends within code or a part
     to be kept, where nothing new could be found again.
@@ -196,9 +196,9 @@ def with_lines(
     newline = "\r\n" if re.search(r"\r?\n|\Z", text)[0] == "\r\n" else "\n"  # type: ignore[index]
     pieces: list[str] = []
     seen: set[str] = set()
-    at = 0
+    position = 0
     for line in page.lines:
-        name = (heirs or {}).get(line.id, line.id) if line.is_ours else line.id
+        name = (successors or {}).get(line.id, line.id) if line.is_ours else line.id
         twice = name in seen
         seen.add(name)
         if name in drop or (line.is_ours and twice):
@@ -208,13 +208,13 @@ def with_lines(
         else:
             continue
         if new.rstrip() != text[line.start : line.end].rstrip():
-            pieces += [text[at : line.start], new]
-            at = line.end
-    result = "".join([*pieces, text[at:]])
+            pieces += [text[position : line.start], new]
+            position = line.end
+    result = "".join([*pieces, text[position:]])
     fresh: dict[str, str] = {}
-    for one in (one for one in put if one not in seen):
-        heading = (headings or {}).get(one, PROJECT)
-        fresh[heading] = fresh.get(heading, "") + page_line(one, put[one]) + newline
+    for identifier in (identifier for identifier in put if identifier not in seen):
+        heading = (headings or {}).get(identifier, PROJECT)
+        fresh[heading] = fresh.get(heading, "") + page_line(identifier, put[identifier]) + newline
     if fresh:
         for heading in sorted(fresh, key=HEADINGS.index):
             result = _with_fresh(result, heading, fresh[heading], newline)
@@ -232,13 +232,13 @@ def _with_fresh(text: str, heading: str, lines: str, newline: str) -> str:
             text += newline if text.endswith("\n") else newline * 2
         return f"{text}{OPENING}{newline}{heading}{newline}{newline}{lines}{CLOSING}{newline}"
     titles = _titles(text, block)
-    for place, (start, end, title) in enumerate(titles):
+    for number, (start, end, title) in enumerate(titles):
         if title == heading:
-            stop = titles[place + 1][0] if place + 1 < len(titles) else block[2]
-            said = text[end:stop].rstrip()
-            gap = "" if said else newline
-            at = end + len(said) + len(newline) if said else end
-            return f"{text[:at]}{gap}{lines}{text[at:]}"
+            stop = titles[number + 1][0] if number + 1 < len(titles) else block[2]
+            content = text[end:stop].rstrip()
+            gap = "" if content else newline
+            position = end + len(content) + len(newline) if content else end
+            return f"{text[:position]}{gap}{lines}{text[position:]}"
         if title in HEADINGS[HEADINGS.index(heading) + 1 :]:
             return f"{text[:start]}{heading}{newline}{newline}{lines}{newline}{text[start:]}"
     gap = newline if text[block[1] : block[2]].strip() else ""
@@ -280,15 +280,15 @@ def _without_empty_block(text: str) -> str:
 
 def _unfenced(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Yield number, offsets and content of the lines that are neither code nor kept by a person."""
-    kept, offset = False, 0
+    is_kept, offset = False, 0
     for number, (line, is_code) in enumerate(with_code(text), 1):
         start, offset = offset, offset + len(line)
         bare = line.strip("\ufeff \t\r\n")
         if is_code:
             continue
         if bare in (KEEP, END_OF_KEEP):
-            kept = bare == KEEP
-        elif not kept:
+            is_kept = bare == KEEP
+        elif not is_kept:
             yield number, start, offset, bare
 
 

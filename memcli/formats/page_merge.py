@@ -19,20 +19,23 @@ def merge_page(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
     What both sides put into one place, without changing what stood there, is all kept.
     """
     pages = [{name: line for name, (_, line) in _promoted(lines(text)).items()} for text in (base, ours, theirs)]
-    found = merge_texts(base, ours, theirs, size, lambda *parts: _both(pages, *parts))
-    if found.clashes or base in (ours, theirs) or ours == theirs or read_promoted(found.text).problem:
-        return found
+    result = merge_texts(base, ours, theirs, size, lambda *parts: _both(pages, *parts))
+    if result.clashes or base in (ours, theirs) or ours == theirs or read_promoted(result.text).problem:
+        return result
     # A line that a side put elsewhere is new there and gone here, whatever the other side made of it.
-    known = [{line.id: line.statement for line in read_promoted(text).lines} for text in (base, ours, theirs)]
-    there = {line.id for line in read_promoted(found.text).lines}
-    put = {name: _chosen([page[name] for page in known if name in page]) for name in there & {*known[1]} & {*known[2]}}
-    return Merged(with_lines(found.text, put, [name for name in there if _is_gone(pages, name)]))
+    statements = [{line.id: line.statement for line in read_promoted(text).lines} for text in (base, ours, theirs)]
+    ids = {line.id for line in read_promoted(result.text).lines}
+    put = {
+        name: _chosen([page[name] for page in statements if name in page])
+        for name in ids & {*statements[1]} & {*statements[2]}
+    }
+    return Merged(with_lines(result.text, put, [name for name in ids if _is_gone(pages, name)]))
 
 
 def _chosen(statements: Sequence[str]) -> str:
     """Return the statement of a line that stands on both sides; the base's is the first of three."""
-    *base, one, other = statements
-    return other if [one] == base else one if [other] == base else max(one, other)
+    *base, left, right = statements
+    return right if [left] == base else left if [right] == base else max(left, right)
 
 
 def _is_gone(pages: _Pages, name: str) -> bool:
@@ -46,15 +49,15 @@ def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Seque
     if not all(map(_is_ours, base)):
         if any(line and _is_ours(line) for line in base):
             return None
-        both = (_taken_and_added(base, one, other) for one, other in ((ours, theirs), (theirs, ours)))
-        return next((one for one in both if one is not None), None)
+        both = (_taken_and_added(base, left, right) for left, right in ((ours, theirs), (theirs, ours)))
+        return next((merged_lines for merged_lines in both if merged_lines is not None), None)
     start, end = common_ends(ours, theirs)
     parts = sorted([list(ours[start : len(ours) - end]), list(theirs[start : len(theirs) - end])], reverse=True)
     if all(_is_ours(line) for part in parts for line in part):
-        found = _by_heading(pages, parts)
-        if found is None:
+        grouped = _by_heading(pages, parts)
+        if grouped is None:
             return None
-        middle = found
+        middle = grouped
     elif base:
         return None
     else:
@@ -66,11 +69,11 @@ def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Seque
 
 def _taken_and_added(base: Sequence[str], fewer: Sequence[str], more: Sequence[str]) -> list[str] | None:
     """Return what one side added without the lines that the other one took away; None where they did anything else."""
-    kept, there = matches(base, fewer), matches(base, more)
-    if len(kept) < len(fewer) or len(there) < len(base):
+    in_fewer, in_more = matches(base, fewer), matches(base, more)
+    if len(in_fewer) < len(fewer) or len(in_more) < len(base):
         return None
-    gone = {there[place] for place in range(len(base)) if place not in kept}
-    return [line for place, line in enumerate(more) if place not in gone]
+    deleted = {in_more[number] for number in range(len(base)) if number not in in_fewer}
+    return [line for number, line in enumerate(more) if number not in deleted]
 
 
 def _is_ours(line: str) -> bool:
@@ -82,36 +85,36 @@ def _by_heading(pages: _Pages, parts: Sequence[list[str]]) -> list[str] | None:
     """Put the promoted lines of two sides under their headings; None where a person changed one on each side."""
     if any((OPENING in part) != (CLOSING in part) for part in parts):
         return None
-    one, other = map(_promoted, parts)
+    left, right = map(_promoted, parts)
     groups: dict[str, list[str]] = {"": [], **{heading: [] for heading in HEADINGS}}
-    for name in (name for name in dict.fromkeys((*one, *other)) if not _is_gone(pages, name)):
-        sides = [side[name] for side in (one, other) if name in side]
+    for name in (name for name in dict.fromkeys((*left, *right)) if not _is_gone(pages, name)):
+        sides = [side[name] for side in (left, right) if name in side]
         changed = [side for side in sides if side[1] != pages[0].get(name)]
         changed = [side for side in changed if not promoted_line(side[1])[1]] or changed or sides
         if len({line for _, line in changed}) > 1 and not promoted_line(changed[0][1])[1]:
             return None
         heading, line = max(changed, key=lambda side: side[1])
         groups[heading].append(line)
-    found: list[str] = []
+    result: list[str] = []
     for heading, group in groups.items():
         if heading and group:
-            found += [*([""] if found else []), heading, ""]
-        found += group
-    if found and any(OPENING in part for part in parts):
-        found = [OPENING, *found, CLOSING]
+            result += [*([""] if result else []), heading, ""]
+        result += group
+    if result and any(OPENING in part for part in parts):
+        result = [OPENING, *result, CLOSING]
     is_after_gap = any(part and not part[0] for part in parts) and not groups[""]
     is_before_gap = any(part and not part[-1] for part in parts)
-    return [*([""] if is_after_gap else []), *found, *([""] if is_before_gap and found else [])]
+    return [*([""] if is_after_gap else []), *result, *([""] if is_before_gap and result else [])]
 
 
 def _promoted(page: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return promoted lines by id, each with the heading above it; without one for what stands above the first."""
-    found, heading = {}, ""
+    by_id, heading = {}, ""
     for line in map(str.rstrip, page):
         heading = line if line in HEADINGS else heading
         if name := promoted_line(line)[0]:
-            found[name] = heading, line
-    return found
+            by_id[name] = heading, line
+    return by_id
 
 
 def merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
@@ -124,8 +127,8 @@ def _settled(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) ->
         return theirs
     if theirs in (base, ours):
         return ours
-    known = {line.strip() for line in (*base, *ours)}
-    return [*ours, *(line for line in theirs if line.strip() not in known)]
+    existing = {line.strip() for line in (*base, *ours)}
+    return [*ours, *(line for line in theirs if line.strip() not in existing)]
 
 
 MOST_LOST = 0.25
@@ -156,35 +159,35 @@ def accepted(
     the page, what it changes and adds is taken. What differs between `shown` and `current` stays as it is in `current`.
     """
     newline = "\r\n" if "\r\n" in current else "\n"
-    base, new, here = (_plain(text) for text in (shown, proposed, current))
-    standing = {line.strip() for line in base}
-    fresh = [line for line in new if line.strip(" -*+") and line.strip() not in standing and not _is_heading(line)]
+    base, new, now = (_plain(text) for text in (shown, proposed, current))
+    existing = {line.strip() for line in base}
+    fresh = [line for line in new if line.strip(" -*+") and line.strip() not in existing and not _is_heading(line)]
     unsaid = [line for line in fresh if not is_borne_out(line)]
-    said = [line for line in new if line not in unsaid]
+    supported = [line for line in new if line not in unsaid]
     remark = _objection(base, new, shrink_to)
     if remark:
-        new = _grown(base, said)
+        new = _grown(base, supported)
     elif shrink_to:
-        new = said
+        new = supported
     else:
-        kept = _with_dropped(base, new)[1]
-        remark = f"{_lines(kept)} that the update would have dropped stay on the page" if kept else ""
-        new = _with_dropped(base, said)[0]
+        put_back = _with_dropped(base, new)[1]
+        remark = f"{_lines(put_back)} that the update would have dropped stay on the page" if put_back else ""
+        new = _with_dropped(base, supported)[0]
     if unsaid:
         left_out = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
         remark = f"{remark}; {left_out}" if remark else left_out
-    if base != here:
-        both = merged(base, here, new)
+    if base != now:
+        both = merged(base, now, new)
         # Each side may have dropped another copy of a line that both of them keep.
-        new = [*both, *(line for line in dict.fromkeys(here) if line.strip() and line in new and line not in both)]
+        new = [*both, *(line for line in dict.fromkeys(now) if line.strip() and line in new and line not in both)]
     written = _written(new, current, newline)
-    return Update(current if _plain(written) == here else written, remark)
+    return Update(current if _plain(written) == now else written, remark)
 
 
 def lines_lost(before: str, after: str) -> int:
     """Return how many lines of a page do not stand on another one."""
-    standing = {line.strip() for line in _plain(after)}
-    return sum(bool(line.strip()) and line.strip() not in standing for line in _plain(before))
+    existing = {line.strip() for line in _plain(after)}
+    return sum(bool(line.strip()) and line.strip() not in existing for line in _plain(before))
 
 
 def _lines(count: int) -> str:
@@ -196,38 +199,38 @@ def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], i
 
     A heading that goes is put back where a line below it is.
     """
-    standing = {line.strip() for line in new}
+    existing = {line.strip() for line in new}
     changed = _changed(base, new)
     result: list[str] = []
-    kept = 0
+    put_back = 0
     for tag, start, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
         heading = ""
         for number in range(start, end) if tag in ("delete", "replace") else ():
             line = base[number]
-            if not line.strip() or line.strip() in standing or number in changed:
+            if not line.strip() or line.strip() in existing or number in changed:
                 continue
             if _is_heading(line):
                 heading = line
                 continue
             result += [heading, line] if heading else [line]
             heading = ""
-            kept += 1
+            put_back += 1
         result += new[first:last]
-    return result, kept
+    return result, put_back
 
 
 def _changed(base: Sequence[str], new: Sequence[str]) -> dict[int, str]:
     """Map the numbers of the lines that a proposal words anew to their new words, wherever these stand."""
-    standing = {line.strip() for line in new}
-    known = {line.strip() for line in base}
-    fresh = [line for line in new if line.strip() and line.strip() not in known and not _is_mark(line)]
+    existing = {line.strip() for line in new}
+    base_lines = {line.strip() for line in base}
+    fresh = [line for line in new if line.strip() and line.strip() not in base_lines and not _is_mark(line)]
     changed: dict[int, str] = {}
     for number, line in enumerate(base):
-        if line.strip() and line.strip() not in standing and not _is_mark(line):
-            heir = max(fresh, key=lambda other: _likeness(line, other), default="")
-            if heir and _is_heading(heir) == _is_heading(line) and _likeness(line, heir) >= _CHANGED:
-                fresh.remove(heir)
-                changed[number] = heir
+        if line.strip() and line.strip() not in existing and not _is_mark(line):
+            successor = max(fresh, key=lambda other: _likeness(line, other), default="")
+            if successor and _is_heading(successor) == _is_heading(line) and _likeness(line, successor) >= _CHANGED:
+                fresh.remove(successor)
+                changed[number] = successor
     return changed
 
 
@@ -263,55 +266,57 @@ def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
 
 def _plain(text: str) -> list[str]:
     """Return the lines without their ends, the byte order mark and blank lines at the end."""
-    found = [line.rstrip("\r\n") for line in lines(text.removeprefix(BOM))]
-    while found and not found[-1].strip():
-        found.pop()
-    return found
+    result = [line.rstrip("\r\n") for line in lines(text.removeprefix(BOM))]
+    while result and not result[-1].strip():
+        result.pop()
+    return result
 
 
 def _written(new: Sequence[str], current: str, newline: str) -> str:
     """Write the lines with the ends they have in the current page, where those lines stand there."""
-    here = list(lines(current.removeprefix(BOM)))
-    ends = {line.rstrip("\r\n"): line[len(line.rstrip("\r\n")) :] or newline for line in reversed(here)}
+    existing = list(lines(current.removeprefix(BOM)))
+    ends = {line.rstrip("\r\n"): line[len(line.rstrip("\r\n")) :] or newline for line in reversed(existing)}
     text = "".join(line + ends.get(line, newline) for line in new)
     return (BOM if current.startswith(BOM) else "") + text
 
 
 def _lost(base: Sequence[str], new: Sequence[str]) -> float:
     """Return the share of the lines that a proposal drops; one that it words anew is not dropped."""
-    standing = {line.strip() for line in new}
+    existing = {line.strip() for line in new}
     changed = _changed(base, new)
-    said = {place: line.strip() for place, line in enumerate(base) if line.strip() and not _is_heading(line)}
-    return sum(line not in standing and place not in changed for place, line in said.items()) / max(1, len(said))
+    content = {number: line.strip() for number, line in enumerate(base) if line.strip() and not _is_heading(line)}
+    return sum(line not in existing and number not in changed for number, line in content.items()) / max(
+        1, len(content)
+    )
 
 
 def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
     """Put the lines that are new in the proposal into the page, or in the place of those it words anew; drop none."""
-    held = {place for start, end in _guarded(base) for place in range(start, end)}
-    changed = {place: line for place, line in _changed(base, new).items() if place not in held}
-    base = [changed.get(place, line) for place, line in enumerate(base)]
-    standing = {line.strip() for line in base if line.strip()} | _ENDS.keys() | {*_ENDS.values()}
+    held = {number for start, end in _guarded(base) for number in range(start, end)}
+    changed = {number: line for number, line in _changed(base, new).items() if number not in held}
+    base = [changed.get(number, line) for number, line in enumerate(base)]
+    existing = {line.strip() for line in base if line.strip()} | _ENDS.keys() | {*_ENDS.values()}
     fresh: dict[int, list[str]] = {}
     for tag, _, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
         if tag not in ("insert", "replace"):
             continue
-        place = next((stop for start, stop in _guarded(base) if start < end < stop), end)
-        added = [line for line in new[first:last] if line.strip() not in standing]
+        target = next((stop for start, stop in _guarded(base) if start < end < stop), end)
+        added = [line for line in new[first:last] if line.strip() not in existing]
         if any(line.strip() for line in added):
-            fresh.setdefault(place, []).extend(added)
-            standing |= {line.strip() for line in added if line.strip()}
-    return [line for place in range(len(base) + 1) for line in (*fresh.get(place, ()), *base[place : place + 1])]
+            fresh.setdefault(target, []).extend(added)
+            existing |= {line.strip() for line in added if line.strip()}
+    return [line for number in range(len(base) + 1) for line in (*fresh.get(number, ()), *base[number : number + 1])]
 
 
 def _guarded(page: Sequence[str]) -> list[tuple[int, int]]:
     """Find the parts between marks that are not the proposal's to change; one that is not closed reaches to the end."""
-    found = []
+    spans = []
     start, closing = 0, ""
     for number, line in enumerate(page):
         mark = line.strip()
         if not closing and mark in _ENDS:
             start, closing = number, _ENDS[mark]
         elif closing and mark == closing:
-            found.append((start, number + 1))
+            spans.append((start, number + 1))
             closing = ""
-    return [*found, (start, len(page))] if closing else found
+    return [*spans, (start, len(page))] if closing else spans

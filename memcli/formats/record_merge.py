@@ -12,7 +12,7 @@ from .history import notes, records
 from .three_way import MARKER, Merged, matches, merge_lines, merge_texts, plain_sides
 
 Key = tuple[str, int]
-"""What tells a record: its id or, where it has none, its text; and how many the same stand before it."""
+"""What identifies a record: its id or, where it has none, its text; and how many the same are before it."""
 
 
 class _Piece(NamedTuple):
@@ -38,15 +38,15 @@ def merge_notes(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged
 
 
 def _history(text: str) -> Iterator[tuple[int, str, str]]:
-    for one in records(text):
-        if one.timestamp:  # what states no time belongs to the record it follows
-            yield one.start, one.id, one.timestamp
+    for record in records(text):
+        if record.timestamp:  # what states no time belongs to the record it follows
+            yield record.start, record.id, record.timestamp
 
 
 def _notes(text: str) -> Iterator[tuple[int, str, str]]:
-    for one in notes(text):
-        if one.time:
-            yield one.start, "", one.time
+    for note in notes(text):
+        if note.time:
+            yield note.start, "", note.time
 
 
 _Cut = Callable[[str], Iterator[tuple[int, str, str]]]
@@ -57,14 +57,14 @@ def _merge(base: str, ours: str, theirs: str, size: int, cut: _Cut, gap: str) ->
     if base in (ours, theirs) or ours == theirs:
         return merge_texts(base, ours, theirs)
     texts, written = plain_sides(base, ours, theirs)
-    old, one, other = (_log(text, cut) for text in texts)
-    before, clashes = merge_lines(old.before.split("\n"), one.before.split("\n"), other.before.split("\n"), size)
-    found: list[_Piece] = []
-    for key in _ordered(old, one, other):
-        piece, more = _piece(old.pieces.get(key), one.pieces.get(key), other.pieces.get(key), size)
-        found += piece
+    old, left, right = (_log(text, cut) for text in texts)
+    before, clashes = merge_lines(old.before.split("\n"), left.before.split("\n"), right.before.split("\n"), size)
+    pieces: list[_Piece] = []
+    for key in _ordered(old, left, right):
+        piece, more = _piece(old.pieces.get(key), left.pieces.get(key), right.pieces.get(key), size)
+        pieces += piece
         clashes += more
-    head, log = "\n".join(before), _joined(found, (one, other), gap)
+    head, log = "\n".join(before), _joined(pieces, (left, right), gap)
     joint = "\n" if head and log and not head.endswith("\n") else ""  # one side may be a line without its end
     return Merged(written(head + joint + log), clashes)
 
@@ -77,39 +77,39 @@ def _log(text: str, cut: _Cut) -> _Log:
     time = ""
     for (start, name, moment), (stop, _, _) in pairwise([*marks, (len(text), "", "")]):
         block = text[start:stop]
-        said = block.rstrip()
+        content = block.rstrip()
         time = max(time, moment)  # a record out of place stays where somebody put it
-        key = (name or said, seen[name or said])
-        seen[name or said] += 1
-        pieces[key] = _Piece(key, time, said, block[len(said) :])
+        key = (name or content, seen[name or content])
+        seen[name or content] += 1
+        pieces[key] = _Piece(key, time, content, block[len(content) :])
     return _Log(text[: marks[0][0]] if marks else text, pieces)
 
 
 def _ordered(base: _Log, ours: _Log, theirs: _Log) -> dict[Key, None]:
     """Return the records of both sides: those they share as they stand, the others between them by time."""
-    one, other = list(ours.pieces), list(theirs.pieces)
-    shared = sorted(matches(one, other).items())
-    found: dict[Key, None] = {}
-    at = 0, 0
-    for place in (*shared, (len(one), len(other))):
-        here = [ours.pieces[key] for key in one[at[0] : place[0]]]
-        there = [theirs.pieces[key] for key in other[at[1] : place[1]]]
-        while here or there:
-            is_ours = not there or bool(here and (here[0].time, here[0].text) <= (there[0].time, there[0].text))
-            found.setdefault((here if is_ours else there).pop(0).key)
-        if place[0] < len(one):
-            found.setdefault(one[place[0]])
-        at = place[0] + 1, place[1] + 1
-    return found
+    left_keys, right_keys = list(ours.pieces), list(theirs.pieces)
+    shared = sorted(matches(left_keys, right_keys).items())
+    ordered: dict[Key, None] = {}
+    start = 0, 0
+    for match in (*shared, (len(left_keys), len(right_keys))):
+        left = [ours.pieces[key] for key in left_keys[start[0] : match[0]]]
+        right = [theirs.pieces[key] for key in right_keys[start[1] : match[1]]]
+        while left or right:
+            is_ours = not right or bool(left and (left[0].time, left[0].text) <= (right[0].time, right[0].text))
+            ordered.setdefault((left if is_ours else right).pop(0).key)
+        if match[0] < len(left_keys):
+            ordered.setdefault(left_keys[match[0]])
+        start = match[0] + 1, match[1] + 1
+    return ordered
 
 
 def _piece(base: _Piece | None, ours: _Piece | None, theirs: _Piece | None, size: int) -> tuple[list[_Piece], int]:
     """Return what is left of a record, and the clashes in it; two of one id that both sides made both stay."""
     if ours is None or theirs is None:
-        kept = ours or theirs
-        assert kept is not None
-        is_gone = base is not None and base.text == kept.text
-        return ([] if is_gone else [kept]), 0
+        remaining = ours or theirs
+        assert remaining is not None
+        is_gone = base is not None and base.text == remaining.text
+        return ([] if is_gone else [remaining]), 0
     if ours.text == theirs.text:
         return [ours], 0
     if base is None:
@@ -122,7 +122,7 @@ def _joined(pieces: list[_Piece], sides: tuple[_Log, ...], gap: str) -> str:
     """Join records with the blank lines that stand between records, and end as the sides do."""
     sides = tuple(side for side in sides if side.pieces)
     between = Counter(piece.gap for side in sides for piece in list(side.pieces.values())[:-1])
-    usual = max(between, key=lambda one: (between[one], one), default=gap)
+    usual = max(between, key=lambda blank: (between[blank], blank), default=gap)
     ends = [list(side.pieces.values())[-1] for side in sides]
     last = max((piece.gap for piece in ends), default="")
     lasts = {piece.key for piece in ends}

@@ -146,19 +146,19 @@ def render_event(event: Event) -> str:
 
 def events(text: str) -> tuple[list[Event], list[Problem]]:
     """Read a session's file; lines that are no event are problems, and the rest is read all the same."""
-    found: list[Event] = []
+    result: list[Event] = []
     problems: list[Problem] = []
     for _, _, item in _items(text):
         if isinstance(item, Event):
-            found.append(item)
+            result.append(item)
         else:
             problems.append(item)
-    return found, problems
+    return result, problems
 
 
 def turns(text: str) -> list[Turn]:
     """Return the messages of user and assistant for the index; tool calls and their answers only count as positions."""
-    found = []
+    result = []
     position = 0
     for start, stop, item in _items(text):
         if not isinstance(item, Event):
@@ -166,8 +166,8 @@ def turns(text: str) -> list[Turn]:
         position += 1
         if item.type == "message" and item.role != "system" and item.text.strip():
             speaker = item.name or item.role
-            found.append(Turn(str(position), item.line, start, stop, speaker, item.timestamp, item.text))
-    return found
+            result.append(Turn(str(position), item.line, start, stop, speaker, item.timestamp, item.text))
+    return result
 
 
 def role_of(stated: object) -> str:
@@ -186,8 +186,8 @@ def moment(stated: object, zone: tzinfo = UTC) -> str:
         if _UTC.fullmatch(stated):
             return stated if parse_time(stated) else ""
         if not _NUMBER.fullmatch(stated):
-            found = parse_time(stated, zone)
-            return _written(found) if found else ""
+            instant = parse_time(stated, zone)
+            return _written(instant) if instant else ""
         stated = float(stated)
     if isinstance(stated, bool) or not isinstance(stated, int | float) or not 1e8 < stated < 1e17:
         return ""
@@ -205,12 +205,12 @@ def word(stated: object) -> str:
 
 def word_at(data: Mapping[str, Any], keys: Iterable[str]) -> str:
     """Return the first word that stands under one of some keys; empty where there is none."""
-    return next((found for key in keys if (found := word(data.get(key)))), "")
+    return next((text for key in keys if (text := word(data.get(key)))), "")
 
 
 def moment_at(data: Mapping[str, Any], keys: Iterable[str], zone: tzinfo = UTC) -> str:
     """Return the first instant that stands under one of some keys; empty where there is none."""
-    return next((found for key in keys if (found := moment(data.get(key), zone))), "")
+    return next((instant for key in keys if (instant := moment(data.get(key), zone))), "")
 
 
 def failed(data: Mapping[str, Any]) -> bool:
@@ -227,17 +227,17 @@ def written(value: object) -> str | None:
 
 def words_of(content: object) -> str:
     """Return the words of a message whose content is a list of parts."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting = [content]
     while waiting:  # no recursion: JSON may nest deeper than calls can
         part = waiting.pop()
         if isinstance(part, str):
-            found.append(part)
+            texts.append(part)
         elif isinstance(part, Mapping):
             waiting.append(part.get("text"))
         elif isinstance(part, list):
             waiting.extend(reversed(part))
-    return "\n\n".join(text for text in found if text)
+    return "\n\n".join(text for text in texts if text)
 
 
 def cut(text: str, limit: int = KEPT) -> str:

@@ -71,16 +71,16 @@ def render_metadata(session: SessionMetadata) -> str:
 
 
 def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: data.get(key, data.get(other)) for key, (name, other) in _KEYS.items()}
-    state = word(found["state"]).upper()
+    values = {name: data.get(key, data.get(other)) for key, (name, other) in _KEYS.items()}
+    state = word(values["state"]).upper()
     return {
-        **{name: word(found[name]) for name in ("id", "channel_id", "channel_type", "user_id")},
+        **{name: word(values[name]) for name in ("id", "channel_id", "channel_type", "user_id")},
         "state": state if state in STATES else "ACTIVE",
-        **{name: _count(found[name]) for name in ("message_count", "token_count", "message_tokens")},
-        "tools_used": _names(found["tools_used"]),
-        **{name: moment(found[name]) for name in ("created_at", "updated_at")},
-        "consolidated_to": word(found["consolidated_to"]),
-        "metadata": found["metadata"] if isinstance(found["metadata"], Mapping) else {},
+        **{name: _count(values[name]) for name in ("message_count", "token_count", "message_tokens")},
+        "tools_used": _names(values["tools_used"]),
+        **{name: moment(values[name]) for name in ("created_at", "updated_at")},
+        "consolidated_to": word(values["consolidated_to"]),
+        "metadata": values["metadata"] if isinstance(values["metadata"], Mapping) else {},
     }
 
 
@@ -134,9 +134,9 @@ def _escape(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
-def _unescape(found: re.Match[str]) -> str:
-    data = bytes.fromhex(found[0].replace("%", ""))
+def _unescape(match: re.Match[str]) -> str:
+    data = bytes.fromhex(match[0].replace("%", ""))
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return found[0]
+        return match[0]

@@ -71,7 +71,7 @@ def without_code(text: str) -> str:
 
 
 def require_no_conflict(path: str, text: str) -> None:
-    """Refuse to add to a file with a git conflict, which readers pass over: what is added would not be found."""
+    """Raise RefusedError for a file with a git conflict, which readers pass over: a text added would not be found."""
     line = conflict_marker(text)
     if line is not None:
         raise RefusedError(f"{path}:{line}: a git conflict marker", "resolve the conflict, then try again")
@@ -94,9 +94,9 @@ def with_markers_as_comments(text: str) -> str:
 
 
 ONLY_BEGINNING = "only its beginning is indexed"
-"""The end of what is said of a file too large to be indexed whole."""
+"""The end of the problem of a file too large to be indexed whole."""
 BINARY = "a binary file, which is no memory"
-"""The beginning of what is said of a file that is no text."""
+"""The beginning of the problem of a file that is no text."""
 
 
 class Problem(NamedTuple):
@@ -165,8 +165,10 @@ def normalized(text: str) -> str:
 def blanked(text: str, forgotten: Collection[str]) -> str:
     """Return a text with `[forgotten]` in the place of what was forgotten, given as `normalized` gives texts."""
     plain = normalized(text)
-    for one in sorted((one for one in forgotten if len(one) >= SHORTEST and one in plain), key=len, reverse=True):
-        words = r"\s+".join(map(re.escape, one.split()))
+    for phrase in sorted(
+        (phrase for phrase in forgotten if len(phrase) >= SHORTEST and phrase in plain), key=len, reverse=True
+    ):
+        words = r"\s+".join(map(re.escape, phrase.split()))
         text = re.sub(rf"(?<!\w){words}(?!\w)[.。]*", BLANK, text, flags=re.IGNORECASE)
     return text
 
@@ -184,10 +186,10 @@ def shorten(text: str, limit: int = 160) -> str:
 def summarise(title: str, body: str, limit: int = 160) -> str:
     """Return one line that names a memory: its title, and what it says as far as there is room."""
     body = body.removeprefix(f"Title: {title}") if title else body  # an episode says its title again
-    said = shorten(body.strip() and " ".join(_plain_lines(body)), limit)
-    if not title or said.casefold().startswith(title.casefold()):
-        return said or title
-    return shorten(f"{title}: {said}" if said else title, limit)
+    content = shorten(body.strip() and " ".join(_plain_lines(body)), limit)
+    if not title or content.casefold().startswith(title.casefold()):
+        return content or title
+    return shorten(f"{title}: {content}" if content else title, limit)
 
 
 def _plain_lines(text: str) -> list[str]:

@@ -32,9 +32,9 @@ def merge_texts(base: str, ours: str, theirs: str, size: int = MARKER, settle: S
         return Merged(ours)
     if ours == base:
         return Merged(theirs)
-    (one, other, third), written = plain_sides(base, ours, theirs)
-    found, clashes = merge_lines(one.split("\n"), other.split("\n"), third.split("\n"), size, settle)
-    return Merged(written("\n".join(found)), clashes)
+    (base_text, our_text, their_text), written = plain_sides(base, ours, theirs)
+    merged, clashes = merge_lines(base_text.split("\n"), our_text.split("\n"), their_text.split("\n"), size, settle)
+    return Merged(written("\n".join(merged)), clashes)
 
 
 def plain_sides(base: str, ours: str, theirs: str) -> tuple[tuple[str, str, str], Callable[[str], str]]:
@@ -88,32 +88,32 @@ def merge_lines(
     """Return the merged lines and the number of clashes, which stand between markers of a size."""
     result: list[str] = []
     clashes = 0
-    for old, one, other in chunks(base, ours, theirs):
-        taken = other if one == old else one if other in (old, one) else settle(old, one, other) if settle else None
+    for old, left, right in chunks(base, ours, theirs):
+        taken = right if left == old else left if right in (old, left) else settle(old, left, right) if settle else None
         if taken is not None:
             result += taken
             continue
-        start, end = common_ends(one, other)
-        result += one[:start]
-        result += [f"{'<' * size} ours", *one[start : len(one) - end]]
-        result += ["=" * size, *other[start : len(other) - end], f"{'>' * size} theirs"]
-        result += one[len(one) - end :]
+        start, end = common_ends(left, right)
+        result += left[:start]
+        result += [f"{'<' * size} ours", *left[start : len(left) - end]]
+        result += ["=" * size, *right[start : len(right) - end], f"{'>' * size} theirs"]
+        result += left[len(left) - end :]
         clashes += 1
     return result, clashes
 
 
 def chunks(base: Lines, ours: Lines, theirs: Lines) -> Iterator[tuple[Lines, Lines, Lines]]:
     """Cut three texts in step: each line that stands in all of them is a chunk, and what is between two of these."""
-    here, there = matches(base, ours), matches(base, theirs)
-    at = (0, 0, 0)
-    for line in sorted(here.keys() & there.keys()):
-        stop = line, here[line], there[line]
-        if stop != at:
-            yield base[at[0] : stop[0]], ours[at[1] : stop[1]], theirs[at[2] : stop[2]]
+    in_ours, in_theirs = matches(base, ours), matches(base, theirs)
+    start = (0, 0, 0)
+    for line in sorted(in_ours.keys() & in_theirs.keys()):
+        stop = line, in_ours[line], in_theirs[line]
+        if stop != start:
+            yield base[start[0] : stop[0]], ours[start[1] : stop[1]], theirs[start[2] : stop[2]]
         yield base[line : line + 1], ours[stop[1] : stop[1] + 1], theirs[stop[2] : stop[2] + 1]
-        at = stop[0] + 1, stop[1] + 1, stop[2] + 1
-    if at != (len(base), len(ours), len(theirs)):
-        yield base[at[0] :], ours[at[1] :], theirs[at[2] :]
+        start = stop[0] + 1, stop[1] + 1, stop[2] + 1
+    if start != (len(base), len(ours), len(theirs)):
+        yield base[start[0] :], ours[start[1] :], theirs[start[2] :]
 
 
 def matches(base: Sequence[Hashable], other: Sequence[Hashable]) -> dict[int, int]:
@@ -122,46 +122,46 @@ def matches(base: Sequence[Hashable], other: Sequence[Hashable]) -> dict[int, in
     Lines that each text has once come first (patience diff), which keeps what was moved or inserted in one piece and
     takes no more than n log n steps; only between these every line is compared with every other.
     """
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     waiting = [(0, len(base), 0, len(other))]
     while waiting:
         first, last, begin, finish = waiting.pop()
         start, end = common_ends(base[first:last], other[begin:finish])
-        found.update((first + step, begin + step) for step in range(start))
-        found.update((last - step, finish - step) for step in range(1, end + 1))
+        pairs.update((first + step, begin + step) for step in range(start))
+        pairs.update((last - step, finish - step) for step in range(1, end + 1))
         first, last, begin, finish = first + start, last - end, begin + start, finish - end
         if first == last or begin == finish:
             continue
         anchors = _anchors(base[first:last], other[begin:finish])
         if anchors:
             steps = [*anchors, (last - first, finish - begin)]
-            at = 0, 0
-            for one, two in steps:
-                waiting.append((first + at[0], first + one, begin + at[1], begin + two))
-                at = one + 1, two + 1
-            found.update((first + one, begin + two) for one, two in anchors)
+            position = 0, 0
+            for left, right in steps:
+                waiting.append((first + position[0], first + left, begin + position[1], begin + right))
+                position = left + 1, right + 1
+            pairs.update((first + left, begin + right) for left, right in anchors)
         elif (last - first) * (finish - begin) <= _MOST_PAIRS and not {*base[first:last]}.isdisjoint(
             other[begin:finish]
         ):
             from difflib import SequenceMatcher
 
             matcher = SequenceMatcher(None, base[first:last], other[begin:finish], autojunk=False)
-            found.update(
+            pairs.update(
                 (first + block.a + step, begin + block.b + step)
                 for block in matcher.get_matching_blocks()
                 for step in range(block.size)
             )
-    return found
+    return pairs
 
 
-def common_ends(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[int, int]:
+def common_ends(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[int, int]:
     """Return how many lines two texts begin with, and how many of the rest they end with, in common."""
-    most = min(len(one), len(other))
+    most = min(len(left), len(right))
     start = 0
-    while start < most and one[start] == other[start]:
+    while start < most and left[start] == right[start]:
         start += 1
     end = 0
-    while end < most - start and one[-1 - end] == other[-1 - end]:
+    while end < most - start and left[-1 - end] == right[-1 - end]:
         end += 1
     return start, end
 
@@ -169,17 +169,19 @@ def common_ends(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[int
 def _anchors(base: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Return the longest row of lines that each text has once, in the order of both."""
     counts = Counter(base), Counter(other)
-    places = {line: place for place, line in enumerate(other)}
+    positions = {line: number for number, line in enumerate(other)}
     pairs = [
-        (place, places[line]) for place, line in enumerate(base) if counts[0][line] == 1 and counts[1].get(line) == 1
+        (number, positions[line])
+        for number, line in enumerate(base)
+        if counts[0][line] == 1 and counts[1].get(line) == 1
     ]
     ends: list[int] = []  # the least place in the other text at which a row of each length ends
     last: list[int] = []  # the pair it ends with
     before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
+    for number, (_, position) in enumerate(pairs):
+        length = bisect_left(ends, position)
         before.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [place]
+        ends[length : length + 1] = [position]
         last[length : length + 1] = [number]
     row = []
     number = last[-1] if last else -1

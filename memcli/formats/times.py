@@ -27,10 +27,10 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
         # As `stamp` writes it, which is what nearly all files hold. (Newer Pythons have an hour 24.)
         with suppress(ValueError):
             return datetime.fromisoformat(text)
-    found = _WRITTEN.fullmatch(text.strip())
-    if not found:
+    match = _WRITTEN.fullmatch(text.strip())
+    if not match:
         return None
-    year, month, day, hour, minute, second, fraction, offset = found.groups()
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
     try:
         moment = datetime(
             int(year),
@@ -108,8 +108,8 @@ def day_of(moment: datetime, zone: tzinfo) -> date:
 
 def day_in(path: str) -> str:
     """Read the day out of a file's name; empty where it names none."""
-    found = re.search(r"(\d{4}-\d\d-\d\d)", path.rsplit("/", 1)[-1])
-    return found[1] if found else ""
+    match = re.search(r"(\d{4}-\d\d-\d\d)", path.rsplit("/", 1)[-1])
+    return match[1] if match else ""
 
 
 def _last(after: datetime) -> datetime:

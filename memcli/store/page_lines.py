@@ -75,7 +75,7 @@ def followed(
             passed[identifier] = entry.id
     if not statements and not dropped:
         return page
-    return with_lines(page, statements, dropped, headings, heirs=passed)
+    return with_lines(page, statements, dropped, headings, successors=passed)
 
 
 def _line_of(entry: Entry | None, standing: str, workspace: Workspace) -> tuple[str, str]:

@@ -119,12 +119,12 @@ def _read(head: str, first_line: int) -> tuple[dict[str, object], Problem | None
 
     try:
         root = _tree(head)
-        said = data(root) if root else {}
+        values = data(root) if root else {}
     except Unreadable as error:
         return {}, Problem(first_line + head.count("\n", 0, error.index), error.reason)
-    if said is None or isinstance(said, dict):
-        return said or {}, None
-    kind = "a list" if isinstance(said, list) else "plain text"
+    if values is None or isinstance(values, dict):
+        return values or {}, None
+    kind = "a list" if isinstance(values, list) else "plain text"
     return {}, Problem(first_line, f"this is {kind}; frontmatter is made of `key: value` lines")
 
 

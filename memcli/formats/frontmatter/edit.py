@@ -69,9 +69,11 @@ def _map_splices(head: str, node: Node, old: Mapping[str, Any], new: Mapping[str
         first, last = node.items[0], node.items[-1]
         indent = head[_line_start(head, first.start) : first.start]
         # A text that keeps its blank lines (`|+`) must keep them between itself and the new key.
-        kept = last.style in ("|", ">") and "+" in head[last.start : last.start + 3]
-        at = last.end if kept else _line_end(head, _end(head, last))
-        splices.append((at, at, "".join(_line(indent, key, value, newline) for key, value in added.items())))
+        keeps_blanks = last.style in ("|", ">") and "+" in head[last.start : last.start + 3]
+        position = last.end if keeps_blanks else _line_end(head, _end(head, last))
+        splices.append(
+            (position, position, "".join(_line(indent, key, value, newline) for key, value in added.items()))
+        )
     return splices
 
 
@@ -111,14 +113,14 @@ def _flow_list(head: str, node: Node, old: Any, new: Any) -> str | None:
     items = node.items
     if node.kind != "list" or not isinstance(new, list) or not new or not items:
         return None
-    gaps = [head[one.end : two.start] for one, two in pairwise(items)]
+    gaps = [head[left.end : right.start] for left, right in pairwise(items)]
     opening, closing = head[node.start : items[0].start], head[items[-1].end : node.end]
     if any("#" in gap for gap in (opening, closing, *gaps)):
         return None
-    kept = {
+    unchanged = {
         repr(value): head[item.start : item.end] for value, item in zip(old, items, strict=True) if item.kind == "word"
     }
-    spelled = [kept.get(repr(value)) or _styled(head, items[0], value, flow=True) for value in new]
+    spelled = [unchanged.get(repr(value)) or _styled(head, items[0], value, flow=True) for value in new]
     return opening + (gaps[0] if gaps else ", ").join(spelled) + closing
 
 
@@ -150,8 +152,8 @@ def _item_splices(head: str, node: Node, old: list[Any], new: list[Any], newline
                 splices.append((start, end, lines([value])))
         splices += [(*spans[index], "") for index in range(first + paired, last)]
         if begin + paired < finish:
-            at = spans[first + paired - 1][1] if first + paired else spans[0][0]
-            splices.append((at, at, lines(new[begin + paired : finish])))
+            position = spans[first + paired - 1][1] if first + paired else spans[0][0]
+            splices.append((position, position, lines(new[begin + paired : finish])))
     return splices
 
 
@@ -195,15 +197,15 @@ def plain_data(value: Any) -> Any:
     raise TypeError(f"frontmatter holds text, numbers, lists and maps, not {type(value).__name__}")
 
 
-def same(one: object, other: object) -> bool:
-    """Compare data so that 1, 1.0 and true differ, and the order of keys does not matter."""
-    if type(one) is not type(other):
+def same(left: object, right: object) -> bool:
+    """Return whether data is the same: 1, 1.0 and true differ, and the order of keys does not matter."""
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right
 
 
 def _line(indent: str, key: str, value: object, newline: str) -> str:

@@ -33,10 +33,10 @@ def read_lines(head: str) -> dict[str, object] | None:
         return None
     lines = _lines(head)
     try:
-        fields, rest = _map(0, next(lines, END), lines)
+        fields, line_after = _map(0, next(lines, END), lines)
     except _Declined:
         return None
-    return fields if rest is END else None
+    return fields if line_after is END else None
 
 
 def takes_lines(head: str) -> bool:
@@ -62,15 +62,15 @@ def _map(indent: int, line: Line, lines: Iterator[Line]) -> tuple[dict[str, obje
         raise _Declined
     fields: dict[str, object] = {}
     while line[0] == indent:
-        key, colon, rest = line[1].partition(":")
+        key, colon, value = line[1].partition(":")
         if not colon or key in fields or not _is_key(key):
             raise _Declined
         line = next(lines, END)
-        if rest and rest[0] != " ":
+        if value and value[0] != " ":
             raise _Declined
-        rest = rest.lstrip(" ")
-        if rest and rest[0] != "#":
-            fields[key] = _flow_list(rest) if rest[0] == "[" else _value(rest)
+        value = value.lstrip(" ")
+        if value and value[0] != "#":
+            fields[key] = _flow_list(value) if value[0] == "[" else _value(value)
         elif line[1][:2] == "- " and line[0] >= indent:
             fields[key], line = _list(line[0], line, lines)
         elif line[0] > indent:
@@ -143,17 +143,19 @@ def complaint(error: Exception, head: str) -> tuple[int, str]:
     odd = re.search(rf"(?![\n\r\t\x85\u2028\u2029\ufeff]){UNPRINTABLE}", head)
     if odd:
         return odd.start(), f"character U+{ord(odd.group()):04X} cannot stand in frontmatter; remove it"
-    told = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
+    message = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
     errors = table("yaml_errors.toml")["errors"]
-    known = next((error for error in errors if error["part"] in told), {"where": "problem", "reason": told.strip()})
-    where, reason = known["where"], known["reason"]
+    described = next(
+        (error for error in errors if error["part"] in message), {"where": "problem", "reason": message.strip()}
+    )
+    where, reason = described["where"], described["reason"]
     last = len(head.rstrip()) - 1
     index = max(0, min(_index(error, where), last))
-    if "mapping values" in told:
+    if "mapping values" in message:
         return _second_colon(head, index, reason)
-    if "block mapping" in told and head[index - 1 : index] in ("'", '"'):
+    if "block mapping" in message and head[index - 1 : index] in ("'", '"'):
         return index, "the quotes end before the value does; write inner quotes as \\\" or ''"
-    if "block mapping" in told and head[index] in "]}":
+    if "block mapping" in message and head[index] in "]}":
         return index, f"one {head[index]} too many; quote the value if it is text"
     char = head[index : index + 1]
     if char == "\t":
@@ -163,7 +165,7 @@ def complaint(error: Exception, head: str) -> tuple[int, str]:
 
 
 def _second_colon(head: str, index: int, reason: str) -> tuple[int, str]:
-    """Tell a colon within a value from one whose line does not follow on the line above."""
+    """Return where a second colon on a line is, and why: within a value, or on a line that follows no key."""
     line = head[head.rfind("\n", 0, index) + 1 : index]
     if re.fullmatch(r"[ \t]+[\w-]+", line):
         return index, "indented deeper, but the line above has its value already"

@@ -28,25 +28,25 @@ def merge_values(
     base: Mapping[str, Any], newer: Mapping[str, Any], older: Mapping[str, Any], rule: Rule
 ) -> dict[str, Any]:
     """Return the merged values by key, in the order of the newer side."""
-    found = {}
+    merged = {}
     for key in dict.fromkeys((*newer, *older)):
-        old, one, other = (side.get(key, MISSING) for side in (base, newer, older))
-        if _same(other, old):
-            value = one
-        elif _same(one, old):
-            value = other
+        old, left, right = (side.get(key, MISSING) for side in (base, newer, older))
+        if _same(right, old):
+            value = left
+        elif _same(left, old):
+            value = right
         else:
-            value = rule(key, old, one, other)
+            value = rule(key, old, left, right)
         if value is not MISSING:
-            found[key] = value
-    return found
+            merged[key] = value
+    return merged
 
 
 def merge_lists(base: Sequence[Any], newer: Sequence[Any], older: Sequence[Any]) -> list[Any]:
     """Return what stands in either list, but what one side took away and the other left as it was."""
-    old, one, other = ([repr(item) for item in side] for side in (base, newer, older))
-    kept = [item for item, name in zip(newer, one, strict=True) if name not in old or name in other]
-    return kept + [item for item, name in zip(older, other, strict=True) if name not in one and name not in old]
+    old, left, right = ([repr(item) for item in side] for side in (base, newer, older))
+    remaining = [item for item, name in zip(newer, left, strict=True) if name not in old or name in right]
+    return remaining + [item for item, name in zip(older, right, strict=True) if name not in left and name not in old]
 
 
 Head = tuple[str, Mapping[str, Any]]
@@ -67,29 +67,29 @@ def merge_heads(base: Head, newer: Head, older: Head, values: Mapping[str, Any])
     next one.
     """
     cut = [_blocks(*side) for side in (base, newer, older)]
-    if any(one is None for one in cut):
-        known = {*lines(base[0]), *lines(newer[0])}
-        return "".join((*(line for line in lines(older[0]) if line[0] == "#" and line not in known), newer[0]))
-    old, one, other = (found or {} for found in cut)
-    order, before = [*one], ""
-    for key in other:
-        if key not in one:
+    if any(blocks is None for blocks in cut):
+        present = {*lines(base[0]), *lines(newer[0])}
+        return "".join((*(line for line in lines(older[0]) if line[0] == "#" and line not in present), newer[0]))
+    old, left, right = (blocks or {} for blocks in cut)
+    order, before = [*left], ""
+    for key in right:
+        if key not in left:
             order.insert(order.index(before) + 1 if before in order else 0, key)
         before = key
     merged: list[str] = []
     stood = {line for block in old.values() for line in block.lead if line[0] == "#"}
     for key in sorted(order, key=lambda key: not key):
-        was, *sides = (found.get(key, _Block()) for found in (old, one, other))
+        was, *sides = (blocks.get(key, _Block()) for blocks in (old, left, right))
         if sides[0] == sides[1] and key in values:
             merged += [*sides[0].lead, sides[0].text]
             continue
-        text, rest = _text(key, was.text, [side.text for side in sides if side.text], values)
+        text, remarks = _text(key, was.text, [side.text for side in sides if side.text], values)
         above = [side.lead for side in sides]
         lead = merge_lines(was.lead, above[0], above[1], settle=merge_lists)[0] if any(above) else []
         if key not in old:  # what stood at the end stands above the first of the keys that both sides put below it
             lead = [line for line in lead if line not in stood or line not in merged]
-        known = {*lead, *_remarks(was.text), *_remarks(text)}
-        merged += [*lead, *dict.fromkeys(remark for remark in rest if remark not in known), text]
+        present = {*lead, *_remarks(was.text), *_remarks(text)}
+        merged += [*lead, *dict.fromkeys(remark for remark in remarks if remark not in present), text]
     return "".join(merged)
 
 
@@ -98,8 +98,8 @@ def _text(key: str, base: str, sides: Sequence[str], values: Mapping[str, Any]) 
 
     They are from the side whose value they have; where both have it, from the one that changed.
     """
-    told = [side for side in sides if key in values and _says(side, key, values[key])] or sides
-    text = next((side for side in told if side != base), told[0]) if key in values else ""
+    matching = [side for side in sides if key in values and _says(side, key, values[key])] or sides
+    text = next((side for side in matching if side != base), matching[0]) if key in values else ""
     others = [side for side in sides if side != text]
     if text and all(side.count("\n") == 1 for side in sides):
         return _with_remark(text, base, "".join(others)), []
@@ -109,32 +109,32 @@ def _text(key: str, base: str, sides: Sequence[str], values: Mapping[str, Any]) 
 def _remarks(text: str) -> list[str]:
     """Return the comments among the lines of a key, each a line of its own."""
     rows = list(lines(text)) if "#" in text else []
-    found = [_remark(text)] if len(rows) == 1 else [mark[0].strip() for mark in map(_REMARK.search, rows) if mark]
-    return [f"{remark}\n" for remark in found if remark]
+    remarks = [_remark(text)] if len(rows) == 1 else [mark[0].strip() for mark in map(_REMARK.search, rows) if mark]
+    return [f"{remark}\n" for remark in remarks if remark]
 
 
 def comments(head: str, fields: Mapping[str, Any]) -> set[str]:
     """Return the comments of a head; none where no lines belong to one key alone."""
-    found = (_blocks(head, fields) or {}).values()
-    return {line for one in found for line in (*one.lead, *_remarks(one.text)) if line.strip()}
+    blocks = (_blocks(head, fields) or {}).values()
+    return {line for block in blocks for line in (*block.lead, *_remarks(block.text)) if line.strip()}
 
 
 def _with_remark(text: str, base: str, other: str) -> str:
     """Return the line of a key with the comment that the other side put, or changed, behind its value."""
-    known, here, there = (_remark(side) for side in (base, text, other))
-    if not there or there in (known, here):
+    base_remark, own_remark, other_remark = (_remark(side) for side in (base, text, other))
+    if not other_remark or other_remark in (base_remark, own_remark):
         return text
-    if here == known:
-        return f"{text.rstrip().removesuffix(here).rstrip()}  {there}\n"
-    return f"{text.rstrip()}; {there.lstrip('# ')}\n"
+    if own_remark == base_remark:
+        return f"{text.rstrip().removesuffix(own_remark).rstrip()}  {other_remark}\n"
+    return f"{text.rstrip()}; {other_remark.lstrip('# ')}\n"
 
 
 def _remark(line: str) -> str:
     """Return the comment behind a value: what the line says the same without."""
-    said = load_mapping(line)[0] if "#" in line else {}
+    stated = load_mapping(line)[0] if "#" in line else {}
     for mark in re.finditer(r"(?<=[ \t])#", line):
         fields, problem = load_mapping(line[: mark.start()])
-        if problem is None and same(fields, said):
+        if problem is None and same(fields, stated):
             return line[mark.start() :].strip()
     return ""
 
@@ -146,21 +146,21 @@ def _says(block: str, key: str, value: object) -> bool:
 
 def _blocks(head: str, fields: Mapping[str, Any]) -> dict[str, _Block] | None:
     """Cut a head into the lines of each key; None where no lines belong to one key alone."""
-    found: dict[str, _Block] = {}
+    blocks: dict[str, _Block] = {}
     key, lead = "", list[str]()
     for line in lines(head if head.endswith("\n") or not head else f"{head}\n"):
         mark = _KEY.match(line)
         if mark:
             key = next(name for name in mark.groups() if name is not None)
-            if key in found:
+            if key in blocks:
                 return None
-            found[key], lead = _Block(tuple(lead), line), []
+            blocks[key], lead = _Block(tuple(lead), line), []
         elif not key or line.startswith("#") or (lead and not line.strip()):
             lead.append(line)
         else:
-            found[key], lead = found[key]._replace(text="".join((found[key].text, *lead, line))), []
-    found[""] = _Block(tuple(lead))
-    return found if [*fields] == [name for name in found if name] else None
+            blocks[key], lead = blocks[key]._replace(text="".join((blocks[key].text, *lead, line))), []
+    blocks[""] = _Block(tuple(lead))
+    return blocks if [*fields] == [name for name in blocks if name] else None
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
@@ -175,8 +175,8 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     read = [load_mapping(side) for side in sides]
     if any(problem for _, problem in read):
         return merge_texts(base, ours, theirs)
-    old, one, other = (fields for fields, _ in read)
-    newer, older = sorted(((sides[1], one), (sides[2], other)), reverse=True, key=lambda side: side[0])
+    old, left, right = (fields for fields, _ in read)
+    newer, older = sorted(((sides[1], left), (sides[2], right)), reverse=True, key=lambda side: side[0])
     lost: dict[str, Any] = {}
 
     def settle(key: str, was: Any, value: Any, else_value: Any) -> Any:
@@ -193,8 +193,8 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
         return merge_texts(base, ours, theirs)
     for key, value in lost.items():
         start = re.search(rf"^[\"']?{re.escape(key)}[\"']?[ \t]*:", head, re.MULTILINE)
-        place = start.start() if start else len(head)
-        head = f"{head[:place]}# another machine had set {key}: {value!r}\n{head[place:]}"
+        position = start.start() if start else len(head)
+        head = f"{head[:position]}# another machine had set {key}: {value!r}\n{head[position:]}"
     return Merged(written(head))
 
 
@@ -203,13 +203,13 @@ def with_values(head: str, values: Mapping[str, Any]) -> str | None:
     fields, problem = load_mapping(head)
     if problem is None and same(fields, dict(values)):
         return head
-    told = {key: values.get(key) for key in (*fields, *values) if not _same(fields.get(key), values.get(key))}
+    changes = {key: values.get(key) for key in (*fields, *values) if not _same(fields.get(key), values.get(key))}
     try:
-        text = edit(f"---\n{head}---\n", told)
+        text = edit(f"---\n{head}---\n", changes)
     except RefusedError:
         return None
     return parse(text).head if same(parse(text).fields, dict(values)) else None
 
 
-def _same(one: object, other: object) -> bool:
-    return one is other or same(one, other)
+def _same(left: object, right: object) -> bool:
+    return left is right or same(left, right)

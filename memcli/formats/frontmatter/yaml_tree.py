@@ -111,8 +111,8 @@ def single_quoted(text: str) -> str | None:
     return "'" + text.replace("'", "''") + "'" if is_printable(text) else None
 
 
-def _escape(found: re.Match[str]) -> str:
-    char = found.group()
+def _escape(match: re.Match[str]) -> str:
+    char = match.group()
     code = ord(char)
     if char in ESCAPES:
         return ESCAPES[char]
