@@ -94,7 +94,7 @@ def admit(
     by_key_alone: bool = False,
     begin: Callable[[Settled], object] = lambda _: None,
 ) -> Settled:
-    """Let drafts in, in their order, and return what became of each.
+    """Admit drafts in their order, and return what became of each.
 
     With `by_key_alone` only what fills the same slot is looked at, and no model is opened. `begin` is that of
     `with_current`. Raises UsageError, RefusedError and BusyError, which leave everything as it was, but for an
@@ -210,7 +210,7 @@ def _looked(
     *,
     keep: bool,
 ) -> Nearby:
-    """Look around for those drafts that are beliefs; of long documents only twins are looked for."""
+    """Return what is near to the drafts that are beliefs; of long documents only exact twins."""
     texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
     documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
     keys = [entry.key if is_settled_here(entry) else "" for entry in entries]

@@ -44,7 +44,7 @@ def cite(
             unwatched.append(f"{name}: {ignore} names it, so that no clone has it")
         elif state.now is not None:
             citations.append(str(state.now))
-        elif state.kind == "gone" and not (project.root / path).exists() and _is_inside(path):
+        elif state.kind == "gone" and not (project.root / path).exists() and not path.startswith("../"):
             raise UsageError(f"{name}: there is no {path} in {project.root}", "name a file that is there")
         elif isinstance(project.data(path), bytes):
             raise UsageError(f"{name}: {path} {state.why}", "name lines that are there")
@@ -65,10 +65,6 @@ def _within(root: Path, folder: Path, name: str) -> str:
     plain = os.path.normpath(path)
     real = os.path.join(os.path.realpath(os.path.dirname(plain)), os.path.basename(plain))
     return os.path.relpath(real, os.path.realpath(root)).replace(os.sep, "/")
-
-
-def _is_inside(path: str) -> bool:
-    return not path.startswith("../")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What two texts are to each other as far as their words show for certain: twins, or a correction of the other.
+"""What two texts are to each other as far as their words show it for certain: twins, or one corrects the other.
 
 Guesses nothing: what is neither is another memory, however alike the two look.
 """

@@ -182,7 +182,7 @@ def _kept_apart(workspace: Workspace, file: EntryFile, others: Sequence[str]) ->
 
 
 def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile, reason: str) -> Plan:
-    """Let one of a pair take the other's place, and its key where it has none."""
+    """Return the plan by which one of a pair takes the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
     plan = supersede_plan(workspace, loser, winner, reason)

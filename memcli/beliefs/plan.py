@@ -82,7 +82,7 @@ def listed(ids: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Draft:
-    """A memory that wants in: the fields told, its text, and the random source of its id."""
+    """A memory to be admitted: its given fields, its text, and the random source of its id."""
 
     told: Mapping[str, Any]
     body: str
@@ -99,7 +99,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Settled:
-    """What became of all drafts, the plan that did it, and what had to be said on the way."""
+    """What became of all drafts, the plan that did it, and notices."""
 
     admitted: tuple[Admitted, ...]
     plan: Plan

@@ -142,7 +142,7 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason:
 
 
 def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
-    """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
+    """Propose to flag an entry with a less trusted one that is named as its successor."""
     changes = [
         Change(file.path, file.text, conflicting_text(workspace, file, rival.entry))
         for file, rival in ((old, new), (new, old))

@@ -88,7 +88,7 @@ class Written(Admitted, Result):
 
     workspace: Workspace = field(kw_only=True)
     notices: tuple[str, ...] = ()
-    """What a person is to be told."""
+    """Messages to the person."""
     redacted: tuple[Redacted, ...] = ()
     """Where secrets were blanked out."""
     error: str = ""

@@ -153,7 +153,7 @@ def windows(text: str, start: int, end: int, limit: int = WINDOW) -> Iterator[tu
 
 
 def _best_break(text: str, start: int, stop: int) -> int:
-    """Find the strongest break in the second half of a window: a paragraph before a line before a sentence."""
+    """Return the strongest break in the second half of a window: a paragraph before a line before a sentence."""
     best, rank = stop, 0
     for match in _BREAK.finditer(text, start + (stop - start) // 2, stop):
         gap = match[0]

@@ -114,7 +114,7 @@ def is_another(left: str, right: str) -> bool:
 
 
 def is_bookkeeping(before: str, after: str) -> bool:
-    """Return whether an entry was only counted or flagged, and says what it said."""
+    """Return whether an entry was only counted or flagged, its text unchanged."""
     return _changed(before, after) <= {*_COUNTED, *_FLAGS}
 
 
@@ -135,7 +135,7 @@ def _changed(before: str, after: str) -> set[str]:
 
 
 def is_said_again(before: str, after: str) -> bool:
-    """Return whether an entry was confirmed, and says what it said."""
+    """Return whether an entry was confirmed, its text unchanged."""
     return _strength(after) > _strength(before) and is_bookkeeping(before, after)
 
 
@@ -247,7 +247,7 @@ def _total(key: str, base: Any, newer: Any, older: Any) -> int:
 
 
 def _settle_status(values: dict[str, Any], base: _Side, newer: _Side, older: _Side, rules: _Rules) -> None:
-    """Settle what took an entry's place: what one side put away stays away unless the other changed its text later.
+    """Merge what took an entry's place: put away by one side it stays away, unless the other changed its text later.
 
     Then it is active and flagged with what had taken its place. Of two that did, the later one stays.
     """

@@ -140,7 +140,7 @@ def lines_of(data: bytes) -> list[bytes]:
 
 def digest_of(lines: Sequence[bytes]) -> str:
     """Return the hash of lines: 8 digits to look for them by, which are a sum over the lines, and 16 to be sure."""
-    return f"{_sum(lines):08x}{_hash(lines)}"
+    return f"{sum(map(crc32, lines)) & 0xFFFFFFFF:08x}{_hash(lines)}"
 
 
 def found_at(lines: Sequence[bytes], citation: Citation) -> int:
@@ -160,10 +160,6 @@ def found_at(lines: Sequence[bytes], citation: Citation) -> int:
             if _hash(window) == strong and any(re.search(rb"\w", line) for line in window):
                 return start + 1
     return 0
-
-
-def _sum(lines: Sequence[bytes]) -> int:
-    return sum(map(crc32, lines)) & 0xFFFFFFFF
 
 
 def _hash(lines: Sequence[bytes]) -> str:

@@ -95,7 +95,7 @@ class Promoted:
 
 
 def read_promoted(text: str) -> Promoted:
-    """Find the promoted lines of a page; a mark that is not closed or a git conflict is its problem."""
+    """Return the promoted lines of a page; a mark that is not closed or a git conflict is its problem."""
     conflict = conflict_marker(text)
     if conflict is not None:
         return Promoted((), None, Problem(conflict, "a git conflict marker: resolve the conflict first"))

@@ -45,7 +45,7 @@ def _is_gone(pages: _Pages, name: str) -> bool:
 
 
 def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
-    """Settle a place that both sides changed: None where a person's line was changed, or gone for another one."""
+    """Merge lines that both sides changed; return None if a person's line was changed, or replaced by another one."""
     if not all(map(_is_ours, base)):
         if any(line and _is_ours(line) for line in base):
             return None
@@ -152,7 +152,7 @@ class Update:
 def accepted(
     shown: str, proposed: str, current: str, *, shrink_to: int = 0, is_borne_out: Callable[[str], bool] = bool
 ) -> Update:
-    """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
+    """Return the page to write: `shown` is what the proposal was made from, `current` the page as it is now.
 
     A line may be added where it `is_borne_out`, and changed, but not dropped unless the proposal was asked to shorten
     the page to `shrink_to` bytes. Of a proposal that drops too much, or touches `mem:keep` and what mem itself put on
@@ -285,9 +285,8 @@ def _lost(base: Sequence[str], new: Sequence[str]) -> float:
     existing = {line.strip() for line in new}
     changed = _changed(base, new)
     content = {number: line.strip() for number, line in enumerate(base) if line.strip() and not _is_heading(line)}
-    return sum(line not in existing and number not in changed for number, line in content.items()) / max(
-        1, len(content)
-    )
+    lost = sum(line not in existing and number not in changed for number, line in content.items())
+    return lost / max(1, len(content))
 
 
 def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
@@ -309,7 +308,7 @@ def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def _guarded(page: Sequence[str]) -> list[tuple[int, int]]:
-    """Find the parts between marks that are not the proposal's to change; one that is not closed reaches to the end."""
+    """Return the parts between marks, which no proposal may change; one that is not closed reaches to the end."""
     spans = []
     start, closing = 0, ""
     for number, line in enumerate(page):

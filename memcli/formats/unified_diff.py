@@ -166,7 +166,7 @@ def unified(old: str, new: str, name: str) -> str:
 
 
 def _place(hunk: Hunk, old: list[str], done: int, shift: int) -> int:
-    """Find the line where the hunk's lines stand, the nearest to where it says."""
+    """Return the line where the hunk's lines are, the nearest to the line it names."""
     wanted = hunk.old
     expected = None if hunk.start is None else hunk.start + shift
     if not wanted:

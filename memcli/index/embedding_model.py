@@ -44,7 +44,7 @@ class EmbeddingModel(NamedTuple):
 
 
 def find_model(folder: Path | None, cache: Path | None = None) -> EmbeddingModel:
-    """Find the built-in model, or the one in a sentence-transformers ONNX folder, and check its files.
+    """Return the built-in model, or the one in a sentence-transformers ONNX folder, its files checked.
 
     `cache` is a folder of the user's own where the check is noted; UnavailableError says what is missing or wrong.
     """
@@ -140,7 +140,7 @@ def _free_memory() -> float:
 
 
 def _model_file(folder: Path) -> Path:
-    """Find the model in a folder under the names that exports give it; UnavailableError if there is none."""
+    """Return the model in a folder under the names that exports give it; raise UnavailableError if there is none."""
     for name in _NAMES:
         if (folder / name).is_file():
             return folder / name

@@ -137,7 +137,7 @@ def _spread(
     window: Sequence[float],
     reach: int,
 ) -> Mapping[int, float]:
-    """Let the turns around a turn share its words; `order` has each session's turns one after another."""
+    """Return the counts with a share for the turns around each; `order` has each session's turns one after another."""
     near: dict[int, float] = defaultdict(float, posting)
     steps = [(sign * step, share) for step, share in enumerate(window, 1) for sign in (-1, 1)]
     for chunk, count in posting.items():

@@ -53,7 +53,7 @@ class Graph:
 
     @classmethod
     def build(cls, matrix: Matrix, rows: "NDArray[np.int64]", *, threads: int = 0) -> "Graph":
-        """Make a graph of the rows, on every core unless told otherwise; seconds for tens of thousands."""
+        """Make a graph of the rows, on every core unless `threads` is given; seconds for tens of thousands."""
         index = _hnswlib_index(matrix.dimension)
         index.init_index(max_elements=max(1, len(rows)), M=_LINKS, ef_construction=_EF_BUILD, random_seed=1)
         index.set_num_threads(usable(threads))

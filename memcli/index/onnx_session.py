@@ -167,7 +167,7 @@ def prepared_file(cache: Path, digest: str, version: str) -> Path | None:
 
 
 def prepare(cache: Path, digest: str, version: str, write: Callable[[Path], object]) -> Path | None:
-    """Have the copy written and put in its place; None where that fails, and nothing is left behind.
+    """Write the copy and return its file; None if that fails, and nothing is left behind.
 
     `write` is given the file to make, and may put weights beside it.
     """
@@ -181,7 +181,7 @@ def prepare(cache: Path, digest: str, version: str, write: Callable[[Path], obje
 
 
 def put_in_place(folder: Path, write: Callable[[Path], object]) -> None:
-    """Have the content of a folder written and put in its place; whatever fails leaves nothing behind."""
+    """Write a folder beside its path and rename it there; a failure leaves nothing behind."""
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         making.mkdir(parents=True)

@@ -113,7 +113,7 @@ def _deleted(rows: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
         rows[path]
         for path in rows.keys() - look.listing.stats.keys() - fresh
         # What another process took in since the scan began is no file that went away.
-        if rows[path][6] < look.began and not is_item(path) and not _is_unread(path, look.listing.unread)
+        if rows[path][6] < look.began and not is_item(path) and not path.startswith(tuple(look.listing.unread))
     ]
 
 
@@ -124,7 +124,7 @@ def _look(connection: sqlite3.Connection, workspace: Workspace) -> Look:
 
 
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
-    """Have everything read anew where the settings that reading depends on are others than the last time."""
+    """Mark every file to be read again if the settings that reading depends on have changed."""
     layout = workspace.layout
     trusted = "" if workspace.is_trusted else " from others"
     terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{layout.archive}{ITEMS}{trusted}"
@@ -181,7 +181,3 @@ def _is_settled(stat: Stat, noted: int) -> bool:
     """Return whether a file noted at this moment could not have changed since without its stat showing it."""
     newest = max(stat[0], stat[1])
     return newest + (_COARSE if newest % 1_000_000_000 == 0 else _RACY) < noted
-
-
-def _is_unread(path: str, folders: list[str]) -> bool:
-    return any(path.startswith(folder) for folder in folders)

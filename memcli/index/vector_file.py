@@ -28,7 +28,7 @@ _TOLERANCE = 1e-3  # how far from 1 the length of a vector may be
 
 
 class Matrix:
-    """Unit vectors in a file of their own, told apart from its earlier generations by a token.
+    """Unit vectors in a file of their own; a token distinguishes it from its earlier generations.
 
     The token is part of the file's name: a rewritten matrix never takes the place of one that the index still names,
     so a crash between the rewriting and the commit loses nothing.

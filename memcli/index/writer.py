@@ -29,14 +29,14 @@ class WordRows:
         self._size = 0
 
     def add(self, chunk: int, title: str, tags: str, body: str) -> None:
-        """Have the words of a chunk written."""
+        """Add the words of a chunk, to be written with the batch."""
         self._added.append((chunk, title, tags, body))
         self._size += len(body)
         if self._size > _HELD:
             self.write()
 
     def drop(self, chunks: Iterable[tuple[int]]) -> None:
-        """Have the words of chunks removed, also of those just added; their numbers never come again."""
+        """Remove the words of chunks with the batch, also of those just added; their numbers are never used again."""
         self._dropped += chunks
 
     def write(self) -> None:

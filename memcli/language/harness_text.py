@@ -67,7 +67,7 @@ def _like_tag() -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Injection:
-    """A span of text that nobody said."""
+    """A span of text that neither a person nor the model wrote."""
 
     start: int
     stop: int

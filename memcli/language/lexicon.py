@@ -1,4 +1,4 @@
-"""Facts about languages: common words of twenty, by which one is told from another, and of English more.
+"""Facts about languages: common words of twenty, by which a text's language is recognised, and of English more.
 
 A workspace of a hundred texts does not show that "make" is common and "marigold" is not; these tables do. Of English
 are known besides: irregular forms, words that begin a question or name a time, what a prompt wants done.

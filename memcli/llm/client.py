@@ -73,7 +73,7 @@ class LitellmLlm:
         # Whatever a provider prints must not end up in our data.
         with contextlib.redirect_stdout(sys.stderr):
             litellm = _litellm()
-            asked: dict[str, Any] = {
+            arguments: dict[str, Any] = {
                 "messages": [dict(message) for message in request.messages],
                 "temperature": request.temperature,
                 "max_tokens": request.max_tokens,
@@ -82,24 +82,24 @@ class LitellmLlm:
                 "num_retries": 0,
                 "drop_params": True,
             }
-            return _within(timeout, lambda: self._ask(litellm, asked, request.schema), self.model)
+            return _within(timeout, lambda: self._ask(litellm, arguments, request.schema), self.model)
 
-    def _ask(self, litellm: Any, asked: dict[str, Any], schema: Mapping[str, Any] | None) -> Completion:
+    def _ask(self, litellm: Any, arguments: dict[str, Any], schema: Mapping[str, Any] | None) -> Completion:
         try:
             model, provider = self._resolved(litellm)
-            asked |= {"model": model, "custom_llm_provider": provider}
-            asked |= {"api_base": self.api_base} if self.api_base else {}
+            arguments |= {"model": model, "custom_llm_provider": provider}
+            arguments |= {"api_base": self.api_base} if self.api_base else {}
             # The OpenAI client wants a key even for a server that asks for none.
             key = self.api_key or ("none" if self.api_base and not os.environ.get("OPENAI_API_KEY") else "")
-            asked |= {"api_key": key} if key else {}
+            arguments |= {"api_key": key} if key else {}
             form = _response_format(litellm, model, provider, schema)
             try:
-                response = litellm.completion(**asked, **form)
+                response = litellm.completion(**arguments, **form)
             except litellm.exceptions.BadRequestError as error:
                 if not form or "response_format" not in str(error):
                     raise
                 # Many servers speak the protocol but not every form of it; the refused question cost nothing.
-                response = litellm.completion(**asked)
+                response = litellm.completion(**arguments)
         except Exception as error:
             raise LlmError(f"{self.model}: {self._reason(error)}") from error
         if not response.choices:
@@ -118,10 +118,10 @@ class LitellmLlm:
 
     def _reason(self, error: Exception) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        said = _TWICE.sub(r"\1: ", lines[0]) if lines else type(error).__name__
+        reason = _TWICE.sub(r"\1: ", lines[0]) if lines else type(error).__name__
         if self.api_key:
-            said = said.replace(self.api_key, "…")
-        return said if len(said) <= 200 else f"{said[:199]}…"
+            reason = reason.replace(self.api_key, "…")
+        return reason if len(reason) <= 200 else f"{reason[:199]}…"
 
 
 def context_window(model: str) -> int | None:
@@ -130,12 +130,12 @@ def context_window(model: str) -> int | None:
     for folder in (spec and spec.submodule_search_locations) or ():
         table = Path(folder) / "model_prices_and_context_window_backup.json"
         try:
-            known = json.loads(table.read_text(encoding="utf-8"))
+            models = json.loads(table.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         name = model
         while name:
-            tokens = known.get(name, {}).get("max_input_tokens")
+            tokens = models.get(name, {}).get("max_input_tokens")
             if isinstance(tokens, int) and tokens > 0:
                 return tokens
             name = name.partition("/")[2]
@@ -169,8 +169,8 @@ def _response_format(litellm: Any, model: str, provider: str, schema: Mapping[st
         strict = schema.get("additionalProperties") is False
         named = {"name": "reply", "schema": dict(schema), "strict": strict}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
-    known = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ()
-    return {"response_format": {"type": "json_object"}} if "response_format" in known else {}
+    parameters = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ()
+    return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
 def _within(seconds: float, ask: Callable[[], Completion], name: str) -> Completion:

@@ -121,37 +121,39 @@ class CommandLlm:
         name = self.argv[0] if self.argv else "llm.command"
         timeout = request.timeout or AGENT_TIMEOUT
         # Files and not pipes: nothing can block, and a child left behind cannot hold the answer up.
-        with TemporaryFile() as asked, TemporaryFile() as said, TemporaryFile() as talk:
-            asked.write(prompt.encode("utf-8", "replace"))
-            asked.seek(0)
+        with TemporaryFile() as prompt_file, TemporaryFile() as answer_file, TemporaryFile() as error_file:
+            prompt_file.write(prompt.encode("utf-8", "replace"))
+            prompt_file.seek(0)
             try:
-                code = self._run(asked, said, talk, timeout)
+                code = self._run(prompt_file, answer_file, error_file, timeout)
             except (OSError, ValueError, IndexError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise LlmError(f"cannot run {name!r}: {reason.lower()}", "check llm.command") from error
-            answer = _content(said)
+            answer = _content(answer_file)
             if len(answer) > _LARGEST_ANSWER:
                 raise LlmError(f"{name}: an answer of more than {_LARGEST_ANSWER // 1_000_000} MB")
             if code is None:
                 raise LlmError(f"{name}: no answer within {timeout:g} s")
             if code:
-                raise LlmError(f"{name} ended with {code}{_last_line(_content(talk)) or _last_line(answer)}")
+                raise LlmError(f"{name} ended with {code}{_last_line(_content(error_file)) or _last_line(answer)}")
             if not answer.strip():
-                raise LlmError(f"{name} answered nothing{_last_line(_content(talk))}")
+                raise LlmError(f"{name} answered nothing{_last_line(_content(error_file))}")
             if request.schema is not None and "{" not in answer:
                 # What asks for a login says so on standard output and ends well.
                 raise LlmError(f"{name} did not do what it was asked{_last_line(answer)}")
             return Completion(answer, None, name)
 
-    def _run(self, asked: IO[bytes], said: IO[bytes], talk: IO[bytes], timeout: float) -> int | None:
+    def _run(self, prompt_file: IO[bytes], answer_file: IO[bytes], error_file: IO[bytes], timeout: float) -> int | None:
         """Return the exit code; None where the deadline or too large an answer came first."""
         preset = preset_of(self.argv)
         if preset is None:
-            return _watched(self.argv, dict(os.environ), None, (asked, said, talk), timeout)
+            return _watched(self.argv, dict(os.environ), None, (prompt_file, answer_file, error_file), timeout)
         argv = preset_argv(self.argv, preset, os.environ.get("PATH"))
         # Whatever the agent still finds to read or run, it finds nothing of the user's.
         with TemporaryDirectory(prefix="mem-llm-", ignore_cleanup_errors=True) as folder:
-            return _watched(argv, preset_environment(preset, os.environ), folder, (asked, said, talk), timeout)
+            return _watched(
+                argv, preset_environment(preset, os.environ), folder, (prompt_file, answer_file, error_file), timeout
+            )
 
 
 def _watched(
@@ -161,19 +163,19 @@ def _watched(
     files: tuple[IO[bytes], IO[bytes], IO[bytes]],
     timeout: float,
 ) -> int | None:
-    asked, said, talk = files
+    prompt_file, answer_file, error_file = files
     process = subprocess.Popen(
         argv,
-        stdin=asked,
-        stdout=said,
-        stderr=talk,
+        stdin=prompt_file,
+        stdout=answer_file,
+        stderr=error_file,
         env={**environment, INSIDE: "1"},
         cwd=folder,
         start_new_session=True,
     )
     end = time.monotonic() + timeout
     try:
-        while (left := end - time.monotonic()) > 0 and os.fstat(said.fileno()).st_size <= _LARGEST_ANSWER:
+        while (left := end - time.monotonic()) > 0 and os.fstat(answer_file.fileno()).st_size <= _LARGEST_ANSWER:
             with suppress(subprocess.TimeoutExpired):
                 return process.wait(min(0.1, left))
         return None

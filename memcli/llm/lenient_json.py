@@ -60,9 +60,9 @@ def readings(text: str, fields: Sequence[str] = (), *, cut: bool = False) -> Ite
     if whole := _parsed(fenced[1] if fenced else text):
         yield whole, WHOLE
     parts = list(_balanced(text, inside=bool(fields)))
-    found = [value for part in parts for value in _parsed(part)]
-    if found and not _keys_outside(text, parts, fields):
-        yield found, OBJECT
+    values = [value for part in parts for value in _parsed(part)]
+    if values and not _keys_outside(text, parts, fields):
+        yield values, OBJECT
     if fields and (by_pattern := fields_by_pattern(text, fields)):
         yield [by_pattern], FIELDS
     if not cut and len(text) <= _LARGEST_REPAIR and (repaired := _repaired(text)):
@@ -81,7 +81,7 @@ def without_thoughts(text: str) -> str:
     Of thinking that is never closed only an object at the very end counts as the answer.
     """
     if _STARTS_AT_ONCE.match(text):
-        return text  # a tag further on is part of what is said
+        return text  # a tag further on is part of the answer
     text = _without_closed_thoughts(text)
     if _STARTS_AT_ONCE.match(text):
         return text
@@ -98,11 +98,11 @@ def without_thoughts(text: str) -> str:
 
 
 def _without_closed_thoughts(text: str) -> str:
-    kept, position = [], 0
+    parts, position = [], 0
     while (tag := _OPEN_THOUGHT.search(text, position)) and (end := _CLOSED_THOUGHT.search(text, tag.end())):
-        kept.append(text[position : tag.start()])
+        parts.append(text[position : tag.start()])
         position = end.end()
-    return "".join(kept) + text[position:]
+    return "".join(parts) + text[position:]
 
 
 def mended(text: str) -> str:
@@ -123,7 +123,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _parsed(text: str) -> list[Value]:
-    """Parse the text as it stands, else mended: one value or none."""
+    """Return the value of the text as it is, else of the mended text: one value or none."""
     for prepare in (str, mended):
         # ValueError covers a number of too many digits, RecursionError brackets nested by the thousand.
         try:
@@ -147,7 +147,8 @@ def _balanced(text: str, *, inside: bool) -> Iterator[str]:
     """
     position = unclosed = 0
     for _ in range(_MOST_STARTS):
-        start = min((at for at in (text.find("{", position), text.find("[", position)) if at >= 0), default=-1)
+        brackets = (text.find("{", position), text.find("[", position))
+        start = min((bracket for bracket in brackets if bracket >= 0), default=-1)
         if start < 0:
             return
         depth = end = 0
@@ -170,11 +171,11 @@ def fields_by_pattern(text: str, fields: Sequence[str]) -> dict[str, Value]:
     of objects that parse can be read so, and a name that comes twice makes it a guess.
     """
     names = "|".join(map(re.escape, sorted(fields, key=len, reverse=True)))
-    found = list(re.finditer(rf"""(?:[{{,\n]|^)\s*["'“]?\b({names})\b["'”]?\s*:""", text))
+    matches = list(re.finditer(rf"""(?:[{{,\n]|^)\s*["'“]?\b({names})\b["'”]?\s*:""", text))
     values: dict[str, Value] = {}
-    for index, match in enumerate(found):
-        last = index + 1 == len(found)
-        region = text[match.end() : None if last else found[index + 1].start()]
+    for index, match in enumerate(matches):
+        last = index + 1 == len(matches)
+        region = text[match.end() : None if last else matches[index + 1].start()]
         value = _closed_value(region, last=last)
         if value is _UNCLOSED or match[1] in values:
             return {}
@@ -220,7 +221,7 @@ def _repaired(text: str) -> list[Value]:
         import json_repair
     except ImportError:
         return []
-    region = text[min((at for at in map(text.find, "{[") if at >= 0), default=0) :]
+    region = text[min((bracket for bracket in map(text.find, "{[") if bracket >= 0), default=0) :]
     try:
         value = json_repair.loads(region)
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ from .session_state import SessionState, SurfacedTurn
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
 _NOTING = 0.1
-"""Share of the time that no judge gets: what is shown must be noted and said."""
+"""Share of the time that no judge gets: it is needed to note and print the pack."""
 
 
 def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:

@@ -81,7 +81,7 @@ class PackSources:
 
 
 def query_of(prompt: str) -> str:
-    """Return the part of a prompt to search for: what was said, without what tools put in, cut to `QUERY`."""
+    """Return the part of a prompt to search for: a person's words, without what tools put in, cut to `QUERY`."""
     text = without_injected(prompt).replace("\x00", " ").strip()
     return text if len(text) <= QUERY else f"{text[: QUERY // 2]}\n{text[-QUERY // 2 :]}"
 

@@ -194,7 +194,7 @@ class _Bounded:
             self._left -= min(monotonic() - started, share)
 
     def _quickly(self, text: str) -> Iterator[int]:
-        """Find the lines in the whole text: what matches a line matches there too, if perhaps beyond its end."""
+        """Yield the lines that match, by a search of the whole text, whose matches may go on beyond a line."""
         number = begin = 0
         while begin < len(text) and (match := self._search(text, begin)):
             number += text.count("\n", begin, match.start())

@@ -1,4 +1,4 @@
-"""Show what was said later about the same: changes the order of hits, and nothing on disk.
+"""Show later memories of the same subject: changes the order of hits, and nothing on disk.
 
 Of two alike and nearly equal hits the later comes first; a later one that is alike and would not be shown is added.
 What is alike is measured, what holds is not decided: a verdict, a key or an expiry says that.

@@ -61,12 +61,8 @@ def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> It
 
 
 def said_at(workspace: Workspace, path: str, span: str) -> str:
-    """Return what was said in a span of the session whose file this is, to be read."""
-    return _written(workspace, at(workspace, path.rpartition("/")[0]), span)
-
-
-def _written(workspace: Workspace, session: Session, span: str) -> str:
-    return _shown(workspace, span_events(workspace, session, span))
+    """Return the messages in a span of the session in a file, as text to be read."""
+    return _shown(workspace, span_events(workspace, at(workspace, path.rpartition("/")[0]), span))
 
 
 def _shown(workspace: Workspace, events: Iterable[tuple[int, Event]]) -> str:

@@ -78,36 +78,38 @@ def assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and rule of each value with the name and the shape of a secret; low is text in lower case."""
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
-    for at, stem in sorted((at, each) for each in stems if each in low for at in _occurrences(low, each)):
-        if at < done:
+    for position, stem in sorted(
+        (position, each) for each in stems if each in low for position in _occurrences(low, each)
+    ):
+        if position < done:
             continue
-        left = _left(text, at)
-        match = compiled(_AFTER).match(text, at + len(stem))
+        left = _left(text, position)
+        match = compiled(_AFTER).match(text, position + len(stem))
         if match is None:
             continue
-        start = at - len(left)
-        name = left + text[at : at + len(stem)] + match["rest"]
-        done = at + len(stem) + len(match["rest"])
+        start = position - len(left)
+        name = left + text[position : position + len(stem)] + match["rest"]
+        done = position + len(stem) + len(match["rest"])
         words = _words(name)
         kind = "" if name == "PWD" else _kind(words, _before(text, start) if len(words) == 1 else ())
         if kind and not (text[start - 1 : start] == ":" == text[done : done + 1]):  # a part of an ARN
-            found = _value(text, match, kind, name)
-            if found:
-                yield (*found, {"pass": "password", "key": "token"}.get(kind, kind))
+            span = _value(text, match, kind, name)
+            if span:
+                yield (*span, {"pass": "password", "key": "token"}.get(kind, kind))
 
 
 def _occurrences(low: str, stem: str) -> Iterator[int]:
-    at = low.find(stem)
-    while at >= 0:
-        yield at
-        at = low.find(stem, at + len(stem))
+    position = low.find(stem)
+    while position >= 0:
+        yield position
+        position = low.find(stem, position + len(stem))
 
 
-def _left(text: str, at: int) -> str:
+def _left(text: str, position: int) -> str:
     """Return the part of the name before the stem."""
-    backwards = compiled(r"[\w-]*").match(text[max(0, at - 40) : at][::-1])
+    backwards = compiled(r"[\w-]*").match(text[max(0, position - 40) : position][::-1])
     left = backwards[0][::-1] if backwards else ""
-    escaped = left[:1] in ("n", "r", "t") and text[max(0, at - len(left) - 1) : at - len(left)] == "\\"
+    escaped = left[:1] in ("n", "r", "t") and text[max(0, position - len(left) - 1) : position - len(left)] == "\\"
     return left[1:] if escaped else left
 
 
@@ -119,7 +121,7 @@ def _before(text: str, start: int) -> tuple[str, ...]:
 
 
 def _value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
-    """Find the value after the name and return its place when it has the shape the name and separator ask for."""
+    """Return where the value after the name is if it has the shape that name and separator ask for."""
     start = match.end()
     opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
     spans = _quoted(text, start, opened) if opened else _bare(text, start)

@@ -124,10 +124,10 @@ def command_passwords(text: str, low: str) -> Iterator[Span]:
         words = set(compiled(r"[^\w.-]+").split(low[start:end]))
         for programs, pattern in _patterns():
             if not words.isdisjoint(programs):
-                yield from _found(joined, pattern, start, end)
+                yield from _given_passwords(joined, pattern, start, end)
     if "|" in text and ("echo" in low or "printf" in low):
-        yield from _found(joined, _pattern("piped"), 0, len(text))
-        yield from _found(joined, _pattern("accounts"), 0, len(text))
+        yield from _given_passwords(joined, _pattern("piped"), 0, len(text))
+        yield from _given_passwords(joined, _pattern("accounts"), 0, len(text))
 
 
 def _option_lines(text: str) -> Iterator[tuple[int, int]]:
@@ -142,17 +142,17 @@ def _option_lines(text: str) -> Iterator[tuple[int, int]]:
 
 @cache
 def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
-    found = []
+    patterns = []
     for row in data.table(_FILE)["programs"]:
         names = row["names"].split()
         programs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
         option = data.expanded(_FILE, row["option"])
         pattern = rf"(?i:\b(?:{programs})(?:\.exe)?)(?=[ \t])[^\n|;&]{{0,400}}?{option}"
-        found.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
-    return found
+        patterns.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
+    return patterns
 
 
-def _found(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
+def _given_passwords(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
     for match in pattern.finditer(text, begin, stop):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end]
@@ -223,14 +223,14 @@ def _cells(line: str, start: int) -> list[tuple[int, int]]:
     """Return where the cells of a line of a table or of comma-separated values lie, without their quotes."""
     if line.lstrip().startswith("|"):
         return [(start + match.start(1), start + match.end(1)) for match in compiled(_TABLE_CELL).finditer(line)]
-    found, at = [], 0
-    while at <= len(line):
-        match = compiled(_CELL).match(line, at)
+    cells, position = [], 0
+    while position <= len(line):
+        match = compiled(_CELL).match(line, position)
         if match is None:
             return []
         begin, end = match.span(match.lastindex or 2)
-        found.append((start + begin, start + end))
-        at = match.end() + 1
-        if at <= len(line) and line[at - 1] not in ",;\t":
+        cells.append((start + begin, start + end))
+        position = match.end() + 1
+        if position <= len(line) and line[position - 1] not in ",;\t":
             return []
-    return found
+    return cells

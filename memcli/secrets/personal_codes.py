@@ -57,43 +57,43 @@ def codes(text: str, low: str) -> Iterator[Span]:
 
 def _pins(text: str, low: str) -> Iterator[Span]:
     for stem in _STEMS:
-        at = low.find(stem)
-        while at >= 0:
-            end = at + len(stem)
+        position = low.find(stem)
+        while position >= 0:
+            end = position + len(stem)
             match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
-            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, at, stem))
-            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
+            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, position, stem))
+            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, position, stem):
                 yield *match.span("pin"), "pin"
-            at = low.find(stem, end)
+            position = low.find(stem, end)
 
 
-def _is_owned(low: str, at: int, stem: str) -> bool:
+def _is_owned(low: str, position: int, stem: str) -> bool:
     """Return whether the code is a person's, as in `my pin 4417`, or of a kind that only cards have."""
-    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, at - 24) : at]) is not None
+    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, position - 24) : position]) is not None
 
 
-def _is_called(text: str, low: str, at: int, stem: str) -> bool:
+def _is_called(text: str, low: str, position: int, stem: str) -> bool:
     """Return whether the word means a personal code, and not the pin of a connector or the code of a program."""
-    before = low[max(0, at - 24) : at]
+    before = low[max(0, position - 24) : position]
     is_word = not compiled(r"[a-z0-9_.]$").search(before)
-    if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
+    if stem not in _CALLED or (stem != "code" and is_word and text[position : position + 3].isupper()):
         return is_word
     if compiled(rf"(?<![a-z])(?:{_CALLED[stem]})").search(before):
         return True
     if stem == "pin" and is_word and compiled(_OWNED).search(before):
         return True
-    return is_word and _pattern("opens").match(low, at + len(stem)) is not None
+    return is_word and _pattern("opens").match(low, position + len(stem)) is not None
 
 
 def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
     """Yield the codes at the beginning of a list; the words that follow them are none."""
-    found = []
+    spans = []
     for match in _pattern("code").finditer(low, start, stop):
         if not _is_code(match[0]):
             break
-        found.append(match.span())
-    if len(found) > 1 or (found and len(low[slice(*found[0])].replace("-", "")) >= 8):
-        yield from ((*place, "recovery-code") for place in found)
+        spans.append(match.span())
+    if len(spans) > 1 or (spans and len(low[slice(*spans[0])].replace("-", "")) >= 8):
+        yield from ((*span, "recovery-code") for span in spans)
 
 
 def _is_code(word: str) -> bool:
@@ -122,14 +122,15 @@ def _phrases(low: str) -> Iterator[Span]:
     words = compiled("[a-z]+").findall(low)
     if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):
         return
-    places = [word.span() for word in compiled("[a-z]+").finditer(low)]
+    spans = [word.span() for word in compiled("[a-z]+").finditer(low)]
     numbers = [_numbers().get(word, -1) for word in words]
-    at = 0
-    while at + _SIZES[-1] <= len(words):
-        size = next((size for size in _SIZES if at + size <= len(words) and _is_phrase(numbers[at : at + size])), 0)
+    position = 0
+    while position + _SIZES[-1] <= len(words):
+        fitting = (size for size in _SIZES if position + size <= len(words))
+        size = next((size for size in fitting if _is_phrase(numbers[position : position + size])), 0)
         if size:
-            yield places[at][0], places[at + size - 1][1], "seed-phrase"
-        at += size or 1
+            yield spans[position][0], spans[position + size - 1][1], "seed-phrase"
+        position += size or 1
 
 
 def _is_phrase(numbers: list[int]) -> bool:

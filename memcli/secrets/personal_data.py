@@ -117,8 +117,8 @@ def _is_cpf(number: str) -> bool:
     if len(set(number)) == 1:
         return False
     for size in (9, 10):
-        rest = _weighted(number, tuple(range(size + 1, 1, -1))) * 10 % 11 % 10
-        if rest != int(number[size]):
+        check_digit = _weighted(number, tuple(range(size + 1, 1, -1))) * 10 % 11 % 10
+        if check_digit != int(number[size]):
             return False
     return True
 
@@ -150,7 +150,7 @@ def _is_steuer_id(number: str) -> bool:
 
 def _is_personnummer(number: str) -> bool:
     """Check the last digit of a Swedish personnummer, by Luhn over its last ten digits."""
-    doubled = [sum(divmod(int(digit) * (2 - place % 2), 10)) for place, digit in enumerate(number[-10:])]
+    doubled = [sum(divmod(int(digit) * (2 - position % 2), 10)) for position, digit in enumerate(number[-10:])]
     return sum(doubled) % 10 == 0
 
 
@@ -163,10 +163,10 @@ def _is_hetu(number: str) -> bool:
 def _is_aadhaar(number: str) -> bool:
     """Check the last digit of an Indian Aadhaar number, after Verhoeff."""
     check = 0
-    for place, digit in enumerate(reversed(number)):
+    for position, digit in enumerate(reversed(number)):
         value = int(digit)
-        if place % 8:
-            value = int(_VERHOEFF_STEP[place % 8 - 1][value])
+        if position % 8:
+            value = int(_VERHOEFF_STEP[position % 8 - 1][value])
         check = _dihedral(check, value)
     return check == 0
 

@@ -1,6 +1,6 @@
-"""Find passwords said in a sentence: words a person chose, which nothing but what is said of them gives away.
+"""Find passwords said in a sentence: words a person chose, which only the sentence gives away.
 
-Owns how a password is called and announced in several languages, and the words that tell about a password instead of
+Owns how a password is called and announced in several languages, and the words that describe a password instead of
 being one. Names and values as programs write them are read in `assignments`. Prefers silence: of several plain words
 none is taken, nor one that the sentence goes on from.
 """
@@ -47,27 +47,27 @@ _LONGEST_ANSWER = 120
 def prose_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; `low` is the text in lower case."""
     for begin, end in announced(low):
-        places = [_before(text, begin, end), *_after(text, end), _phrase(text, begin, end)]
-        yield from ((*place, "password") for place in places if place)
-    yield from ((*place, "password") for place in _pairs(text, low))
+        spans = [_before(text, begin, end), *_after(text, end), _phrase(text, begin, end)]
+        yield from ((*span, "password") for span in spans if span)
+    yield from ((*span, "password") for span in _pairs(text, low))
 
 
 def announced(low: str) -> Iterator[tuple[int, int]]:
     """Yield where each word for a password lies."""
     for name in _sorted("names"):
-        at = low.find(name)
-        while at >= 0:
-            end = at + len(name)
+        position = low.find(name)
+        while position >= 0:
+            end = position + len(name)
             if not compiled(r"[a-zäöüß]").match(low, end):
-                yield at, end
-            at = low.find(name, end)
+                yield position, end
+            position = low.find(name, end)
     if any(first in low for first in _sorted("first")):
         for match in _pattern("spaced_names").finditer(low):
             yield match.span()
 
 
 def _before(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Find a value that stands before the word: `use … as the password`."""
+    """Return where a value before the word is: `use … as the password`."""
     start = max(0, begin - 140)
     match = _pattern("as").search(text[start:begin]) or _pattern("when").search(text[start:begin])
     if match is None:
@@ -108,7 +108,7 @@ def _after(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _phrase(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Find a passphrase of several words, one of them mixed, which no sentence has."""
+    """Return where a passphrase of several words is, one of them mixed, which no sentence has."""
     if not compiled("(?i)pass ?phrase").match(text, begin):
         return None
     match = _pattern("phrase").match(text, end)
@@ -133,8 +133,8 @@ def _is_said(value: str, match: re.Match[str], is_last: bool, before: str) -> bo
         return is_last and match["space"] is None and 6 <= len(value) <= 12 and not is_monotonous(value)
     if is_stand_in(value) or is_expression(value) or is_default_password(value) or _names_password(value):
         return False
-    said = (match["is"] or "").lower()
-    if not compiled(rf"(?i){_OWN_IS.get(said, '')}").search(before):
+    verb = (match["is"] or "").lower()
+    if not compiled(rf"(?i){_OWN_IS.get(verb, '')}").search(before):
         return False
     parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
     if not parts or any(is_telling(part) for part in parts) or compiled(f"[{_EAST_ASIAN}]").match(value):
@@ -146,7 +146,7 @@ def _is_said(value: str, match: re.Match[str], is_last: bool, before: str) -> bo
         return len(value) >= 5 and not compiled(r"[A-Z]{1,10}-\d+|\d+[-–.,:/\d]*[A-Za-z%°]{0,12}").fullmatch(value)
     if match["space"] is not None or not is_last or (match["assign"] or "").strip() in ("|", "-", "–", "—"):
         return False
-    if is_code or match["it"] or match["old"] or said in ("should be", "will be", "would be"):
+    if is_code or match["it"] or match["old"] or verb in ("should be", "will be", "would be"):
         return False
     return len(value) >= 5 and value.replace("-", "").isalpha() and not compiled("[a-z][A-Z]").search(value)
 
@@ -181,17 +181,17 @@ def asks_password(text: str) -> bool:
 
 
 def password_answer(text: str) -> tuple[int, int] | None:
-    """Find the one word of a short message that may be a password."""
+    """Return where the one word of a short message is that may be a password."""
     if len(text) > _LONGEST_ANSWER or len(text.split()) > _WORDS_OF_ANSWER:
         return None
-    found = [
+    spans = [
         match.span()
         for match in compiled(r"[^\s\"'`“”„«»<>,;]{6,64}").finditer(text)
         if is_mixed(match[0].rstrip(".")) and not any(map(is_telling, match[0].split("-")))
     ]
-    if len(found) != 1 or next(announced(text[slice(*found[0])].lower()), None):
+    if len(spans) != 1 or next(announced(text[slice(*spans[0])].lower()), None):
         return None
-    start, end = found[0]
+    start, end = spans[0]
     return start, end - (text[end - 1] == ".")
 
 
@@ -204,8 +204,8 @@ def answered_passwords(text: str) -> Iterator[Span]:
         if line.strip():
             label = compiled(_SPEAKER).match(line)
             begin = label.end() if label else 0
-            place = password_answer(line[begin:]) if is_asked else None
-            if place:
-                yield start + begin + place[0], start + begin + place[1], "password"
+            answer = password_answer(line[begin:]) if is_asked else None
+            if answer:
+                yield start + begin + answer[0], start + begin + answer[1], "password"
             is_asked = line.rstrip(" \t\r*_").endswith(("?", "？")) and asks_password(line)
         start += len(line) + 1

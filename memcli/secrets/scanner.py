@@ -38,15 +38,15 @@ def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] =
 
     `personal` are names of rules of personal data to apply; `values` are literal secrets, from .env files nearby.
     """
-    found = _distinct(_once(text, personal, values))
-    more = found
-    while more and len(found) <= _ENOUGH:
+    spans = _distinct(_once(text, personal, values))
+    more = spans
+    while more and len(spans) <= _ENOUGH:
         # Blanking one secret can lay bare its neighbour, so look again until nothing is left.
-        masked, places = _masked(text, found)
+        masked, places = _masked(text, spans)
         more = [(*_original(places, start, end), rule) for start, end, rule in _once(masked, personal, values)]
-        found = _distinct([*found, *more])
+        spans = _distinct([*spans, *more])
     findings, line, last = [], 1, 0
-    for start, end, rule in found:
+    for start, end, rule in spans:
         line += text.count("\n", last, start)
         last = start
         findings.append(Finding(line, start, end, rule, "personal" if rule in PERSONAL else "secret"))
@@ -55,14 +55,14 @@ def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] =
 
 def redact(text: str, findings: Iterable[Finding]) -> str:
     """Return the text with `[REDACTED:rule]` in place of each finding; overlapping ones become one."""
-    return _masked(text, [(one.start, one.end, one.rule) for one in findings])[0]
+    return _masked(text, [(finding.start, finding.end, finding.rule) for finding in findings])[0]
 
 
 def unsaid(text: str, words: Iterable[str]) -> str:
     """Return a message without its secrets, also those that it quotes in part from the words of a command."""
-    for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
-        for one in scan(word, personal=PERSONAL[:3]):
-            text = _without(text, word[one.start : one.end], f"[REDACTED:{one.rule}]")
+    for word in {part for argument in words for part in (argument, argument.lstrip("-"), argument.partition("=")[2])}:
+        for finding in scan(word, personal=PERSONAL[:3]):
+            text = _without(text, word[finding.start : finding.end], f"[REDACTED:{finding.rule}]")
     return redact(text, scan(text, personal=PERSONAL[:3]))
 
 
@@ -101,7 +101,7 @@ def _without(text: str, secret: str, mark: str) -> str:
 
 def env_values(text: str) -> frozenset[str]:
     """Return the values of a .env file that must not turn up elsewhere, without the ordinary ones."""
-    kept = set()
+    values = set()
     for line in text.splitlines():
         match = compiled(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*(.*)").match(line)
         if match is None:
@@ -112,9 +112,9 @@ def env_values(text: str) -> frozenset[str]:
         else:
             value = value.split(" #")[0].strip()
         if _is_guarded(name, value):
-            kept.add(value)
-        kept.update(value[found.start : found.end] for found in scan(value))
-    return frozenset(kept)
+            values.add(value)
+        values.update(value[finding.start : finding.end] for finding in scan(value))
+    return frozenset(values)
 
 
 def _is_guarded(name: str, value: str) -> bool:
@@ -142,7 +142,7 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     # Of two rules that find the same, the first one names it.
-    found = [
+    spans = [
         *tokens(text),
         *http_credentials(text, low),
         *assignments(text, low),
@@ -158,15 +158,15 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
             whole = compiled(
                 r"(?<![A-Za-z0-9])" * value[0].isalnum() + re.escape(value) + "(?![A-Za-z0-9])" * value[-1].isalnum()
             )
-            found += [(*match.span(), "env-value") for match in whole.finditer(text)]
+            spans += [(*match.span(), "env-value") for match in whole.finditer(text)]
     if personal:
         from .personal_data import personal_data
 
-        found += [place for place in personal_data(text, low) if place[2] in personal]
-    if not found or "[REDACTED:" not in text:
-        return found
+        spans += [span for span in personal_data(text, low) if span[2] in personal]
+    if not spans or "[REDACTED:" not in text:
+        return spans
     marks = [match.span() for match in compiled(_MARK).finditer(text)]
-    return [item for item in found if not _is_inside(marks, item[0], item[1])]
+    return [item for item in spans if not _is_inside(marks, item[0], item[1])]
 
 
 def _is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
@@ -174,22 +174,22 @@ def _is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
     return index >= 0 and end <= marks[index][1]
 
 
-def _distinct(found: list[Span]) -> list[Span]:
-    """Return findings sorted by place, without those inside another; of two of one place the first stays."""
-    kept: list[Span] = []
-    for item in sorted(found, key=lambda item: (item[0], -item[1])):
-        if kept and item[1] <= kept[-1][1]:
+def _distinct(spans: list[Span]) -> list[Span]:
+    """Return spans sorted by position, without those inside another; of two of one position the first stays."""
+    distinct: list[Span] = []
+    for item in sorted(spans, key=lambda item: (item[0], -item[1])):
+        if distinct and item[1] <= distinct[-1][1]:
             continue
-        kept.append(item)
-    return kept
+        distinct.append(item)
+    return distinct
 
 
-def _masked(text: str, found: Iterable[Span]) -> tuple[str, list[tuple[int, int, int, int]]]:
+def _masked(text: str, spans: Iterable[Span]) -> tuple[str, list[tuple[int, int, int, int]]]:
     """Return the text with marks, and for each mark its place there and in the original."""
     pieces: list[str] = []
     places: list[tuple[int, int, int, int]] = []
     done = size = 0
-    for start, end, rule in _merged(found):
+    for start, end, rule in _merged(spans):
         pieces += [text[done:start], f"[REDACTED:{rule}]"]
         size += start - done
         places.append((size, size + len(pieces[-1]), start, end))
@@ -198,9 +198,9 @@ def _masked(text: str, found: Iterable[Span]) -> tuple[str, list[tuple[int, int,
     return "".join([*pieces, text[done:]]), places
 
 
-def _merged(found: Iterable[Span]) -> list[Span]:
+def _merged(spans: Iterable[Span]) -> list[Span]:
     merged: list[Span] = []
-    for start, end, rule in sorted(found, key=lambda item: (item[0], -item[1])):
+    for start, end, rule in sorted(spans, key=lambda item: (item[0], -item[1])):
         if merged and start < merged[-1][1]:
             first, last, name = merged[-1]
             merged[-1] = (first, max(last, end), name)
@@ -212,13 +212,13 @@ def _merged(found: Iterable[Span]) -> list[Span]:
 def _original(places: list[tuple[int, int, int, int]], start: int, end: int) -> tuple[int, int]:
     """Return the span in the original of a span in the masked text; a mark that is touched is included whole."""
 
-    def back(at: int, *, is_end: bool) -> int:
-        index = bisect_right(places, at - is_end, key=lambda place: place[0]) - 1
+    def back(offset: int, *, is_end: bool) -> int:
+        index = bisect_right(places, offset - is_end, key=lambda mark: mark[0]) - 1
         if index < 0:
-            return at
+            return offset
         _, mask_end, begin, stop = places[index]
-        if at - is_end < mask_end:
+        if offset - is_end < mask_end:
             return stop if is_end else begin
-        return at - mask_end + stop
+        return offset - mask_end + stop
 
     return back(start, is_end=False), back(end, is_end=True)

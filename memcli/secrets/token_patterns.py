@@ -127,12 +127,12 @@ def _spelled(text: str, rule: TokenRule) -> Iterator[Span]:
         if _is_real(text[start:end], rule):
             yield start, wrapped_end(text, start, end), rule.id
     for literal in rule.keywords:
-        at = text.find(literal)
-        while at >= 0:
-            before = bisect_right(whole, (at, len(text))) - 1
-            if before < 0 or whole[before][1] <= at:
-                yield from _over_lines(text, _word_start(text, at), rule)
-            at = text.find(literal, at + len(literal))
+        position = text.find(literal)
+        while position >= 0:
+            before = bisect_right(whole, (position, len(text))) - 1
+            if before < 0 or whole[before][1] <= position:
+                yield from _over_lines(text, _word_start(text, position), rule)
+            position = text.find(literal, position + len(literal))
 
 
 def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
@@ -209,10 +209,10 @@ def _is_minted(match: re.Match[str]) -> bool:
     return mixed or (len(tail) >= 48 and "-" not in tail)
 
 
-def _word_start(text: str, at: int) -> int:
+def _word_start(text: str, position: int) -> int:
     """Return where the word around this place begins."""
-    before = compiled(f"{_WORD}*").match(text[max(0, at - 64) : at][::-1])
-    return at - len(before[0] if before else "")
+    before = compiled(f"{_WORD}*").match(text[max(0, position - 64) : position][::-1])
+    return position - len(before[0] if before else "")
 
 
 def _pieces(text: str, start: int) -> list[tuple[int, int]]:

@@ -53,6 +53,7 @@ STYLES = (
 )
 
 _MARKS = re.compile(r"^[\u200e\u200f\u202a-\u202e\ufeff]+")
+"""Marks of writing direction that some apps begin a line with."""
 _NOT_NAME = re.compile(r"^[^\w@]+|\s+$")
 _DAY_LINE = re.compile(r"\W*(?:date:\s*|day changed to\s*)?(\d{4}-\d\d-\d\d)\W*$", re.IGNORECASE)
 _HTML = frozenset(("a", "b", "br", "code", "div", "head", "html", "i", "li", "p", "pre", "span", "td", "tr", "u", "ul"))
@@ -72,14 +73,9 @@ class Opening:
     zone: str
 
 
-def _without_marks(line: str) -> str:
-    """Return a line without the marks of writing direction that some apps begin it with."""
-    return _MARKS.sub("", line)
-
-
 def _opening(line: str, style: ChatStyle) -> Opening | None:
     """Read a line that opens a message; None for any other line."""
-    match = style.opening.match(_without_marks(line))
+    match = style.opening.match(_MARKS.sub("", line))
     if not match:
         return None
     parts = match.groupdict()

@@ -45,7 +45,7 @@ def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
 
 
 def _typed(part: Any, reading: Transcript) -> Any:
-    """Return what a person said of a part of a prompt; None where the editor alone wrote it."""
+    """Return what a person typed of a part of a prompt; None if the editor alone wrote it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
         return part

@@ -20,9 +20,8 @@ from ..store.privacy import shut_out
 from ..store.redaction import Redacted, RedactedPlaces
 from ..store.sessions.sessions import Listing
 from ..store.workspace import Surroundings, Workspace
-from .places import find_sources
 from .session_import import UNREADABLE, TranscriptBuffer, buffered, existing_content, own_id
-from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, reason_for, wanted
+from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, find_sources, reason_for, wanted
 from .transcript_format import CUT_OFF, DAMAGED, FOREIGN, Transcript
 
 BATCH = 40  # sources that are made safe on disk together

@@ -108,7 +108,7 @@ def session_fields(workspace: Workspace, channel: str, user: str, project: str, 
 def spoken(
     given: Iterable[Mapping[str, Any]], before: Sequence[Event], zone: tzinfo
 ) -> tuple[list[Event], Counter[str]]:
-    """Make events of JSON objects, and count what is left out; `before` is what was said last in the session."""
+    """Return the events of JSON objects, and counts of what is left out; `before` are the session's last events."""
     reading = Transcript(zone=zone)
     for event in before:
         if event.type == "tool_call":
@@ -160,7 +160,7 @@ _FORMAT = "%x01%H%x00%aI%x00%an%x00%B%x02"
 
 @dataclass(frozen=True)
 class Commits:
-    """Commits as what was said in the repository's session."""
+    """Commits as messages of the repository's session."""
 
     session: str
     top: str  # the repository's folder

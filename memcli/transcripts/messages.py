@@ -149,7 +149,7 @@ _STARTS = ("created_at", "createdAt", "startedAt", "started_at", "created", "tim
 
 
 def is_record(data: Mapping[str, Any]) -> bool:
-    """Return whether an object is a message: it has a role, and what was said or called."""
+    """Return whether an object is a message: it has a role, and a content or a call."""
     if is_tool_event(data):
         return True
     keys = ("content", "tool_calls", "toolCalls", "function_call", "voiceTranscription")

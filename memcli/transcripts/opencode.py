@@ -80,7 +80,7 @@ def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Transcript) -
 
 
 def _part(part: Mapping[str, Any], reading: Transcript) -> list[dict[str, Any]]:
-    """Write a part as others write it; nothing for what nobody said."""
+    """Return a part in the form of the Anthropic API; nothing for a part that no person or model wrote."""
     kind = part.get("type")
     if kind == "text":
         if part.get("synthetic") is True or part.get("ignored") is True:

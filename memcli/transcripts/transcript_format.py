@@ -77,7 +77,7 @@ class Transcript:
         self.skip(f"type {stated[:40]!r}" if isinstance(stated, str) else "no type")
 
     def said(self, text: str) -> str:
-        """Return what was really said, and count what a harness put in."""
+        """Return a text without what a harness put in, which is counted."""
         for injection in injections(text):
             self.skip(injection.reason)
         return without_injected(text)
@@ -162,7 +162,7 @@ def _no_events(_: TranscriptFile, __: Transcript) -> Iterator[Event]:
 
 @dataclass(frozen=True)
 class TranscriptFormat:
-    """How transcripts of one kind are told from others, and read."""
+    """How transcripts of one kind are recognised and read."""
 
     name: str
     read: EventReader = _no_events

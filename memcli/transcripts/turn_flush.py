@@ -79,7 +79,7 @@ def _note(workspace: Workspace, user: str, assistant: str, when: str, *, once: b
 
 
 def last_answer(transcript: Path, zone: tzinfo) -> str:
-    """Return what an agent said after the last prompt, from the end of its transcript; empty if it said nothing."""
+    """Return an agent's answer to the last prompt, from the end of its transcript; "" if there is none."""
     from .reader import read_transcript
 
     with transcript.open("rb") as file:

@@ -27,7 +27,7 @@ LARGEST = 64 * 1024 * 1024
 SETTINGS = "settings"
 """The kind of a workspace's settings, which are no memory."""
 
-USUAL_MODES = (0o644, 0o664)  # told by every umask alike, so not worth a word
+USUAL_MODES = (0o644, 0o664)  # of the usual umasks, so not worth a word
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def packed(file: BundledFile) -> str:
 
 
 def unpacked(line: Mapping[str, Any]) -> BundledFile:
-    """Read a file from a line; ValueError says in a few words what is wrong with it."""
+    """Read a file from a line; raise ValueError, which says in a few words what is wrong with it."""
     path, kind, mode = line["path"], line.get("kind", ""), line.get("mode", "644")
     if not isinstance(path, str):
         raise ValueError("its path is no text")
@@ -104,7 +104,7 @@ def unpacked(line: Mapping[str, Any]) -> BundledFile:
 
 
 def require_sound(path: str) -> None:
-    """Refuse a path that is not below the workspace, or that would never be looked at there."""
+    """Raise ValueError for a path that is not below the workspace, or that would never be looked at there."""
     parts = path.split("/")
     if path.startswith("/") or ".." in parts:
         raise ValueError(f"{path!r} leads out of the workspace")
@@ -138,7 +138,7 @@ def place_in(layout: Layout, file: BundledFile) -> str:
 
 
 def is_another_tools_store(layout: Layout, file: BundledFile) -> bool:
-    """Tell whether a file is a store of another tool's own form, which only its own layout reads in place."""
+    """Return whether a file is a store of another tool's own form, which only its own layout reads in place."""
     name = file.path.rpartition("/")[2]
     is_store = name.endswith((".json", ".jsonl")) and name not in ("session.jsonl", SESSION_DATA)
     return is_store and file.kind in ("note", "session") and layout.kind_of(file.path) is None
@@ -161,7 +161,7 @@ def _possible_places(layout: Layout, kind: str, inner: str, name: str) -> Iterat
 _PLACES = ("layout", "paths")
 _TOLD = 5
 _AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].encode())
-"""The file as `mem init` makes it, and as it did before it said the format."""
+"""The file as `mem init` makes it, and as it did before the format was in it."""
 
 
 def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
@@ -170,19 +170,19 @@ def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
 
 
 def take_settings(workspace: Workspace, file: BundledFile, *, dry_run: bool) -> tuple[str, str]:
-    """Take settings over where none were made; give what was done, and what is to be said of it."""
+    """Take settings over where none were set; return what was done, and a notice or ""."""
     if file.path != MARKER:
         raise ValueError(f"settings are in {MARKER}, not in {file.path}")
-    new, standing = _settings_of(file.data), _settings_bytes(workspace)
-    old = _settings_of(standing or b"")
+    new, existing = _settings_of(file.data), _settings_bytes(workspace)
+    old = _settings_of(existing or b"")
     others = [name for name, value in new.items() if old.get(name) != value]
     if not others:
         return "unchanged", ""
-    if standing not in _AS_MADE or any(name.partition(".")[0] in _PLACES for name in new):
+    if existing not in _AS_MADE or any(name.partition(".")[0] in _PLACES for name in new):
         names = ", ".join(others[:_TOLD]) + (", …" if len(others) > _TOLD else "")
         return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
     if not dry_run:
-        put(workspace, MARKER, file.data, over=atomic_files.digest(standing))
+        put(workspace, MARKER, file.data, over=atomic_files.digest(existing))
     return "created", ""
 
 
@@ -195,9 +195,9 @@ def _settings_bytes(workspace: Workspace) -> bytes | None:
 
 def _settings_of(data: bytes) -> dict[str, object]:
     """Return the settings by their dotted names; of a file that does not parse, none."""
-    said = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
-    said.pop(FORMAT_KEY, None)  # which is the folder's own
-    return said
+    settings = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
+    settings.pop(FORMAT_KEY, None)  # which is the folder's own
+    return settings
 
 
 def _flat(prefix: str, fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:

@@ -24,11 +24,11 @@ from .bundle import LARGEST, SESSION_DATA, BundledFile
 
 
 def passes(wanted: Filter, file: BundledFile, entry: Entry | None) -> bool:
-    """Tell whether a file is among those wanted; days narrow entries only."""
+    """Return whether a file passes a filter; days narrow entries only."""
     if wanted.kinds and file.kind not in wanted.kinds:
         return False
     for paths in (wanted.paths, wanted.below):
-        if paths and not any(_fits(file.path, one) for one in paths):
+        if paths and not any(_fits(file.path, path) for path in paths):
             return False
     status = "archived" if is_archived(file.path) else entry.status if entry else "active"
     if wanted.statuses and status not in wanted.statuses:
@@ -51,7 +51,7 @@ def _entry_passes(wanted: Filter, entry: Entry) -> bool:
 
 
 def _fits_key(key: str, globs: tuple[str, ...]) -> bool:
-    return bool(key) and any(fnmatchcase(key.casefold(), one.casefold()) for one in globs)
+    return bool(key) and any(fnmatchcase(key.casefold(), glob.casefold()) for glob in globs)
 
 
 def _fits(path: str, pattern: str) -> bool:
@@ -62,7 +62,7 @@ _TOLD = ("id", "type", "title", "tags", "project", "status", "source", "trust", 
 
 
 def chosen_files(workspace: Workspace, wanted: Filter) -> list[tuple[str, str]]:
-    """List path and kind of what passes, as it is on disk now; conversations, of which days mean the last change."""
+    """Return path and kind of what passes, as it is on disk now; of conversations days mean the last change."""
     from ..index.index import Index
 
     kinds = wanted.kinds or KINDS
@@ -115,18 +115,18 @@ def read_file(workspace: Workspace, path: str, kind: str) -> BundledFile:
         raise RefusedError(f"larger than {LARGEST >> 20} MiB", "copy it by other means")
     data = atomic_files.read(target)
     modified = datetime.fromtimestamp(min(max(status.st_mtime, 0), 253402300799), UTC)
-    said = _said(data, path, modified) if kind == "entry" else {}
-    return BundledFile(path, kind, data, status.st_mode & 0o777, stamp(modified), said)
+    fields = _entry_fields(data, path, modified) if kind == "entry" else {}
+    return BundledFile(path, kind, data, status.st_mode & 0o777, stamp(modified), fields)
 
 
-def _said(data: bytes, path: str, modified: datetime) -> dict[str, Any]:
+def _entry_fields(data: bytes, path: str, modified: datetime) -> dict[str, Any]:
     """Return what the entry says of itself, for who reads the lines; nothing where it does not parse."""
     document = frontmatter.parse(data.decode("utf-8", "replace"))
     if document.problem:
         return {}
     entry, _ = read_entry(document, path, modified)
-    told = {key: getattr(entry, key) for key in _TOLD}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items() if value}
+    fields = {key: getattr(entry, key) for key in _TOLD}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items() if value}
 
 
 _PLURALS = {"entity": "Entities", "summary": "Summaries"}
@@ -138,7 +138,7 @@ def markdown_document(workspace: Workspace, files: Iterable[BundledFile]) -> Ite
     day = workspace.now.astimezone(workspace.zone).date()
     yield f"# {workspace.root.name}\n\nExported on {day.isoformat()}.\n"
     chapter = ""
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for file in files:
         text = file.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
         entry = _entry_of(file, text) if file.kind == "entry" else None
@@ -149,7 +149,7 @@ def markdown_document(workspace: Workspace, files: Iterable[BundledFile]) -> Ite
         if entry is not None:
             yield _entry_text(file, entry)
         elif file.kind == "history":
-            yield from _history_records(workspace, text, told)
+            yield from _history_records(workspace, text, seen)
         else:
             yield _page(file, text)
 
@@ -158,14 +158,14 @@ def in_reading_order(chosen: Iterable[tuple[str, str]], types: dict[str, str]) -
     """Sort files by chapter; `types` gives the type of each entry's path. Sessions are no part of a document."""
     kinds = ("memory", "entry", "note", "history")
 
-    def order(one: tuple[str, str]) -> tuple[int, int, str, bool, str]:
-        path, kind = one
+    def order(file: tuple[str, str]) -> tuple[int, int, str, bool, str]:
+        path, kind = file
         name = types.get(path, "")
         number = TYPES.index(name) if name in TYPES else len(TYPES)
         # A file that holds every record comes after those of the months, which then have them already.
         return kinds.index(kind), number, name, path.endswith("HISTORY.md"), path
 
-    return sorted((one for one in chosen if one[1] in kinds), key=order)
+    return sorted((file for file in chosen if file[1] in kinds), key=order)
 
 
 def _chapter(file: BundledFile, entry: Entry | None) -> str:
@@ -205,12 +205,12 @@ def _page(file: BundledFile, text: str) -> str:
     return f"\n### {name or file.path}\n\n{lowered(text.strip(), 4)}\n"
 
 
-def _history_records(workspace: Workspace, text: str, told: set[tuple[str, str]]) -> Iterator[str]:
+def _history_records(workspace: Workspace, text: str, seen: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the records of a file that no file before it had."""
     for record in records(text, workspace.zone):
         moment = parse_time(record.timestamp)
-        if (record.timestamp, record.text) not in told:
-            told.add((record.timestamp, record.text))
+        if (record.timestamp, record.text) not in seen:
+            seen.add((record.timestamp, record.text))
             head = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "Undated"
             yield f"\n### {head}\n\n{lowered(record.text, 4)}\n"
 
@@ -218,9 +218,9 @@ def _history_records(workspace: Workspace, text: str, told: set[tuple[str, str]]
 def lowered(text: str, level: int) -> str:
     """Push the headings of a text down so that its highest is of the level given, or the lowest there is."""
     lines = text.split("\n")
-    found = list(_headings(text))
-    by = max(level - min((depth for _, depth in found), default=level), 0)
-    for number, depth in found:
+    headings = list(_headings(text))
+    by = max(level - min((depth for _, depth in headings), default=level), 0)
+    for number, depth in headings:
         lines[number] = "#" * min(depth + by, 6) + lines[number][depth:]
     return "\n".join(lines)
 

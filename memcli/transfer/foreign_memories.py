@@ -58,24 +58,24 @@ def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -
 def records_in(document: object) -> list[dict[str, Any]] | None:
     """Return the records of a document that holds several; None for what is one record, or none."""
     if isinstance(document, list):
-        return document if document and all(isinstance(one, dict) for one in document) else None
+        return document if document and all(isinstance(record, dict) for record in document) else None
     if not isinstance(document, dict) or "path" in document or any(key in document for key in CONTENTS):
         return None
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for key, kind in _GRAPH.items():
         if isinstance(document.get(key), list):
-            found += [{"type": kind, **one} for one in document[key] if isinstance(one, dict)]
+            records += [{"type": kind, **record} for record in document[key] if isinstance(record, dict)]
     for key in _CONTAINERS:
         held = document.get(key)
         if isinstance(held, dict):
-            found += [{"id": name, **one} for name, one in held.items() if isinstance(one, dict)]
+            records += [{"id": name, **record} for name, record in held.items() if isinstance(record, dict)]
         elif isinstance(held, list):
-            found += [one for one in held if isinstance(one, dict)]
-    return found or None
+            records += [record for record in held if isinstance(record, dict)]
+    return records or None
 
 
 def is_made_here(path: str) -> bool:
-    """Tell whether a path names its content, as those of `file_from_record` do."""
+    """Return whether a path names its content, as those of `file_from_record` do."""
     return re.search(rf"(?:^|/){FOLDER}/[^/]*-[0-9a-f]{{16}}\.md$", path) is not None
 
 
@@ -102,12 +102,12 @@ def record_lines(stream: BinaryIO) -> Iterator[RecordLine]:
         ahead += first
     if first.strip(_BLANK)[:1] in (b"{", b"[") and first.endswith(b"\n") and _is_begun(first):
         ahead += stream.read(LARGEST)
-        found = _document(ahead)
-        if isinstance(found, list):
-            yield from (RecordLine(number, record) for number, record in enumerate(found, 1))
+        records = _document(ahead)
+        if isinstance(records, list):
+            yield from (RecordLine(number, record) for number, record in enumerate(records, 1))
             return
         if first.strip(_BLANK) in (b"{", b"["):
-            yield RecordLine(1, None, f"no lines of JSON, and no document with memories ({found})")
+            yield RecordLine(1, None, f"no lines of JSON, and no document with memories ({records})")
             return
     for line in bounded_lines(rejoined(ahead, stream), LONGEST):
         if line.is_too_long:
@@ -119,18 +119,18 @@ def record_lines(stream: BinaryIO) -> Iterator[RecordLine]:
 
 
 def _document(data: bytes) -> list[dict[str, Any]] | str:
-    """Return the records of one document, or say what it is instead."""
+    """Return the records of one document, or in words what it is instead."""
     try:
-        found = records_in(json.loads(data.removeprefix(_MARK).decode("utf-8")))
+        records = records_in(json.loads(data.removeprefix(_MARK).decode("utf-8")))
     except RecursionError:
         return "nested too deeply"
     except ValueError as error:
         return f"{error}"
-    return "it is one, without a list of them" if found is None else found
+    return "it is one, without a list of them" if records is None else records
 
 
 def _is_begun(line: bytes) -> bool:
-    """Tell whether a line is no JSON by itself."""
+    """Return whether a line is no JSON by itself."""
     try:
         json.loads(line.strip(_BLANK))
     except (ValueError, RecursionError):
@@ -142,7 +142,7 @@ def _records(line: StreamLine[bytes]) -> list[RecordLine]:
     number = line.number
     try:
         record = json.loads(line.content.decode("utf-8"))
-        found = records_in(record)
+        records = records_in(record)
     except UnicodeDecodeError:
         return [RecordLine(number, None, "not UTF-8")]
     except json.JSONDecodeError as error:
@@ -152,8 +152,8 @@ def _records(line: StreamLine[bytes]) -> list[RecordLine]:
         return [RecordLine(number, None, f"not JSON ({error.msg}, column {error.colno})")]
     except (ValueError, RecursionError):
         return [RecordLine(number, None, "not JSON that can be read")]
-    if found is not None:
-        return [RecordLine(number, one) for one in found]
+    if records is not None:
+        return [RecordLine(number, record) for record in records]
     if not isinstance(record, dict):
         return [RecordLine(number, None, "no object with keys and values")]
     return [RecordLine(number, record)]

@@ -1,4 +1,4 @@
-"""Let imported memories in: what is said already is merged into it, what contradicts is settled or marked.
+"""Admit imported memories: one whose text is there already is merged, one that contradicts is settled or marked.
 
 Files of an export are not compared with each other, nor with what stands here and in the export alike: they lived
 together where they come from. Records of other tools are compared with each other too. What says nothing to anything
@@ -40,7 +40,7 @@ class ImportCandidate:
 
 @dataclass(frozen=True)
 class AdmittedFiles:
-    """What became of files, and what is to be said of them all."""
+    """What became of files, and the notices about all of them."""
 
     admitted: list[Admitted | None]  # None for what comes in as it is because its place cannot be changed
     notices: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def admit_files(
     *,
     dry_run: bool,
 ) -> AdmittedFiles:
-    """Let files in as one change; `together` are paths of the same export that stand here, `make` makes one as it is.
+    """Admit files as one change; `together` are existing paths of the same export, `make` makes one as it is.
 
     A judge says what each is to what stands, before a lock is taken.
     """
@@ -83,7 +83,9 @@ def admit_files(
             for part in (candidates[:half], candidates[half:])
         ]
         errors = dict.fromkeys(part.unheard for part in parts if part.unheard)
-        return AdmittedFiles([one for part in parts for one in part.admitted], parts[0].notices, "; ".join(errors))
+        return AdmittedFiles(
+            [admitted for part in parts for admitted in part.admitted], parts[0].notices, "; ".join(errors)
+        )
     return AdmittedFiles(list(settled.admitted), settled.notices, settled.error)
 
 
@@ -96,7 +98,9 @@ def _admit(
     *,
     dry_run: bool,
 ) -> Settled:
-    drafts = [Draft({}, one.entry.body, lambda _: b"", one.file.path, one.text) for one in candidates]
+    drafts = [
+        Draft({}, candidate.entry.body, lambda _: b"", candidate.file.path, candidate.text) for candidate in candidates
+    ]
     seen: Nearby | None = None
     heard: Heard | None = None
     if dry_run or judge is not None:
@@ -118,41 +122,41 @@ def _admit(
         note_settled(workspace, result[0])
 
     (settled, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen, note=note)
-    for one in as_they_are:
-        make(one)
+    for file in as_they_are:
+        make(file)
     return settled
 
 
 def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozenset[str]) -> Nearby:
     """Leave out that files of one export are like each other, and name where each comes from."""
     near, before, entries = [], [], []
-    for one, found, earlier, entry in zip(candidates, seen.near, seen.before, seen.entries, strict=True):
-        is_foreign = is_made_here(one.file.path)
-        near.append({path: cosine for path, cosine in found.items() if is_foreign or path not in together})
+    for candidate, neighbours, earlier, entry in zip(candidates, seen.near, seen.before, seen.entries, strict=True):
+        is_foreign = is_made_here(candidate.file.path)
+        near.append({path: cosine for path, cosine in neighbours.items() if is_foreign or path not in together})
         before.append({row: cosine for row, cosine in earlier.items() if is_foreign})
-        entries.append(replace(entry, sources=(*entry.sources, IMPORT_SOURCE + lasting_name(one.file, entry))))
+        entries.append(replace(entry, sources=(*entry.sources, IMPORT_SOURCE + lasting_name(candidate.file, entry))))
     return replace(seen, entries=tuple(entries), near=near, before=before)
 
 
 def _sorted_out(
     settled: Settled, candidates: Sequence[ImportCandidate], make: Callable[[BundledFile], None]
 ) -> tuple[list[Step], list[BundledFile]]:
-    """Tell what is changed as one from what only has to be put in its place, with its age and its mode."""
-    texts = {one.file.path: one for one in candidates}
+    """Return what is changed as one, and what only has to be put in its place, with its age and its mode."""
+    texts = {candidate.file.path: candidate for candidate in candidates}
     changes: list[Step] = []
     as_they_are: list[BundledFile] = []
     for step in settled.plan.steps:
         if not isinstance(step, Change):  # what had faded comes back
             changes.append(step)
             continue
-        one = texts.get(step.path) if step.before is None else None
-        if one is None:
+        candidate = texts.get(step.path) if step.before is None else None
+        if candidate is None:
             changes.append(step)
-        elif step.after == one.text:
-            as_they_are.append(one.file)
-        elif one.file.mode in USUAL_MODES:
+        elif step.after == candidate.text:
+            as_they_are.append(candidate.file)
+        elif candidate.file.mode in USUAL_MODES:
             changes.append(step)
         else:  # a private file is private from its first moment
-            make(one.file)
-            changes.append(replace(step, before=one.text))
+            make(candidate.file)
+            changes.append(replace(step, before=candidate.text))
     return changes, as_they_are

@@ -61,17 +61,17 @@ class KnownMemories:
 
 
 def known_memories(index: Index) -> KnownMemories:
-    """Return what the index knows once it is brought in step with the files."""
+    """Return what the index has once it is brought in step with the files."""
     index.refresh()
     taken = {
-        found[1]: path
+        match[1]: path
         for path, text in entry_texts_with(index, IMPORT_SOURCE)
-        for found in _NAMED_SOURCE.finditer(text)
+        for match in _NAMED_SOURCE.finditer(text)
     }
     paths = paths_by_id(index)
-    for one, noted in access_log.confirmations(index.workspace).items():
+    for identifier, noted in access_log.confirmations(index.workspace).items():
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
-        taken |= {name: paths[one] for name in names if one in paths}
+        taken |= {name: paths[identifier] for name in names if identifier in paths}
     return KnownMemories(
         paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1), forgotten_texts(index)
     )
@@ -85,30 +85,34 @@ def lasting_name(file: BundledFile, entry: Entry) -> str:
     return file.path if is_made_here(file.path) else entry.id
 
 
-def is_same_memory(one: bytes, other: bytes) -> bool:
-    """Tell whether two files of one id differ only in the fields that mem itself changes."""
+def is_same_memory(left: bytes, right: bytes) -> bool:
+    """Return whether two files of one id differ only in the fields that mem itself changes."""
     try:
-        documents = [frontmatter.parse(data.decode("utf-8")) for data in (one, other)]
+        documents = [frontmatter.parse(data.decode("utf-8")) for data in (left, right)]
     except UnicodeDecodeError:
         return False
     ours, theirs = (
         {key: value for key, value in document.fields.items() if key not in DERIVED_FIELDS} for document in documents
     )
-    return not any(one.problem for one in documents) and documents[0].body == documents[1].body and ours == theirs
+    return (
+        not any(document.problem for document in documents)
+        and documents[0].body == documents[1].body
+        and ours == theirs
+    )
 
 
 class ImportTarget:
     """Compares files with what stands in a workspace, and makes them; a dry run only plans to."""
 
-    def __init__(self, workspace: Workspace, known: KnownMemories, *, dry_run: bool = False) -> None:
+    def __init__(self, workspace: Workspace, memories: KnownMemories, *, dry_run: bool = False) -> None:
         """Remember the workspace and what it holds."""
         self.workspace = workspace
-        self.known = known
+        self.known = memories
         self.dry_run = dry_run
         self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
 
     def plan(self, file: BundledFile, entry: Entry) -> None:
-        """Count a file as made, since it waits to be let in."""
+        """Count a file as made, since it waits to be admitted."""
         self._planned[file.path] = atomic_files.digest(file.data)
         self.known.paths.setdefault(entry.id, file.path)
 
@@ -128,8 +132,8 @@ class ImportTarget:
     def compare(self, file: BundledFile, entry: Entry | None) -> tuple[str, str]:
         """Return why a file is not to be made, as action and reason; both are empty where its name and id are free."""
         digest = atomic_files.digest(file.data)
-        there = self._digest(file.path)
-        if there == digest or (there and is_made_here(file.path)):
+        existing = self._digest(file.path)
+        if existing == digest or (existing and is_made_here(file.path)):
             return "unchanged", ""
         if entry is not None and (path := self.known.taken_in.get(lasting_name(file, entry))):
             return "unchanged", f"{path} took it in"
@@ -138,7 +142,7 @@ class ImportTarget:
             if self._digest(other) == digest or self._holds(other, file):
                 return "unchanged", f"it stands at {other}"
             return "conflict", f"{other} has its id {entry.id if entry else ''} and says something else"
-        if there is None or self._is_fresh_page(file, there):
+        if existing is None or self._is_fresh_page(file, existing):
             return "", ""
         if entry is not None and self._holds(file.path, file):
             return "unchanged", ""
@@ -150,8 +154,8 @@ class ImportTarget:
         if self.dry_run:
             self._planned[file.path] = digest
             return "created", ""
-        there = self._digest(file.path)
-        fresh = there if there is not None and self._is_fresh_page(file, there) else None
+        existing = self._digest(file.path)
+        fresh = existing if existing is not None and self._is_fresh_page(file, existing) else None
         try:
             modified = parse_time(file.modified)
             mode = 0o666 if file.mode in USUAL_MODES else file.mode
@@ -161,11 +165,11 @@ class ImportTarget:
             return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")
         return "created", ""
 
-    def _is_fresh_page(self, file: BundledFile, there: str) -> bool:
-        return file.path == self.workspace.layout.memory and there == _FRESH_PAGE
+    def _is_fresh_page(self, file: BundledFile, existing: str) -> bool:
+        return file.path == self.workspace.layout.memory and existing == _FRESH_PAGE
 
     def earlier(self, file: BundledFile, entry: Entry | None) -> str:
-        """Return the path of what another tool said under this id at an earlier import; empty if it said nothing."""
+        """Return the path under which an earlier import put a record of this id; "" if there is none."""
         path = self.known.paths.get(entry.id, "") if entry is not None and is_made_here(file.path) else ""
         return "" if path in (file.path, *self._planned) or not is_made_here(path) else path
 
@@ -192,8 +196,8 @@ def without_forgotten(file: BundledFile, forgotten: frozenset[str]) -> BundledFi
     from ..formats.memory_page import read_promoted, with_lines
 
     text = file.data.decode("utf-8", "surrogateescape")
-    gone = [line.id for line in read_promoted(text).lines if normalized(line.statement) in forgotten]
-    clean = blanked(with_lines(text, {}, gone) if gone else text, forgotten)
+    deleted = [line.id for line in read_promoted(text).lines if normalized(line.statement) in forgotten]
+    clean = blanked(with_lines(text, {}, deleted) if deleted else text, forgotten)
     return file if clean == text else replace(file, data=clean.encode("utf-8", "surrogateescape"))
 
 

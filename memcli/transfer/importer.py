@@ -44,7 +44,7 @@ class Importer:
         self,
         workspace: Workspace,
         wanted: Filter,
-        known: KnownMemories,
+        memories: KnownMemories,
         *,
         dedup: bool = True,
         judge: "LlmJudge | None" = None,
@@ -62,9 +62,9 @@ class Importer:
         self.dedup = dedup
         self.judge = judge
         self.dry_run = dry_run
-        self.notices: list[str] = []  # what is to be said of the whole
+        self.notices: list[str] = []  # about the whole import
         self.unheard = ""  # why the judge said nothing of some
-        self._target = ImportTarget(workspace, known, dry_run=dry_run)
+        self._target = ImportTarget(workspace, memories, dry_run=dry_run)
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self._capped: Counter[str] = Counter()  # memories that state more trust than their source has, by source
@@ -129,10 +129,10 @@ class Importer:
         if action == "updated" and entry is not None:
             return ImportedLine(line.number, action, earlier, reason, entry.id)
         if not action and entry is not None and self.dedup and not is_restored:
-            found = import_candidate(line.number, file, entry)
-            if found is not None:
+            candidate = import_candidate(line.number, file, entry)
+            if candidate is not None:
                 target.plan(file, entry)
-                return found
+                return candidate
         if not action and entry is not None and (barred := self._forgotten(entry)):
             return ImportedLine(line.number, "forgotten", file.path, barred)
         if not action:
@@ -144,7 +144,7 @@ class Importer:
         return ImportedLine(line.number, action, file.path, reason)
 
     def _forgotten(self, entry: Entry) -> str:
-        """Return a line about what was forgotten and says what an entry says that comes in as it is."""
+        """Return a line about a forgotten text that an entry which comes in as it is repeats; "" if it repeats none."""
         is_known = normalized(entry.body) in self._target.known.forgotten or purged_files(self.workspace, [entry.body])
         if entry.status != "active" or not is_known:
             return ""
@@ -162,8 +162,8 @@ class Importer:
         return ImportedLine(line.number, action, file.path, notice)
 
     def _admit(self, waiting: Sequence["ImportedLine | ImportCandidate"]) -> Iterator[ImportedLine]:
-        """Let in what waits as one change and yield all results in their order."""
-        candidates = [one for one in waiting if isinstance(one, ImportCandidate)]
+        """Admit the waiting files as one change and yield all results in their order."""
+        candidates = [candidate for candidate in waiting if isinstance(candidate, ImportCandidate)]
         if not candidates:
             return
         faults: dict[str, tuple[str, str]] = {}
@@ -179,42 +179,42 @@ class Importer:
         try:
             done = admit_files(self.workspace, candidates, together, make, self.judge, dry_run=self.dry_run)
         except MemError as error:
-            for one in waiting:
-                if isinstance(one, ImportCandidate):
-                    yield ImportedLine(one.line, "refused", one.file.path, str(error))
+            for pending in waiting:
+                if isinstance(pending, ImportCandidate):
+                    yield ImportedLine(pending.line, "refused", pending.file.path, str(error))
                 else:
-                    yield one
+                    yield pending
             return
-        self.notices += [one for one in done.notices if one not in self.notices]
+        self.notices += [notice for notice in done.notices if notice not in self.notices]
         self.unheard = self.unheard or done.unheard
         became = iter(done.admitted)
-        for one in waiting:
-            if isinstance(one, ImportCandidate):
+        for pending in waiting:
+            if isinstance(pending, ImportCandidate):
                 admitted = next(became)
                 if admitted is None:
-                    make(one.file)
-                yield self._imported(one, admitted, faults)
+                    make(pending.file)
+                yield self._imported(pending, admitted, faults)
             else:
-                yield one
+                yield pending
 
     def _imported(
-        self, one: ImportCandidate, done: Admitted | None, faults: dict[str, tuple[str, str]]
+        self, candidate: ImportCandidate, done: Admitted | None, faults: dict[str, tuple[str, str]]
     ) -> ImportedLine:
-        path = one.file.path
+        path = candidate.file.path
         if path in faults:
-            return ImportedLine(one.line, faults[path][0], path, faults[path][1])
+            return ImportedLine(candidate.line, faults[path][0], path, faults[path][1])
         if done is None or done.is_let_in:
             self._together.add(path)
         if done is None:
-            return ImportedLine(one.line, "created", path, id=one.entry.id)
+            return ImportedLine(candidate.line, "created", path, id=candidate.entry.id)
         if not done.is_let_in:
-            self._target.known.paths.pop(one.entry.id, None)
-            return ImportedLine(one.line, done.action, path, done.reason, done.id)
+            self._target.known.paths.pop(candidate.entry.id, None)
+            return ImportedLine(candidate.line, done.action, path, done.reason, done.id)
         if done.action == "merged":
-            self._target.known.paths.pop(one.entry.id, None)
-            return ImportedLine(one.line, "merged", done.path, done.reason, done.id)
+            self._target.known.paths.pop(candidate.entry.id, None)
+            return ImportedLine(candidate.line, "merged", done.path, done.reason, done.id)
         settled = done.supersedes, done.superseded_by, done.conflicts_with
-        return ImportedLine(one.line, "created", path, done.reason, done.id, *settled)
+        return ImportedLine(candidate.line, "created", path, done.reason, done.id, *settled)
 
 
 def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> tuple[str, str]:
@@ -226,22 +226,22 @@ def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> t
     """
     if workspace.layout.is_archived(path):
         return "unchanged", f"it was put away: {path}"
-    here = read_entry_file(workspace, path)
+    existing = read_entry_file(workspace, path)
     # A record without a time is as young as this import: nobody knows whether it is later than what stands here.
-    is_later = here.entry.updated_at < entry.updated_at < workspace.stamp
-    is_same = (here.entry.title, here.entry.body.split()) == (entry.title, entry.body.split())
-    fields = {key: getattr(entry, key) for key in _FIELDS if getattr(entry, key) != getattr(here.entry, key)}
+    is_later = existing.entry.updated_at < entry.updated_at < workspace.stamp
+    is_same = (existing.entry.title, existing.entry.body.split()) == (entry.title, entry.body.split())
+    fields = {key: getattr(entry, key) for key in _FIELDS if getattr(entry, key) != getattr(existing.entry, key)}
     is_changed = is_later and (not is_same or bool(fields))
     is_revived = (
-        entry.status == "active" != here.entry.status == "superseded"
-        and not here.entry.superseded_by
-        and here.entry.superseded_at < entry.updated_at < workspace.stamp
+        entry.status == "active" != existing.entry.status == "superseded"
+        and not existing.entry.superseded_by
+        and existing.entry.superseded_at < entry.updated_at < workspace.stamp
     )
-    is_retired = entry.status != "active" == here.entry.status and (is_same or is_later)
-    if is_retired and is_same and _restored(workspace, here.entry.id) > entry.updated_at:
+    is_retired = entry.status != "active" == existing.entry.status and (is_same or is_later)
+    if is_retired and is_same and _restored(workspace, existing.entry.id) > entry.updated_at:
         return "unchanged", "it was restored here"
     if not is_changed and not is_retired and not is_revived:
-        if is_same or here.entry.status != "active":
+        if is_same or existing.entry.status != "active":
             return "unchanged", f"it stands at {path}"
         return "conflict", f"{path} has its id {entry.id} and says something else"
     if not dry_run:
@@ -249,8 +249,8 @@ def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> t
             changed = {**fields, "updated_at": entry.updated_at}
             entries.update(workspace, path, changed, None if is_same else entry.body)
         if is_revived:
-            here = read_entry_file(workspace, path)
-            applied(workspace, Plan((Change(path, here.text, restored_text(workspace, here)),)), "mem import")
+            existing = read_entry_file(workspace, path)
+            applied(workspace, Plan((Change(path, existing.text, restored_text(workspace, existing)),)), "mem import")
         if is_retired:
             _retire(workspace, read_entry_file(workspace, path), entry)
     return "updated", ""
@@ -262,9 +262,9 @@ def _restored(workspace: Workspace, identifier: str) -> str:
     return noted.last if noted else ""
 
 
-def _retire(workspace: Workspace, here: EntryFile, entry: Entry) -> None:
+def _retire(workspace: Workspace, existing: EntryFile, entry: Entry) -> None:
     retired: dict[str, Any] = {"status": entry.status, "superseded_by": entry.superseded_by}
     if entry.status == "superseded":
         retired["superseded_at"] = workspace.stamp
-    text = entries.revised(workspace, here.path, here.text, retired, touch=False)
-    applied(workspace, Plan((Change(here.path, here.text, text),)), "mem import")
+    text = entries.revised(workspace, existing.path, existing.text, retired, touch=False)
+    applied(workspace, Plan((Change(existing.path, existing.text, text),)), "mem import")

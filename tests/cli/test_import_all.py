@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memcli.store.sessions.event_file import read_events
-from memcli.transcripts import places
+from memcli.transcripts import sources
 from memcli.transcripts.sources import Source
 from tests.conftest import Mem, Ran
 from tests.transcripts import homes
@@ -299,7 +299,7 @@ def test_a_folder_that_may_not_be_read_is_named(
             raise PermissionError(13, os.strerror(13), folder)
         return real(folder)
 
-    monkeypatch.setattr(places.os, "scandir", scandir)
+    monkeypatch.setattr(sources.os, "scandir", scandir)
     ran = mem("session", "import", "--all")
     assert ran.code == 3
     assert f"mem: {closed}: permission denied" in ran.err

@@ -129,7 +129,7 @@ def _read(head: str, first_line: int) -> tuple[dict[str, object], Problem | None
 
 
 def _tree(head: str) -> "Node | None":
-    """Have YAML parsed; raises Unreadable with the reason in plain words."""
+    """Return the tree of a block of YAML; raise Unreadable with the reason in plain words."""
     from frontmatter.default_handlers import YAMLHandler
     from yaml import YAMLError
 
