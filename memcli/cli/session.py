@@ -214,7 +214,7 @@ def compact(
     """
     found = context.reading(workspace, scope) if name else context.writing(workspace, scope)
 
-    def tell(where: Workspace, done: api.Compacted) -> None:
+    def tell(where: Workspace, done: "api.Compacted") -> None:
         for notice in done.notices:
             output.note(notice)
         before, after = done.tokens_before, done.tokens_after
