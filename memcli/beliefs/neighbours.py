@@ -88,9 +88,9 @@ class Learned:
             by_new.setdefault(new, []).append(old)
         for batch in _batches(by_new):
             read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
-            asked = [(old, new) for new in batch for old in by_new[new]]
-            likelihoods = model.repeats([(read[old], read[new]) for old, new in asked])
-            self.known |= dict(zip(asked, likelihoods, strict=True))
+            batch_pairs = [(old, new) for new in batch for old in by_new[new]]
+            likelihoods = model.repeats([(read[old], read[new]) for old, new in batch_pairs])
+            self.known |= dict(zip(batch_pairs, likelihoods, strict=True))
 
 
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
@@ -250,7 +250,7 @@ def _by_meaning(
 
 
 def _alike(index: Index, vectors: Any, seconds: float) -> tuple[Mapping[str, float], ...]:
-    """Return for each vector the forgotten entries that are as near as other words for the same are."""
+    """Return for each vector the forgotten entries that are near enough to be the same in other words."""
     from ..index.similarity import nearest_to_each
 
     if not has_forgotten(index):

@@ -31,7 +31,7 @@ class Words:
 
     @property
     def negations(self) -> frozenset[str]:
-        """Return the words that deny."""
+        """Return the words of denial."""
         return self.marked[KINDS.index("negation")]
 
     @property

@@ -60,12 +60,12 @@ def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
 
 
 def moved(old: str, new: str, text: str) -> tuple[Change, Change]:
-    """Return the steps that move a file: the new one stands before the old one goes."""
+    """Return the steps that move a file: the new one is made before the old one is deleted."""
     return Change(new, None, text), Change(old, text, None)
 
 
 def put_away(workspace: Workspace, path: str) -> Move:
-    """Return the step that moves an entry to the archive; raise as reading it does."""
+    """Return the step that moves an entry to the archive; raise MemError if it cannot be read."""
     digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
     return Move(path, workspace.free_name(workspace.layout.archive + path), digest)
 
@@ -93,7 +93,7 @@ class Draft:
 
     @property
     def is_told_now(self) -> bool:
-        """Return whether it has no date of its own."""
+        """Return whether the draft has no date of its own."""
         return not self.text and not self.told.get("created_at")
 
 

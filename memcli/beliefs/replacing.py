@@ -49,12 +49,12 @@ class Superseded(Result):
 
     @property
     def superseded_by(self) -> Annotated[str, "id of the entry that took its place; empty where none did"]:
-        """Return the id of the other one, where it took the place."""
+        """Return the id of the successor; "" if both were flagged instead."""
         return "" if self.is_flagged else self.by
 
     @property
     def conflicts_with(self) -> ConflictsWith:
-        """Return the id of the other one, where both were flagged."""
+        """Return the id of the other entry if both were flagged."""
         return [self.by] if self.is_flagged else []
 
 

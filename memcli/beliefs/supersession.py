@@ -37,7 +37,7 @@ class EntryFile:
 
 
 def read_entry_file(workspace: Workspace, path: str) -> EntryFile:
-    """Read an entry's file; raise RefusedError where it cannot be changed as it is."""
+    """Read an entry's file; raise RefusedError if its frontmatter does not parse."""
     text = entries.decoded(path, atomic_files.read(workspace.path(path)))
     document = frontmatter.parse(text)
     if document.problem:
@@ -102,7 +102,7 @@ def conflicting_text(workspace: Workspace, file: EntryFile, other: Entry, reason
 
 
 def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
-    """Return the fields that change where an entry stays flagged with these ids alone."""
+    """Return the fields that change if an entry stays flagged with some ids alone."""
     before = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
     left_over = {key: [name for name in names if name in left] for key, names in before.items()}
     before["verdict_reasons"] = entry.verdict_reasons

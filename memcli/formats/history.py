@@ -205,6 +205,6 @@ def line_of(time: str, text: str) -> str:
 
 
 def exchange(user: str, assistant: str) -> str:
-    """Write what was asked and answered as one line, each cut to its limit."""
-    asked, answered = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
-    return " | ".join(f"{who}: {text}" for who, text in (("User", asked), ("Assistant", answered)) if text)
+    """Return a prompt and its answer as one line, each cut to its limit."""
+    question, answer = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
+    return " | ".join(f"{who}: {text}" for who, text in (("User", question), ("Assistant", answer)) if text)

@@ -52,7 +52,7 @@ def conflict_marker(text: str) -> int | None:
 def leftover_marker(text: str, headings: Collection[tuple[str, str]]) -> int | None:
     """Return the 1-based line of the first conflict marker, also of a single one; None where there is none.
 
-    A `=======` that is among the `headings` underlines one, see `underlines`.
+    A `=======` that is among the `headings`, as `underlines` returns them, underlines one.
     """
     for number, pair in enumerate(pairwise(["", *text.splitlines()]), 1):
         if pair[1].startswith(_MARKS) or (pair[1] == _BETWEEN and pair not in headings):

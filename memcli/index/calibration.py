@@ -35,7 +35,7 @@ class Calibration(NamedTuple):
     is_latin: bool = False  # it reads the Latin script alone; of others every script is taken to be read
 
     def scaled(self, cosine: float) -> float:
-        """Return the cosine that the built-in model would give for texts as alike, about."""
+        """Return about the cosine that the built-in model would give to the same texts."""
         return (cosine - self.floor) / (self.top - self.floor)
 
     def unscaled(self, cosine: float) -> float:

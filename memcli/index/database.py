@@ -168,7 +168,7 @@ def verify(index: Database) -> None:
 def out_of_step(index: Database, digests: Mapping[str, str]) -> list[str]:
     """Return the paths whose digest in the index differs from the one given, or that only one of both has.
 
-    A file that the index could not read has no digest there and is left out. Raises as `verify` does.
+    A file that the index could not read is left out. Raise sqlite3.DatabaseError if a text or its words are damaged.
     """
     verify(index)
     indexed = dict(

@@ -51,7 +51,7 @@ class VectorTable:
         return bytes.fromhex(self.index.meta("token") or "")
 
     def is_of(self, model: str) -> bool:
-        """Return whether it is of the model, and its file holds every row that is named."""
+        """Return whether the table is of a model, and its file holds every row that the table names."""
         if self.model != model:
             return False
         (last,) = self.index.connection.execute("select max(vector) from vectors").fetchone()
@@ -59,7 +59,7 @@ class VectorTable:
         return last is None or (matrix is not None and matrix.rows > last)
 
     def is_of_another(self, model: str) -> bool:
-        """Return whether it holds vectors of another model."""
+        """Return whether the table holds vectors of another model."""
         run = self.index.connection.execute
         return self.model not in ("", model) and run("select 1 from vectors limit 1").fetchone() is not None
 
@@ -73,19 +73,19 @@ class VectorTable:
         return self._matrix
 
     def rows(self) -> list[int]:
-        """Return the rows that are named, in growing order."""
+        """Return the rows that the table names, in growing order."""
         named = self.index.connection.execute("select vector from vectors order by vector")
         return [row for (row,) in named]
 
     def missing(self, where: str = "true", values: Sequence[Any] = ()) -> list[int]:
-        """Return the chunks that pass a condition and have no vector here, the newest first."""
+        """Return the chunks that pass a condition and have no vector, the newest first."""
         rows = self.index.connection.execute(
             f"select chunk from chunks where vector is null and {where} order by chunk desc", values
         )
         return [chunk for (chunk,) in rows]
 
-    def known(self, hashes: Sequence[bytes]) -> set[bytes]:
-        """Return those of the texts, named by their hashes, that have a vector here."""
+    def embedded(self, hashes: Sequence[bytes]) -> set[bytes]:
+        """Return the hashes, of those given, of texts that have a vector."""
         marks = ", ".join("?" * len(hashes))
         rows = self.index.connection.execute(f"select hash from vectors where hash in ({marks})", list(hashes))
         return {hash_ for (hash_,) in rows}
@@ -121,20 +121,20 @@ class VectorTable:
         self.index.set_meta("embedded", int(self.index.meta("embedded") or 0) + len(hashes))
 
     def forget(self, rows: Sequence[int]) -> None:
-        """Drop rows, so that their texts are embedded again; as `start_over`."""
+        """Drop rows, so that their texts are embedded again; part of the caller's transaction."""
         marks = ", ".join(map(str, rows))
         self.index.connection.execute(f"delete from vectors where vector in ({marks})")
         self.index.connection.execute(f"update chunks set vector = null where vector in ({marks})")
 
     def drop_unused(self) -> None:
-        """Drop vectors that no text has had for 30 days; as `start_over`."""
+        """Drop vectors that no text has had for 30 days; part of the caller's transaction."""
         run = self.index.connection.execute
         now = int(time.time())
         run("update vectors set used = ? where hash in (select hash from chunks)", (now,))
         run("delete from vectors where used < ?", (now - KEPT_SECONDS,))
 
     def compact(self) -> None:
-        """Write the live rows anew if a quarter of the file is dead; as `start_over`."""
+        """Write the live rows anew if a quarter of the file is dead; part of the caller's transaction."""
         matrix, live = self.matrix(), self.rows()
         if matrix is None or matrix.rows - len(live) <= max(matrix.rows // 4, _WASTE):
             return
@@ -175,8 +175,8 @@ class Embedding:
         self._name = ""
         self._embedder: Embedder | None = None
         self._neighbours = Neighbours(index.workspace.settings["embedding.threads"])
-        self._asked: tuple[tuple[str, float], ...] | None = None
-        self._answered: Any = None
+        self._last_query: tuple[tuple[str, float], ...] | None = None
+        self._last_vector: Any = None
 
     def model(self) -> str:
         """Return the name of the model; raise UnavailableError if it is missing, or the vectors are of another one."""
@@ -188,7 +188,7 @@ class Embedding:
         return self._name
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
-        """Open the model that answers; raise UnavailableError as `model`, or if it is damaged."""
+        """Return the open model; raise UnavailableError if it is missing, damaged, or not that of the vectors."""
         if self._embedder is None:
             self.model()
             workspace = self.index.workspace
@@ -210,7 +210,7 @@ class Embedding:
     ) -> int:
         """Embed what has no vector yet with the model that answers, within a time, the chunks named first.
 
-        Return how many are left. Raise UnavailableError as `model`.
+        Return how many are left. Raise UnavailableError if the model is missing, or the vectors are of another one.
         """
         if not self.table.is_of(self.model()):
             self._start_over(is_bulk=seconds is None)
@@ -255,18 +255,18 @@ class Embedding:
         if self.index.folder is None:
             return
         rows = {text_hash(text): row for row, text in enumerate(texts) if text}
-        for hash_ in self.table.known(list(rows)):
+        for hash_ in self.table.embedded(list(rows)):
             del rows[hash_]
         if rows:
             with suppress(sqlite3.OperationalError, UnavailableError, MovedError):
                 self._keep(self.embedder(), list(rows), vectors[list(rows.values())])
 
     def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
-        """Return the unit vector of a query, the weighted sum of its parts; the last one asked is kept."""
-        asked = tuple(parts)
-        if self._asked != asked:
-            self._answered, self._asked = self._query_vector(asked), asked
-        return self._answered
+        """Return the unit vector of a query, the weighted sum of its parts; the last vector is kept."""
+        query = tuple(parts)
+        if self._last_query != query:
+            self._last_vector, self._last_query = self._query_vector(query), query
+        return self._last_vector
 
     def _query_vector(self, parts: Sequence[tuple[str, float]]) -> Any:
         import numpy as np
@@ -297,8 +297,8 @@ class Embedding:
         if bad and self._forget(matrix, bad):
             self.embed_missing(MEND_SECONDS, wanted=wanted)
             return self.nearest(vector, wanted, limit, also)
-        asked = table[np.isin(table[:, 0], np.array(sorted(also), dtype=np.int64))]
-        scores = zip(asked[:, 0].tolist(), matrix.scores(asked[:, 1], vector).tolist(), strict=True)
+        rows = table[np.isin(table[:, 0], np.array(sorted(also), dtype=np.int64))]
+        scores = zip(rows[:, 0].tolist(), matrix.scores(rows[:, 1], vector).tolist(), strict=True)
         named = {chunk: scaled(score) for chunk, score in scores if math.isfinite(score)}
         return {chunk: scaled(score) for chunk, score in near.items()}, named
 
@@ -311,7 +311,7 @@ class Embedding:
     def vectors_of(self, chunks: Collection[int]) -> dict[int, Any]:
         """Map those of some chunks that have a vector to it, (dimension,) float32 of length 1.
 
-        Raise MovedError as `rows`.
+        Raise MovedError if the vectors are another model's by now.
         """
         import numpy as np
 

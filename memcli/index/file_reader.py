@@ -207,7 +207,7 @@ class Talk:
 
     @property
     def stat(self) -> Stat:
-        """Return the stat that belongs to what was read; all zero where the file changed meanwhile."""
+        """Return the stat of the file as it was read; all zero if it changed meanwhile."""
         after = stat_of(os.fstat(self.file.fileno()))
         return after if after == stat_of(self.before) else (0, 0, 0, 0)
 

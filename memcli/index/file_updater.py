@@ -27,14 +27,14 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
     file, mtime, _, digest = writer.current(name) or (None, 0, 0, "")
     if kind == "session" and name == path and not is_records(path, kind):
         return _take_in_talk(writer, workspace, path, noted, file, digest)
-    got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
-    if isinstance(got, str):
-        if got:
-            return writer.stand_in(name, kind, got, file)
+    contents = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
+    if isinstance(contents, str):
+        if contents:
+            return writer.stand_in(name, kind, contents, file)
         if file is not None:
             writer.forget(file)
         return "same" if file is None else "removed"
-    data, stat = got
+    data, stat = contents
     # What states no time is as old as its file, so that an index made anew would say another time.
     if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
         writer.note(file, stat, noted)
@@ -97,11 +97,11 @@ def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> 
     for path in paths:
         if not is_items(path, workspace.layout.kind_of(path)):
             continue
-        got = try_bytes(workspace, path)
-        if isinstance(got, str):
+        contents = try_bytes(workspace, path)
+        if isinstance(contents, str):
             continue
-        modified = datetime.fromtimestamp(max(got[1][0], 0) // 10**9, UTC)
-        for anchor, item in items_of(path, got[0].decode("utf-8", "replace"), modified, layer_in(path)).items():
+        modified = datetime.fromtimestamp(max(contents[1][0], 0) // 10**9, UTC)
+        for anchor, item in items_of(path, contents[0].decode("utf-8", "replace"), modified, layer_in(path)).items():
             name = f"{path}#{anchor}"
             if taken & {item.entry.id, name}:
                 continue

@@ -25,7 +25,7 @@ No named tuple: making and reading 10,000 of them takes 6 ms longer."""
 
 
 def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
-    """Return where words occur, each given in its forms; None for a word whose stem came before."""
+    """Return where words occur, each given in its forms; None for a word of a stem that an earlier word has."""
     run = connection.execute
     run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
     run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")

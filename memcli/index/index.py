@@ -55,7 +55,7 @@ class Index(Database):
     """The index of one workspace, open for one command: the questions it answers."""
 
     _embedding: "Embedding | None" = None
-    _seen: Refreshed | None = None
+    _refreshed: Refreshed | None = None
     _has_talk = False
 
     @property
@@ -74,25 +74,31 @@ class Index(Database):
         whoever asks has just changed: neither it nor the archive is read. The disk is looked at once: what several
         searches say to one question is of one moment.
         """
-        if self._seen is None or (talk and not self._has_talk):
-            self._seen, self._has_talk = self._refresh(progress, talk, changing), talk
-            if (self._seen.added or self._seen.changed) and not changing:  # else the next one sees the changed file
+        if self._refreshed is None or (talk and not self._has_talk):
+            self._refreshed, self._has_talk = self._refresh(progress, talk, changing), talk
+            if (
+                self._refreshed.added or self._refreshed.changed
+            ) and not changing:  # else the next one sees the changed file
                 from .page_in_step import bring_in_step  # late: most refreshes find nothing
 
                 if bring_in_step(self.connection, self.workspace):
-                    self._seen = updater.refresh(self.connection, self.workspace, talk=talk)
-        return self._seen
+                    self._refreshed = updater.refresh(self.connection, self.workspace, talk=talk)
+        return self._refreshed
 
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
-        look = self._seen.look if self._seen else None
+        snapshot = self._refreshed.snapshot if self._refreshed else None
         try:
-            return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look, changing=changing)
+            return updater.refresh(
+                self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing
+            )
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
             self.is_overtaken = schema.is_busy(error)
         self.detach()
-        return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look, changing=changing)
+        return updater.refresh(
+            self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing
+        )
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
@@ -110,7 +116,7 @@ class Index(Database):
         return dict(zip(chunks, zip(*about, strict=True), strict=True))
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
-        """Return for each word, given in its forms, its count by chunk; None if its stem came before."""
+        """Return for each word, given in its forms, its count by chunk; None if an earlier word has its stem."""
         from .full_text import postings
 
         return postings(self.connection, terms)
@@ -261,7 +267,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
 
 def ask_readonly(workspace: Workspace, question: Callable[[Index], T]) -> T:
-    """Answer as `ask` does, but make no index on disk: for commands that show what they would do."""
+    """Return the answer of a function of the index, without an index on disk, for commands that only show a plan."""
     if (workspace.derived / schema.FILE).exists():
         return ask(workspace, question)
     return _answer_in_memory(workspace, question)

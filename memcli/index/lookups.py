@@ -283,7 +283,7 @@ def has_forgotten(index: Index) -> bool:
 
 
 def forgotten_texts(index: Index) -> frozenset[str]:
-    """Return all that was forgotten, as `normalized` gives texts."""
+    """Return the forgotten texts, as `normalized` returns them."""
     return frozenset(text for (text,) in index.connection.execute("select said from forgotten"))
 
 

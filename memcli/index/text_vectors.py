@@ -41,7 +41,7 @@ class Embedder(Protocol):
         """Return the length of a vector."""
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Return the unit vectors of texts, (n, dimension) float32; some models tell a query from a text."""
+        """Return the unit vectors of texts, (n, dimension) float32; some models treat a query differently."""
 
     def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
         """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass."""
@@ -79,7 +79,7 @@ class ReadTexts:
         self._kept_as = "float16" if in_bulk else "float32"
 
     def read(self, embedder: Embedder, texts: Iterable[str]) -> dict[str, TokenVectors]:
-        """Return each text with its vectors; those that are not kept are embedded in one pass of the model."""
+        """Return each text with its vectors; texts not kept are embedded in one pass of the model."""
         wanted = dict.fromkeys(texts)
         cached = {text: self._known.pop(text) for text in wanted if text in self._known}
         self._left += sum(len(read.pieces) for read in cached.values())

@@ -22,8 +22,8 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Look:
-    """What the disk looked like."""
+class Snapshot:
+    """The files of a workspace as they were at one moment."""
 
     listing: FileListing
     began: int  # nanoseconds since 1970
@@ -34,7 +34,7 @@ class Look:
 class Refreshed:
     """What a refresh found."""
 
-    look: Look
+    snapshot: Snapshot
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -42,7 +42,7 @@ class Refreshed:
     @property
     def files(self) -> int:
         """Return the number of files there are."""
-        return len(self.look.listing.stats)
+        return len(self.snapshot.listing.stats)
 
 
 def refresh(
@@ -51,21 +51,21 @@ def refresh(
     progress: Progress | None = None,
     *,
     talk: bool = True,
-    look: Look | None = None,
+    snapshot: Snapshot | None = None,
     changing: str = "",
 ) -> Refreshed:
     """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
 
-    Files are those of `look` where it is given; the one at `changing`, and the archive, are left for the next time.
+    Files are those of `snapshot` where it is given; the one at `changing`, and the archive, are left for the next time.
     Raises sqlite3.OperationalError when another process holds the index's lock.
     """
     layout = workspace.layout
     _heed_settings(connection, workspace)
-    look = look or _look(connection, workspace)
-    listing = look.listing
+    snapshot = snapshot or _snapshot(connection, workspace)
+    listing = snapshot.listing
     key = "seen talk" if talk else "seen"
-    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_look_of(listing),):
-        return Refreshed(look)
+    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_listing_hash(listing),):
+        return Refreshed(snapshot)
     indexed = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
     }
@@ -77,12 +77,12 @@ def refresh(
         kind = None if changing and (path == changing or layout.is_archived(path)) else layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
-    removed = _deleted(indexed, look, {shown(path) for path, _ in fresh})
+    removed = _deleted(indexed, snapshot, {shown(path) for path, _ in fresh})
     _note_folders(connection, layout, listing)
     if not fresh and not removed and not connection.execute("select 1 from meta where key = 'items'").fetchone():
         if not changing:
-            _note_seen(connection, key, look)
-        return Refreshed(look)
+            _note_seen(connection, key, snapshot)
+        return Refreshed(snapshot)
     # Late: most refreshes find nothing, and need not know how a file is read.
     from .file_updater import settle_items, take_in
     from .writer import Writer
@@ -104,23 +104,23 @@ def refresh(
             writer.breathe()
         if layout.has_items:
             settle_items(writer, workspace, listing.stats)
-    return Refreshed(look, counts["added"], counts["changed"], counts["removed"])
+    return Refreshed(snapshot, counts["added"], counts["changed"], counts["removed"])
 
 
-def _deleted(rows: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
+def _deleted(rows: Mapping[str, Row], snapshot: Snapshot, fresh: set[str]) -> list[Row]:
     """Return the rows of files that are there no more."""
     return [
         rows[path]
-        for path in rows.keys() - look.listing.stats.keys() - fresh
+        for path in rows.keys() - snapshot.listing.stats.keys() - fresh
         # What another process took in since the scan began is no file that went away.
-        if rows[path][6] < look.began and not is_item(path) and not path.startswith(tuple(look.listing.unread))
+        if rows[path][6] < snapshot.began and not is_item(path) and not path.startswith(tuple(snapshot.listing.unread))
     ]
 
 
-def _look(connection: sqlite3.Connection, workspace: Workspace) -> Look:
+def _snapshot(connection: sqlite3.Connection, workspace: Workspace) -> Snapshot:
     began = time.time_ns()
     version = connection.execute("pragma data_version").fetchone()
-    return Look(scan(workspace.root, workspace.layout), began, version)
+    return Snapshot(scan(workspace.root, workspace.layout), began, version)
 
 
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
@@ -152,12 +152,12 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileL
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 
 
-def _look_of(listing: FileListing) -> bytes:
+def _listing_hash(listing: FileListing) -> bytes:
     """Return the hash of all that a listing says."""
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 
-def _note_seen(connection: sqlite3.Connection, key: str, look: Look) -> None:
+def _note_seen(connection: sqlite3.Connection, key: str, snapshot: Snapshot) -> None:
     """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
 
     Whoever writes to the index takes the note away in the same transaction. It is made only if nobody has since
@@ -167,8 +167,8 @@ def _note_seen(connection: sqlite3.Connection, key: str, look: Look) -> None:
     connection.execute("pragma busy_timeout = 0")
     try:
         connection.execute("begin immediate")
-        if connection.execute("pragma data_version").fetchone() == look.version:
-            connection.execute("insert or replace into meta values(?, ?)", (key, _look_of(look.listing)))
+        if connection.execute("pragma data_version").fetchone() == snapshot.version:
+            connection.execute("insert or replace into meta values(?, ?)", (key, _listing_hash(snapshot.listing)))
         connection.execute("commit")
     except sqlite3.OperationalError:  # somebody else writes, or nobody can
         if connection.in_transaction:

@@ -122,7 +122,7 @@ class Matrix:
         return scores
 
     def verify(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.bool_]":
-        """Return of each row whether it is there and a unit vector, (n,) bool."""
+        """Return for each row whether it exists and is a unit vector, (n,) bool."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)

@@ -60,7 +60,7 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     """Return the words of a question worth asking the keyword index, each once, in the order they came.
 
     Stop words of the language, by default the query's own, are dropped unless nothing else is left; those that are
-    names by their capitals (May, US) stay. Of more than `limit` words the most frequent and then the longest are kept.
+    names by their capitals (May, US) stay. Of more than `limit` words the most frequent, then longest, are returned.
     """
     query = fold(query)
     language = language or spoken(query)

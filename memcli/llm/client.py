@@ -68,7 +68,7 @@ class LitellmLlm:
     api_key: str = field(default="", repr=False)
 
     def complete(self, request: LlmRequest) -> Completion:
-        """Ask once, see `Llm`; the deadline counts from the request, after the seconds litellm takes to import."""
+        """Ask once; raise LlmError if there is no answer in time, which starts when litellm is imported."""
         timeout = request.timeout or TIMEOUT
         # Whatever a provider prints must not end up in our data.
         with contextlib.redirect_stdout(sys.stderr):

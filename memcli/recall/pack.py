@@ -132,7 +132,7 @@ def section_text(section: str, memories: Iterable[Memory]) -> str:
 
 
 def left_out_text(pack: Pack, room: int = NAMES) -> str:
-    """Return lines that name what there was no room for, in at most `room` characters.
+    """Return lines that name the memories left out for length, in at most `room` characters.
 
     One line for each file of notes or history, one for all other memories.
     """

@@ -50,7 +50,7 @@ def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
 
 
 def _timely(judge: Judge | None, race: "DeadlineRunner[Collection[str]]") -> Judge | None:
-    """Return a judge that raises LlmError at the deadline of the race, so that all that was found is shown."""
+    """Return a judge that raises LlmError at the deadline, so that all memories are shown."""
     if judge is None:
         return None
 

@@ -97,7 +97,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
 
 
 def _with_later(memories: Sequence[Memory]) -> list[Memory]:
-    """Return memories, each that says later what another says beside that other one, and as high as it.
+    """Return memories; one that is later than another about the same is put beside it, with the same score.
 
     The later stands before the other where a search puts it there, else after it: so at most `MOST_ADDED`. Where
     several workspaces meet they are ordered by their scores again, so that both have one.

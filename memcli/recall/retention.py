@@ -81,7 +81,7 @@ class Judged:
 
     @property
     def is_expired(self) -> bool:
-        """Return whether it goes to the archive for its `expires_at`, however much is left of it."""
+        """Return whether the entry goes to the archive for its `expires_at`, whatever its score."""
         return self.verdict == "archive" and f"; {_EXPIRED} " in self.reason
 
 
@@ -150,7 +150,7 @@ def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
-    """Return those files of `named`, which have problems, whose frontmatter does not parse."""
+    """Return the paths among `named`, files with problems, of files whose frontmatter does not parse."""
     unread = set()
     for path in named:
         try:

@@ -195,11 +195,11 @@ def select_pack(settings: Settings, request: RecallRequest, sources: PackSources
     is_gated = request.gate and not asks_memory(query, best, gate)
     out: list[LeftOut] = []
     notices = [*sources.fitting.notices, *sources.documents.notices]
-    sections, over = _offered(settings, sources, state, out, is_gated=is_gated)
+    sections, excess = _offered(settings, sources, state, out, is_gated=is_gated)
     sections |= _judged(request, query, sections, out, notices)
     within = _limits(settings, request)
     chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)
-    out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(over, "limit")
+    out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(excess, "limit")
     pack = Pack(
         _in_order(chosen, sources.always_on),
         tuple(out[:LEFT_OUT]),
@@ -244,8 +244,8 @@ def _offered(
     sections |= {name: _latest_first(sections[name]) for name in DAYS}
     in_view = {_address(memory) for memory in sources.always_on} | _noted_pages(state.standing)
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
-    sections[RELEVANT], over = limited(new([memory for memory in fitting if _address(memory) not in in_view]), caps)
-    sections[DOCUMENTS], papers_over = limited(new(papers), caps)
+    sections[RELEVANT], excess = limited(new([memory for memory in fitting if _address(memory) not in in_view]), caps)
+    sections[DOCUMENTS], excess_papers = limited(new(papers), caps)
     # A rule is wanted where no memory is asked for, and least where one answers well.
     least = settings["recall.cutoff"] * max(
         (memory.relevance for memory in (*sources.fitting.memories, *sources.fitting.rules)), default=0
@@ -255,7 +255,7 @@ def _offered(
     sections[RELEVANT] += new(rules)
     rule_ids = {rule.id for rule in rules}
     out[:] = [omission for omission in out if omission.id not in rule_ids or omission.why == "shown"]
-    return sections, [*(memory for memory in over if memory.id not in rule_ids), *papers_over]
+    return sections, [*(memory for memory in excess if memory.id not in rule_ids), *excess_papers]
 
 
 def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:

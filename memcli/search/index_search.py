@@ -120,11 +120,11 @@ def _shown(
         view = LaterFirst(index, pieces, marks=request.marks_later)
         order, than, added = view.view(order, ranked, request.shown or request.limit)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
-    asked = " ".join((request.query, *(other.name for other in question.other_names)))
+    whole_query = " ".join((request.query, *(other.name for other in question.other_names)))
 
     def hit(scored: Scored) -> Hit:
         matched = (word for word, posting in stand_in if scored.chunk in posting)
-        return hit_of(index.workspace, pieces, scored, asked, matched, than.get(scored.chunk))
+        return hit_of(index.workspace, pieces, scored, whole_query, matched, than.get(scored.chunk))
 
     return tuple(map(hit, order[: request.limit])), tuple(map(hit, added))
 
@@ -190,7 +190,7 @@ def _pool(request: SearchRequest) -> int:
 
 
 def _postings(index: Index, question: Query, share: float) -> list[Posting | None]:
-    """Return how often each term stands in each chunk; None if its stem came before.
+    """Return how often each term is in each chunk; None if an earlier term has its stem.
 
     The index stems English alone: of another language's word that stands nowhere, those that begin alike count a share.
     """

@@ -67,18 +67,18 @@ class LaterFirst:
         result: list[Scored] = []
         later: dict[int, int] = {}
         for scored in shown:
-            over = [position for position, other in enumerate(result) if self._stands_before(scored, other)]
-            if not over:
+            outranked = [position for position, other in enumerate(result) if self._stands_before(scored, other)]
+            if not outranked:
                 if earlier := next((other for other in result if self._marks and self._is_later(scored, other)), None):
                     later[scored.chunk] = earlier.chunk
                 result.append(scored)
                 continue
-            other = result[over[0]]
+            other = result[outranked[0]]
             if self._marks:
                 later[scored.chunk] = other.chunk
             gain = other.relevance - scored.relevance
             parts = {**scored.parts, "later": gain} if gain > 0 else scored.parts
-            result.insert(over[0], replace(scored, relevance=max(other.relevance, scored.relevance), parts=parts))
+            result.insert(outranked[0], replace(scored, relevance=max(other.relevance, scored.relevance), parts=parts))
         return result, later
 
     def _missing(self, shown: Sequence[Scored], others: Sequence[Scored]) -> list[tuple[Scored, int]]:

@@ -42,7 +42,7 @@ class Origins(Result):
 
 
 def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> Iterator[Origin]:
-    """Yield each source with its text, in their order; one that is not here any more has a problem instead.
+    """Yield each source with its text, in their order; a source that no longer exists has a problem instead.
 
     Of several messages the one that shares the most words with `about` gives the place, the first of them in doubt.
     """

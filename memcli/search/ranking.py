@@ -90,7 +90,7 @@ def fuse(
 
 
 def named_speakers(speakers: Collection[str], question: Query) -> frozenset[str]:
-    """Return those whom a query names: by their whole name, or by a word of it that is no everyday one.
+    """Return the speakers that a query names: by their whole name, or by a word of it that is no everyday one.
 
     Of several who share a word those of whose names the query says most: "Dr. Okafor" is not Dr. Lee.
     """

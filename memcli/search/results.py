@@ -45,7 +45,7 @@ T = TypeVar("T")
 def with_flagged(
     index: "Index", scored: "Iterable[Scored]", pieces: Mapping[int, "Piece"], wanted: "Filter"
 ) -> "dict[int, Piece]":
-    """Return chunks and those of the active memories that hits are flagged with."""
+    """Return the chunks, and those of the active memories that the hits are flagged with."""
     from ..index.lookups import chunks_of
 
     ids = {identifier for hit in scored for identifier in flags(pieces[hit.chunk])}
@@ -54,7 +54,7 @@ def with_flagged(
 
 
 def moment(piece: "Piece") -> str:
-    """Return a text that sorts memories by when they changed, then by when they were made, as ids sort."""
+    """Return a text that sorts memories by their last change, then by their creation, which ids sort by."""
     return f"{piece.timestamp} {piece.entry.get('id', '')}"
 
 
@@ -199,7 +199,7 @@ def hit_of(
     matched: Iterable[str],
     later_than: int | None = None,
 ) -> Hit:
-    """Return the hit of a chunk; `pieces` hold the memories it is flagged with too."""
+    """Return the hit of a chunk; `pieces` also has the memories that the chunk's entry is flagged with."""
     from .query import snippet
 
     piece = pieces[scored.chunk]

@@ -56,7 +56,7 @@ def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRe
 
 
 def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
-    def asked(index: Index) -> tuple[SearchResults, SearchResults | None]:
+    def answer(index: Index) -> tuple[SearchResults, SearchResults | None]:
         results = _mark_changed(index, search_index(index, request), request.wanted.as_of)
         if not request.draws_on_talk or _is_likely(results):
             return results, None
@@ -69,7 +69,7 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
             talk = replace(talk, hits=tuple(_blanked(hit, forgotten) for hit in talk.hits))
         return results, talk
 
-    answers = [ask(workspace, asked) for workspace in workspaces]
+    answers = [ask(workspace, answer) for workspace in workspaces]
     merged = joined((own for own, _ in answers), request.limit)
     if _is_likely(merged):
         return merged
@@ -97,7 +97,7 @@ def _mark_changed(index: Index, results: SearchResults, as_of: str) -> SearchRes
 
 
 def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
-    """Return a hit without what was forgotten since it was recorded."""
+    """Return a hit with the texts blanked out that were forgotten."""
     if not forgotten or hit.status == "archived":
         return hit
     return replace(hit, summary=blanked(hit.summary, forgotten), text=blanked(hit.text, forgotten))
@@ -118,9 +118,9 @@ def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchRes
     budget = request.embed_budget / max(len(named), 1)
     answers = [SearchResults((), notices=refused)]
     for name, folder in named.items():
-        asked = replace(request, wanted=wanted, embed_budget=budget, folder=None)
+        own = replace(request, wanted=wanted, embed_budget=budget, folder=None)
         try:
-            part = ask(folder, lambda index, asked=asked: search_index(index, asked))  # type: ignore[misc]
+            part = ask(folder, lambda index, own=own: search_index(index, own))  # type: ignore[misc]
         except MemError as error:
             answers.append(SearchResults((), notices=(f"index.include: {name}: {error}",)))
             continue
@@ -151,5 +151,5 @@ def _is_below(workspace: Workspace, hit: Hit, request: SearchRequest) -> bool:
     if not request.wanted.paths:
         return True
     names = {hit.path, os.path.relpath(workspace.root / hit.path, request.folder)}
-    asked = [path.removeprefix("./") for path in request.wanted.paths]
-    return any(name.startswith(path) or fnmatchcase(name, path) for name in names for path in asked)
+    paths = [path.removeprefix("./") for path in request.wanted.paths]
+    return any(name.startswith(path) or fnmatchcase(name, path) for name in names for path in paths)
