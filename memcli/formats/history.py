@@ -62,7 +62,7 @@ def render(identifier: str, moment: datetime, text: str, zone: tzinfo, instead_o
     first, *others = text.strip().split("\n")
     if not _LABEL.match(first):
         first = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] {first}"
-    body = [first, *(f" {line}" if _begins(line) else line for line in others)]
+    body = [first, *(f" {line}" if _HEAD.match(line.rstrip()) or _PARAGRAPH.match(line) else line for line in others)]
     if instead_of:
         body.append(f"{INSTEAD}{' '.join(instead_of)} -->")
     instant = f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
@@ -78,10 +78,6 @@ def merged(history: list[Record]) -> list[Record]:
             remaining.append(record)
             seen.add(record.id)
     return remaining
-
-
-def _begins(line: str) -> bool:
-    return bool(_HEAD.match(line.rstrip()) or _PARAGRAPH.match(line))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:

@@ -147,7 +147,10 @@ def _injections(text: str) -> Iterator[Injection]:
             if fence:
                 blank = _BLANK_LINE.search(text, begin)
                 stop = blank.end() if blank else len(text)
-            elif reason in (MEMORY, REMINDER) and _starts_line(text, opening.start()):
+            elif (
+                reason in (MEMORY, REMINDER)
+                and not text[text.rfind("\n", 0, opening.start()) + 1 : opening.start()].strip()
+            ):
                 stop = len(text)  # a block that a limit on length has cut off
             else:
                 continue
@@ -167,7 +170,3 @@ def _end_of(text: str, begin: int, name: str) -> int:
     closing = _FENCE_END if name == "[" else re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
     end = closing.search(text, begin)
     return end.end() if end else -1
-
-
-def _starts_line(text: str, offset: int) -> bool:
-    return text.rfind("\n", 0, offset) + 1 == offset or not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

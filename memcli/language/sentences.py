@@ -134,11 +134,7 @@ def _goes_on(text: str, stop: int, start: int, begin: int, end: int) -> bool:
     last = text[text.rfind("\n", 0, stop) + 1 : stop]
     if text[stop - 1] in ".!?:;…。！？" or not text[start:end].lstrip()[:1].islower():
         return False
-    return len(last) in _WRAPPED and _is_open(last)
-
-
-def _is_open(line: str) -> bool:
-    return bool(_pattern("open_end").search(line)) or line[:1].isupper()
+    return len(last) in _WRAPPED and (last[:1].isupper() or bool(_pattern("open_end").search(last)))
 
 
 def _is_pasted(line: str) -> bool:

@@ -199,7 +199,8 @@ def select_pack(settings: Settings, request: RecallRequest, sources: PackSources
     sections |= _judged(request, query, sections, out, notices)
     within = _limits(settings, request)
     chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)
-    out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(excess, "limit")
+    cut = [memory for memory in chosen if memory.section in STANDING and not memory.is_whole]
+    out += _left([*dropped, *cut], "budget") + _left(excess, "limit")
     pack = Pack(
         _in_order(chosen, sources.always_on),
         tuple(out[:LEFT_OUT]),
@@ -363,10 +364,6 @@ def _noted_pages(marks: Sequence[str]) -> set[tuple[str, str]]:
     """Return the days' pages a session was shown notes of."""
     named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
     return {(scope, name.partition("#")[0]) for scope, _, name in named}
-
-
-def _is_cut(memory: Memory) -> bool:
-    return memory.section in STANDING and not memory.is_whole
 
 
 def _mark(memory: Memory) -> str:

@@ -21,7 +21,8 @@ def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]
     included: dict[str, Workspace] = {}
     notices = []
     own = workspace.settings.places.get("index.include") == str(workspace.root / MARKER)
-    bound = _repository(workspace.root)
+    parents = (workspace.root, *workspace.root.parents)
+    bound = next((folder for folder in parents if (folder / ".git").exists()), workspace.root)  # of the repository
     for name in workspace.settings["index.include"]:
         try:
             root = (workspace.root / name if own else workspace.root / Path(name).expanduser()).resolve()
@@ -56,8 +57,3 @@ def by_name(workspace: Workspace, name: str, current: Path) -> tuple[Workspace, 
             if address is not None and folder.layout.kind_of(address.path):
                 return folder, address
     return None
-
-
-def _repository(root: Path) -> Path:
-    """Return the top of the repository a workspace is in; the workspace itself where there is none."""
-    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)

@@ -79,7 +79,8 @@ def _branch(mapping: Mapping[str, Any], leaf: str, reading: Transcript) -> list[
     nodes = {name: node for name, node in mapping.items() if isinstance(node, Mapping)}
     if leaf not in nodes:
         ends = [name for name, node in nodes.items() if not node.get("children")]
-        leaf = max(ends, key=lambda name: _written(nodes[name]), default="")
+        times = {name: moment(as_mapping(nodes[name].get("message")).get("create_time")) for name in ends}
+        leaf = max(ends, key=times.__getitem__, default="")
     way: dict[str, Mapping[str, Any]] = {}
     while leaf in nodes and leaf not in way:
         way[leaf] = nodes[leaf]
@@ -88,10 +89,6 @@ def _branch(mapping: Mapping[str, Any], leaf: str, reading: Transcript) -> list[
     if others:
         reading.skip("another branch", others)
     return [node["message"] for node in reversed(way.values()) if isinstance(node.get("message"), Mapping)]
-
-
-def _written(node: Mapping[str, Any]) -> str:
-    return moment(as_mapping(node.get("message")).get("create_time"))
 
 
 def _chatgpt_parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
