@@ -66,7 +66,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST = 500
-MOST_MODULES = 313
+MOST_MODULES = 310
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
 transcripts are not counted: another one is a module of its own and nothing else grows."""
 MOST_IMPORTS = 20
@@ -78,7 +78,7 @@ DIALECT = {
     *("kept", "rest", "standing", "gone", "made", "begun"),
 }
 """Names that do not say what they hold."""
-MOST_DIALECT = 28.0
+MOST_DIALECT = 26.5
 """Bindings of these names in 1,000 lines; may only fall."""
 
 

@@ -258,7 +258,7 @@ def _from_to(first: Period, last: Period) -> Period:
 
 
 def _of_years(times: list[_Time]) -> list[_Time]:
-    """Take the one year that a query names for the year of the months, seasons and feasts that it names."""
+    """Return the months, seasons and feasts of a query with the year it names, if it names one alone."""
     years = [time for time in times if not time.bound and _is_year(time.period)]
     if len(years) != 1 or not any(time.period.yearly for time in times):
         return times

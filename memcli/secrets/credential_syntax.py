@@ -54,7 +54,7 @@ _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{
 
 
 def http_credentials(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; `low` is the text in lower case."""
+    """Yield span and rule of the credentials in URLs, headers and cookies; `low` is the text in lower case."""
     if "://" in text:
         yield from _passwords_of_urls(text)
     if "bearer" in low or "authorization" in low:
@@ -118,7 +118,7 @@ def _is_basic(value: str) -> bool:
 
 
 def command_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each password; `low` is the text in lower case."""
+    """Yield span and rule of the passwords in command lines; `low` is the text in lower case."""
     joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")  # a command goes on after a backslash
     for start, end in _option_lines(joined):
         words = set(compiled(r"[^\w.-]+").split(low[start:end]))
@@ -181,7 +181,7 @@ def _is_command(text: str, start: int) -> bool:
 
 
 def exported_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each password; `low` is the text in lower case."""
+    """Yield span and rule of the passwords in exported tables; `low` is the text in lower case."""
     for match in compiled(_PGPASS).finditer(text) if text.count(":") > 3 else ():
         if is_password(match[1]):
             yield *match.span(1), "password"

@@ -31,7 +31,7 @@ _WORD = r"[a-z]{3,12}"
 
 
 def codes(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; `low` is the text in lower case."""
+    """Yield span and rule of backup codes, PINs and seeds; `low` is the text in lower case."""
     if any(
         sign in low
         for sign in ("code", "código", "codic", "kod", "код", "码", "碼", "コード", "코드", "key", "schlüssel")
@@ -107,7 +107,7 @@ def _is_code(word: str) -> bool:
 
 
 def seed_phrases(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each phrase; `low` is the text in lower case."""
+    """Yield span and rule of the seed phrases of wallets; `low` is the text in lower case."""
     if len(text) < 47:
         return
     for name in _NAMES:

@@ -33,7 +33,7 @@ _VERHOEFF_STEP = ("1576283094", "5803796142", "8916043527", "9453126870", "42865
 
 
 def personal_data(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each piece of personal data; `low` is the text in lower case."""
+    """Yield span and rule of each piece of personal data; `low` is the text in lower case."""
     if "@" in text:
         yield from _addresses(text)
     if not compiled(r"\d").search(text):
@@ -76,7 +76,7 @@ def _is_iban(account: str) -> bool:
 
 
 def _national_ids(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; `low` is the text in lower case. The text has a digit."""
+    """Yield span and rule of the national ids in a text with a digit; `low` is the text in lower case."""
     for pattern, is_right in _SHAPES if compiled(_ENOUGH).search(text) else ():
         for match in compiled(f"{_BEGIN}(?:{pattern}){_END}").finditer(text):
             if is_right("".join(char for char in match[0] if char.isalnum()).upper()):

@@ -45,7 +45,7 @@ _LONGEST_ANSWER = 120
 
 
 def prose_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; `low` is the text in lower case."""
+    """Yield span and rule of the passwords in sentences; `low` is the text in lower case."""
     for begin, end in announced(low):
         spans = [_before(text, begin, end), *_after(text, end), _phrase(text, begin, end)]
         yield from ((*span, "password") for span in spans if span)
@@ -53,7 +53,7 @@ def prose_passwords(text: str, low: str) -> Iterator[Span]:
 
 
 def announced(low: str) -> Iterator[tuple[int, int]]:
-    """Yield where each word for a password lies."""
+    """Yield the span of each word for a password."""
     for name in _sorted("names"):
         position = low.find(name)
         while position >= 0:

@@ -74,7 +74,7 @@ def token_rules() -> TokenRules:
 
 
 def tokens(text: str) -> Iterator[Span]:
-    """Yield the place and rule of everything that looks like a credential by itself."""
+    """Yield span and rule of everything that looks like a credential by itself."""
     if "-----BEGIN" in text:
         yield from ((m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text))
     words = [word for word in text.split() if len(word) > 12]

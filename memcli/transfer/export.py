@@ -216,7 +216,7 @@ def _history_records(workspace: Workspace, text: str, seen: set[tuple[str, str]]
 
 
 def lowered(text: str, level: int) -> str:
-    """Push the headings of a text down so that its highest is of the level given, or the lowest there is."""
+    """Return a text with its headings moved down, so that the highest is of a level, or the lowest there is."""
     lines = text.split("\n")
     headings = list(_headings(text))
     by = max(level - min((depth for _, depth in headings), default=level), 0)

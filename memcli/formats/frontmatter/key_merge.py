@@ -43,7 +43,7 @@ def merge_values(
 
 
 def merge_lists(base: Sequence[Any], newer: Sequence[Any], older: Sequence[Any]) -> list[Any]:
-    """Return what stands in either list, but what one side took away and the other left as it was."""
+    """Return the items of both lists, without those that one side removed and the other left as they were."""
     old, left, right = ([repr(item) for item in side] for side in (base, newer, older))
     remaining = [item for item, name in zip(newer, left, strict=True) if name not in old or name in right]
     return remaining + [item for item, name in zip(older, right, strict=True) if name not in left and name not in old]
