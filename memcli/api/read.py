@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..dataclass import dataclass
-from ..errors import NotFoundError, UsageError
+from ..errors import MemError, NotFoundError, UsageError
 from ..formats.entry import checked, fields_from_others, listed, read_entry, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import BOM, FileProblem, FileProblems, Problem, conflict_marker, decoded
@@ -20,8 +20,10 @@ from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
-    from ..beliefs.supersession import History as History
     from ..index.lookups import KeyHistory as KeyHistory
+    from ..maintenance.timeline import History as History
+    from ..maintenance.timeline import TimelineItem
+    from ..search.provenance import Origin
     from ..search.provenance import Origins as Origins
 
 __all__ = ["TextPage", "Which", "read", "read_history", "read_key_history"]
@@ -154,22 +156,33 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> "Origins":
 
 
 def read_history(workspaces: Workspaces, which: str | Which) -> "History":
-    """Return the memories that took each other's place around one, and git's log of its file."""
-    from ..beliefs.supersession import Chain, FileCommit, History, chain, page_chain
+    """Return the memories that took each other's place around one, the commits of its file, and what became of it."""
+    from ..beliefs.supersession import Chain, chain, page_chain
+    from ..maintenance.timeline import FileCommit, History, timeline
     from ..store.git import versions
 
     found = _found(workspaces, which)
     where, path = found.workspace, found.place.path
     linked = Chain(())
+    items: Sequence[TimelineItem] = ()
     if found.kind == "entry":
         linked = chain(where, stated_id(found.document.fields) or path)
+        with suppress(MemError):  # a file that cannot be read as an entry, which `mem check` names
+            items = timeline(where, path, linked.links, _sources_of(where, path))
     elif found.kind != "file":
         linked = page_chain(where, path)
     commits = (
         FileCommit(version.date, version.commit, version.author, version.subject)
         for version in versions(where.path(path))
     )
-    return History(where, path, linked.links, tuple(commits), tuple(linked.problems), found.notices)
+    return History(where, path, linked.links, tuple(commits), tuple(items), tuple(linked.problems), found.notices)
+
+
+def _sources_of(workspace: Workspace, path: str) -> "Sequence[Origin]":
+    try:
+        return read_origins(workspace, path).sources
+    except NotFoundError:  # it does not say what it was taken from
+        return ()
 
 
 def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":

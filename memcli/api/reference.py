@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _RESULTS = {
-    "blame": "api.changes.Blame",
     "check": "api.check.CheckReport",
     "config get": "api.configure.SettingValue",
     "config list": "api.configure.SettingsReport",
@@ -58,7 +57,7 @@ _RESULTS = {
     "memory-tool": "integrations.memory_tool.ToolReply",
     "note": "api.history.NoteAdded",
     "promote": "maintenance.promotion.Promotion",
-    "read --history": "beliefs.supersession.History",
+    "read --history": "maintenance.timeline.History",
     "read --key --history": "index.lookups.KeyHistory",
     "read --source": "search.provenance.Origins",
     "read": "api.read.TextPage",

@@ -6,7 +6,7 @@ What is superseded stays where it is and can be read; only its frontmatter says 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
@@ -14,7 +14,7 @@ from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, replaced_by, successors, supersession_rows
-from ..results import CreatedAt, FilePath, Id, Result, Status, Summary, SupersededBy
+from ..results import CreatedAt, FilePath, Id, Status, Summary, SupersededBy
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.workspace import Workspace
@@ -230,27 +230,6 @@ class ChainLink:
     status: Status
     superseded_by: SupersededBy
     summary: Summary
-
-
-class FileCommit(NamedTuple):
-    """A commit that changed a file."""
-
-    date: Annotated[str, "its day"]
-    commit: Annotated[str, "the commit"]
-    author: Annotated[str, "who made the commit"]
-    subject: Annotated[str, "its subject"]
-
-
-@dataclass(frozen=True)
-class History(Result):
-    """What a memory replaced and what replaced it, and the commits of its file."""
-
-    workspace: Workspace
-    path: FilePath
-    chain: Annotated[tuple[ChainLink, ...], "the memories that took each other's place, the oldest first"]
-    log: Annotated[tuple[FileCommit, ...], "commits of the file, the newest first"]
-    problems: Annotated[tuple[str, ...], "what is wrong with files"]  # with how the memories are linked
-    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
 _GROUPS = (["session"], ["history"], ["config"])
 _DROPPED = {
+    "blame": "`mem read ID --history` shows who said an entry, and what became of it",
     "replay": "`mem recall PROMPT --as-of DATE` gives what was believed then",
     "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",
 }

@@ -1,4 +1,4 @@
-"""`mem diff` and `mem blame`: what changed between two moments that git knows, and what became of one entry.
+"""`mem diff`: what changed between two moments that git knows.
 
 What comes out of memory is hostile until it is read: in a comment on a pull request it stands in code only.
 """
@@ -11,13 +11,10 @@ from typing import Annotated
 import typer
 
 from ..api import changes as api
-from ..api.read import Which
 from ..errors import UsageError
 from . import context, output
-from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace, in_format
+from .options import AsJson, InScope, InWorkspace, in_format
 
-_WIDTH = 18
-"""Columns of a time and the gap after it."""
 MARK = "<!-- mem diff -->"
 """The first line of a comment, by which a workflow finds the one it wrote before."""
 LONGEST = 60_000
@@ -139,38 +136,3 @@ def fenced(lines: Sequence[str]) -> str:
     fence = "`" * max(3, longest + 1)
     body = "".join(f"  {line}\n" for line in shown)
     return f"\n  {fence}diff\n{body}  {fence}\n\n"
-
-
-def blame(
-    name: EntryName = "",
-    key: EntryKey = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
-) -> None:
-    """Show who said an entry, and who confirmed, changed or promoted it.
-
-    A line for each thing that became of it, the newest last: the message it comes from with its words, the texts it had
-    before, what it took the place of and what took its own, when it was on MEMORY.md, how often it was read, and what
-    the last commands and each commit changed. Where each stands is said too. Without git all but the commits is known.
-    """
-    found = api.blame(context.reading(workspace, scope), Which(name, key))
-    for notice in found.notices:
-        output.note(notice)
-    if as_json:
-        output.say_json(found.as_dict())
-        return
-    for one in found.timeline:
-        if output.is_watched():
-            who = f" by {one.by}" if one.by else ""
-            output.say_styled(
-                (f"{one.at[:16].replace('T', ' ') or 'unknown':{_WIDTH}}", "1"),
-                (f"{one.what}{who}", ""),
-                (f"  {one.place}", "36"),
-            )
-            if one.text:
-                output.say_styled((" " * _WIDTH, ""), (output.wrapped(one.text, _WIDTH), ""))
-            for line in one.lines:
-                output.say_styled((f"{' ' * _WIDTH}{line}", "32" if line[0] == "+" else "31"))
-        else:
-            output.say_row((one.at, one.what, one.by, one.place, one.text))

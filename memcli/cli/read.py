@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..api.read import History, KeyHistory, Origins
     from ..api.workspace import Workspace
 
+_WIDTH = 18
+"""Columns of a time and the gap after it."""
+
 
 def read(
     name: EntryName = "",
@@ -30,7 +33,8 @@ def read(
     ] = "",
     source: Annotated[bool, typer.Option("--source", help="Show what it was taken from: messages, commits.")] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Show what it replaced, what replaced it, and git's log of its file.")
+        bool,
+        typer.Option("--history", help="Show what it replaced, what replaced it, who said it, and what became of it."),
     ] = False,
     raw: Annotated[
         bool, typer.Option("--raw", help="Show the file as it is, frontmatter and control characters included.")
@@ -91,20 +95,31 @@ def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, 
 
 
 def _show_history(found: "History") -> None:
-    """Print what a memory replaced and what replaced it, the oldest first, then the commits, the newest first."""
-    if not output.is_watched():
-        for link in found.chain:
+    """Print what a memory replaced and what replaced it, the oldest first, then what became of it or of its file."""
+    for link in found.chain:
+        if output.is_watched():
+            output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
+            after = f" by {link.superseded_by}" if link.superseded_by else ""
+            output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
+        else:
             place = context.here(found.workspace, link.path)
             output.say_row((link.created_at[:10], link.status, link.id, place, link.summary))
-        for one in found.log:
+    for item in found.timeline:
+        if output.is_watched():
+            day, who = item.at[:16].replace("T", " ") or "unknown", f" by {item.by}" if item.by else ""
+            output.say_styled((f"{day:{_WIDTH}}", "1"), (f"{item.what}{who}", ""), (f"  {item.place}", "36"))
+            if item.text:
+                output.say_styled((" " * _WIDTH, ""), (output.wrapped(item.text, _WIDTH), ""))
+            for line in item.lines:
+                output.say_styled((f"{' ' * _WIDTH}{line}", "32" if line[0] == "+" else "31"))
+        else:
+            output.say_row((item.at, item.what, item.by, item.place, item.text))
+    for one in () if found.timeline else found.log:
+        if output.is_watched():
+            about = f"{one.commit} {one.subject} "
+            output.say_styled((f"{one.date[:10]}  ", "1"), (about, ""), (f"({one.author})", "2"))
+        else:
             output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
-        return
-    for link in found.chain:
-        output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
-        after = f" by {link.superseded_by}" if link.superseded_by else ""
-        output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
-    for one in found.log:
-        output.say_styled((f"{one.date[:10]}  ", "1"), (f"{one.commit} {one.subject} ", ""), (f"({one.author})", "2"))
 
 
 def _show_values(found: "KeyHistory") -> None:

@@ -25,7 +25,6 @@ READING = {
     "agents.unexplained_files",
     "agents.waiting_questions",
     "changes.diff",
-    "changes.blame",
     "check.check_staged",
     "check.check_since",
     "configure.trust",

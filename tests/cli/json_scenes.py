@@ -98,7 +98,6 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("consolidate")
     chat = next(row["id"] for row in ask("ls")[1]["entries"] if "restore" in row["summary"])
     yield ask("read --source", "read", chat, "--source")
-    yield ask("blame", "blame", chat)
     yield ask("session compact", "session", "compact", "chat", "--force", "--keep", "1")
     yield ask("session clear", "session", "clear", "chat")
     yield ask("session delete", "session", "delete", "talk")

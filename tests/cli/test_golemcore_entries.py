@@ -193,7 +193,7 @@ def test_one_id_in_two_files_is_named_with_both_and_hidden_apart(mem: Mem, bot: 
     with (bot / SEMANTIC).open("a") as stream:
         stream.write(item("i1", "SEMANTIC", "FACT", "The samovar is red."))
     both = (f"{PROCEDURAL}#i1", f"{SEMANTIC}#i1")
-    for words in (["read"], ["forget"], ["promote"], ["read", "--history"], ["blame"]):
+    for words in (["read"], ["forget"], ["promote"], ["read", "--history"]):
         ran = mem(*words, "i1")
         assert ran.code == 4, ran
         assert all(path in ran.err for path in both)

@@ -83,7 +83,8 @@ def test_the_reason_of_a_verdict_is_shown_and_goes_with_the_verdict(
     assert (ran.out, ran.err.count(why)) == (f"{SEARCH}\n", 1)
     assert mem("read", known[SEARCH], "--json").json["fields"]["verdict_reasons"] == [why]
     assert ("verdict", "llm", why) in [
-        (item["what"], item["by"], item["text"]) for item in mem("blame", known[SEARCH], "--json").json["timeline"]
+        (item["what"], item["by"], item["text"])
+        for item in mem("read", known[SEARCH], "--history", "--json").json["timeline"]
     ]
     assert mem("restore", known[SEARCH]).code == 0
     assert b"verdict_reasons" not in path.read_bytes()

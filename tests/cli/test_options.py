@@ -144,7 +144,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "restore": (["{gone}"], {}),
     "note": (["Tea was late."], {"--user": ["Is there tea?"], "--assistant": ["Soon."], "--fail-safe": []}),
     "history add": (["Tea was served."], {}),
-    "blame": (["{id}"], {"--key": ["staging/host"]}),
     "undo": ([], {"--list": [], "--dry-run": []}),
     "upgrade": ([], {"--dry-run": []}),
     "supersede": (["{id}", "{other}"], {"--source": ["inferred"], "--dry-run": []}),

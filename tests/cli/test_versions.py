@@ -14,7 +14,7 @@ def put(mem: Mem, text: str, *options: str) -> str:
 
 def listed(mem: Mem, name: str) -> list[tuple[str, str]]:
     """Give status and summary of a memory's history, the oldest first."""
-    return [(row[1], row[4]) for row in mem("read", name, "--history").rows]
+    return [(link["status"], link["summary"]) for link in mem("read", name, "--history", "--json").json["chain"]]
 
 
 def by_the_memory_tool(mem: Mem, one: str) -> Ran:

@@ -15,7 +15,7 @@ from tests.faults.trial import Trials, cuts, trials, tries
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
 ONLY_READ = {
-    *("blame", "completion", "diff", "grep", "help", "ls", "stats"),
+    *("completion", "diff", "grep", "help", "ls", "stats"),
     *("config get", "config list", "history show", "hook status", "model list", "model status"),
     *("session ls", "session recap", "session show", "session stats"),
 }

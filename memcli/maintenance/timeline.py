@@ -1,14 +1,14 @@
-"""What became of one memory, by whom and when: put together from its file, its sources, the archive, `.mem/` and git.
+"""What became of one memory, by whom and when: put together from its file, its sources, the archive, counters and git.
 
 Each of these knows a part, and each is optional: without git the commits are missing, without the session its words.
 What two of them know is told twice, since they may disagree.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 from ..beliefs.supersession import ChainLink, EntryFile, read_entry_file
 from ..dataclass import dataclass
@@ -16,14 +16,12 @@ from ..errors import MemError
 from ..formats.memory_page import read_promoted
 from ..formats.text_lines import decoded
 from ..formats.times import parse_time, stamp
-from ..results import ChangedLines
+from ..results import ChangedLines, FilePath, Result
 from ..search.provenance import Origin
 from ..store import access_log, atomic_files
 from ..store.archive import archived_since
-from ..store.atomic_files import digest
 from ..store.replaced_texts import page_versions
 from ..store.revisions import edits
-from ..store.undo_records import FOLDER, read_records
 from ..store.workspace import Workspace
 from .entry_changes import changed_lines, entry_changes, entry_version
 
@@ -43,10 +41,34 @@ class TimelineItem:
     text: Annotated[str, "the words, or what exactly"]
     place: Annotated[
         str,
-        "where that stands: `session:ID#POSITION`, `commit:SHA`, a command noted in `.mem/undo/ID`, or a file of the"
-        " workspace",
+        "where that stands: `session:ID#POSITION`, `commit:SHA`, or a file of the workspace",
     ]
     lines: ChangedLines = ()
+
+
+class FileCommit(NamedTuple):
+    """A commit that changed a file."""
+
+    date: Annotated[str, "its day"]
+    commit: Annotated[str, "the commit"]
+    author: Annotated[str, "who made the commit"]
+    subject: Annotated[str, "its subject"]
+
+
+@dataclass(frozen=True)
+class History(Result):
+    """What a memory replaced and what replaced it, the commits of its file, and what became of it."""
+
+    workspace: Workspace
+    path: FilePath
+    chain: Annotated[tuple[ChainLink, ...], "the memories that took each other's place, the oldest first"]
+    log: Annotated[tuple[FileCommit, ...], "commits of the file, the newest first"]
+    timeline: Annotated[
+        tuple[TimelineItem, ...],
+        "what became of an entry, by whom and when, the newest last; empty for a file that is none",
+    ]
+    problems: Annotated[tuple[str, ...], "what is wrong with files"]  # with how the memories are linked
+    notices: tuple[str, ...] = ()
 
 
 def timeline(
@@ -63,14 +85,12 @@ def timeline(
         (one for one in replaced if one.entry.version_of == file.entry.id),
         key=lambda one: (one.entry.superseded_at, one.path),
     )
-    done = list(_done(workspace, file))[::-1]
     found = [
         *_said(file, origins),
         *_stated(workspace, file, versions),
         *_took_the_place(file, replaced),
         *_rewritten([*versions, file]),
-        *done,
-        *_promoted(workspace, file, is_dated=any(one.what == "promoted" for one in done)),
+        *_promoted(workspace, file),
         *_counted(workspace, file),
         *_committed(workspace, file),
     ]
@@ -133,55 +153,7 @@ def _rewritten(texts: Sequence[EntryFile]) -> Iterator[TimelineItem]:
         yield TimelineItem(old.entry.superseded_at, "changed", new.entry.source, new.entry.summary, old.path, lines)
 
 
-def _done(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
-    """Yield what commands on this machine made of a memory, as far as their records go back: the newest first."""
-    layout, bare = workspace.layout, file.path.removeprefix(workspace.layout.archive)
-    names = (layout.memory, bare, f"{layout.archive}{bare}")
-    texts = {name: _contents(workspace, name) for name in names}
-    for record in read_records(workspace)[0]:
-        found: list[tuple[str, tuple[str, ...]]] = []
-        for row in reversed(record.changes):
-            path, to = row["path"], row.get("to", "")
-            if row["op"] == "count" and f"\t{access_log.CONFIRMED}{file.entry.id}\t" in row["text"]:
-                found.append(("confirmed", ()))
-            elif row["op"] == "move" and to in texts:
-                texts[path], texts[to] = texts[to], None
-                found.append(("forgotten" if layout.is_archived(to) else "restored", ()))
-            elif row["op"] == "set" and path in texts:
-                new, texts[path] = texts[path], _before(row)
-                is_known = new is None if row["now"] is None else new is not None and digest(new) == row["now"]
-                found += _made_of(workspace, file, path, texts[path], new) if is_known else [("changed", ())]
-        if what := ", ".join(dict.fromkeys(kind for kind, _ in reversed(found))):
-            lines = tuple(line for _, some in found for line in some)
-            said = f"mem {record['command']}"
-            yield TimelineItem(record["at"], what, record["by"], said, f".mem/{FOLDER}/{record.number}", lines)
-
-
-def _before(row: Mapping[str, Any]) -> bytes | None:
-    return row["text"].encode("utf-8", "surrogateescape") if isinstance(row.get("text"), str) else None
-
-
-def _contents(workspace: Workspace, path: str) -> bytes | None:
-    try:
-        return atomic_files.read(workspace.path(path))
-    except MemError:
-        return None
-
-
-def _made_of(
-    workspace: Workspace, file: EntryFile, path: str, old: bytes | None, new: bytes | None
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the kind and the lines of each change of a memory between two contents of a file."""
-    if path == workspace.layout.memory:
-        texts = [decoded(data or b"")[0] for data in (old, new)]
-        nothing = TimelineItem("", "", "", "", "")
-        yield from ((one.what, ()) for one in _on_page(file.entry.id, texts[0], texts[1], nothing))
-        return
-    was, is_now = (None if data is None else entry_version(workspace.layout, path, data) for data in (old, new))
-    yield from ((one.kind, one.lines) for one in entry_changes(was, is_now, {}))
-
-
-def _promoted(workspace: Workspace, file: EntryFile, *, is_dated: bool) -> Iterator[TimelineItem]:
+def _promoted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
     """Yield when the memory became a line of the page and when it was taken off, as the archive and git know.
 
     That it stands there now is told where nothing dates it, or where a person changed the line.
@@ -202,7 +174,7 @@ def _promoted(workspace: Workspace, file: EntryFile, *, is_dated: bool) -> Itera
         found += _on_page(file.entry.id, old, new, commit)
     yield from found
     line = next((one for one in read_promoted(text).lines if one.id == file.entry.id), None)
-    if line is not None and not (line.is_ours and (is_dated or any(one.what == "promoted" for one in found))):
+    if line is not None and not (line.is_ours and any(one.what == "promoted" for one in found)):
         whose = "" if line.is_ours else ", changed by a person"
         number = text.count("\n", 0, line.start) + 1
         yield TimelineItem("", "promoted", "", f"{line.statement} (line {number}{whose})", page)

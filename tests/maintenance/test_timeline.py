@@ -1,4 +1,4 @@
-"""`mem blame` knows who said a memory, where, and what became of it, from whatever is there to tell."""
+"""`mem read --history` knows who said a memory, where, and what became of it, from whatever is there to tell."""
 
 import shutil
 import subprocess
@@ -22,15 +22,10 @@ def commit(folder: Path, subject: str, who: str = "Rita") -> None:
     git(folder, "commit", "-qm", subject, who=who)
 
 
-def everything(mem: Mem, *name: str) -> Items:
-    ran = mem("blame", *name, "--json")
+def items(mem: Mem, *name: str) -> Items:
+    ran = mem("read", *name, "--history", "--json")
     assert ran.code == 0, ran.err
     return ran.json["timeline"]
-
-
-def items(mem: Mem, *name: str) -> Items:
-    """Return what is known without the records of commands, which only the last ones have."""
-    return [one for one in everything(mem, *name) if not one["place"].startswith(".mem/undo/")]
 
 
 def told(found: Items, what: str) -> dict[str, Any]:
@@ -172,54 +167,14 @@ def test_odd_names_and_subjects_stay_in_their_row(
     one = mem("write", "Tea is at five.", "--no-dedup", "--json").json["id"]
     git(world, "add", "-A")
     git(world, "commit", "-qm", "sub\tject\x1b[0m", who=author)
-    rows = mem("blame", one).rows
+    rows = mem("read", one, "--history").rows
     assert all(len(row) == 5 for row in rows)
-    assert "\x1b" not in mem("blame", one).out
+    assert "\x1b" not in mem("read", one, "--history").out
 
 
-def test_a_key_names_what_fills_it(workspace: Path, mem: Mem) -> None:
-    one = mem("write", "The port is 8080.", "--key", "staging/port", "--json").json["id"]
-    assert mem("blame", "--key", "staging/port", "--json").json["id"] == one
-
-
-@pytest.mark.parametrize(("name", "code"), [("MEMORY.md", 2), ("nobody", 4), ("", 2)])
-def test_what_is_no_entry_is_told(workspace: Path, mem: Mem, name: str, code: int) -> None:
-    assert mem("blame", name).code == code
-
-
-def test_blame_counts_as_no_reading(workspace: Path, mem: Mem) -> None:
+def test_history_counts_as_no_reading(workspace: Path, mem: Mem) -> None:
     one = mem("write", "Tea is at five.", "--no-dedup", "--json").json["id"]
     items(mem, one)
     assert "read" not in [item["what"] for item in items(mem, one)]
     assert mem("read", one).code == 0
     assert told(items(mem, one), "read")["text"].startswith("once")
-
-
-def test_which_command_did_what_is_known_as_far_as_records_go_back(
-    workspace: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("USER", "rita")
-    one = mem("write", "Tea is at five.", "--no-dedup", "--json", "--source", "user").json["id"]
-    assert mem("write", "tea is at five", "--source", "user", "--json").json["action"] == "merged"
-    assert mem("edit", one, "--replace", "five", "six", "--source", "user").code == 0
-    for words in (("promote", one), ("promote", "--demote", one), ("forget", one), ("restore", one)):
-        assert mem(*words).code == 0
-    found = [item for item in everything(mem, one) if item["place"].startswith(".mem/undo/")]
-    assert [(item["what"], item["by"], item["text"].split()[1]) for item in found] == [
-        ("new", "rita", "write"),
-        ("confirmed", "rita", "write"),
-        ("changed", "rita", "edit"),
-        ("promoted", "rita", "promote"),
-        ("demoted", "rita", "promote"),
-        ("forgotten", "rita", "forget"),
-        ("restored", "rita", "restore"),
-    ]
-    assert found[2]["lines"] == ["-Tea is at five.", "+Tea is at six."]
-
-
-def test_a_hand_that_changed_the_file_since_is_not_taken_for_the_command(workspace: Path, mem: Mem) -> None:
-    one = mem("write", "Tea is at five.", "--no-dedup", "--json", "--source", "user").json["id"]
-    path = workspace / mem("read", one, "--json").json["path"]
-    path.write_text(path.read_text().replace("five", "nine"))
-    found = [item for item in everything(mem, one) if item["place"].startswith(".mem/undo/")]
-    assert [(item["what"], item["lines"]) for item in found] == [("changed", [])]
