@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from ..dataclass import dataclass, field
 from ..errors import RefusedError
-from ..results import IF_ANY, OPTIONAL, FileLine, FilePath
+from ..results import OPTIONAL, FileLine, FilePath
 
 BOM = "\ufeff"
 """What some editors put before the first line of a file."""
@@ -113,10 +113,10 @@ class FileProblem:
     path: FilePath
     line: FileLine
     reason: Annotated[str, "what is wrong"]
-    scope: Annotated[str, "project, user or documents; empty where only one workspace is looked at", IF_ANY] = field(
+    scope: Annotated[str, "project, user or documents; empty where only one workspace is looked at", OPTIONAL] = field(
         default="", kw_only=True
     )
-    left_out: Annotated[bool, "whether the answer lacks what the file says", IF_ANY] = field(
+    left_out: Annotated[bool, "whether the answer lacks what the file says", OPTIONAL] = field(
         default=False, kw_only=True
     )
     rule: Annotated[str | None, "the name of the rule", OPTIONAL] = field(default=None, kw_only=True)
