@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import path as data_file
 from ..errors import UnavailableError
-from .embedding_model import built_in_name
 
 if TYPE_CHECKING:
     from .text_vectors import Embedder
@@ -50,8 +49,13 @@ class Calibration(NamedTuple):
 
 
 BUILT_IN = Calibration(is_latin=True)
-_known: dict[str, Calibration] = {built_in_name(): BUILT_IN}
+_known: dict[str, Calibration] = {}
 """What this process knows, by the name of the model."""
+
+
+def know_built_in(name: str) -> Calibration:
+    """Return the calibration of the built-in model, which goes by this name."""
+    return _known.setdefault(name, BUILT_IN)
 
 
 def calibration_of(name: str, cache: Path | None = None) -> Calibration | None:

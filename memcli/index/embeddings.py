@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
-from .calibration import Calibration, calibration_of, keep, measure
+from .calibration import Calibration, calibration_of, keep, know_built_in, measure
 from .database import Database, MovedError, text_hash, texts_of
 from .embedder import open_embedder
 from .embedding_model import built_in_name, find_model
@@ -281,6 +281,8 @@ class Embedding:
         What is not measured yet is measured, once for a model on a machine: that takes seconds.
         """
         name, cache = self.model(), self.index.workspace.cache
+        if self._folder() is None:
+            return know_built_in(name)
         return calibration_of(name, cache) or keep(measure(self.embedder(bulk=True)), name, cache)
 
     def nearest(

@@ -13,7 +13,6 @@ from memcli.index.embedding_model import find_model
 from memcli.search.thresholds import thresholds
 from tests.conftest import Mem
 
-BUILT_IN = dict(calibration._known)
 TEXTS = ("The bakery closes at noon on Sundays", "User's cat is called Miso", "Deploys run on Hetzner")
 
 
@@ -35,7 +34,6 @@ def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(embedder.OnnxEmbedder, "_run", pushed)
     calibration._known.clear()
-    calibration._known.update(BUILT_IN)
     return folder
 
 
@@ -70,7 +68,6 @@ def test_a_model_is_measured_once_on_a_machine(
         raise AssertionError("measured again")
 
     calibration._known.clear()
-    calibration._known.update(BUILT_IN)
     monkeypatch.setattr(embeddings, "measure", measured_again)
     assert relevance(mem, "pet")
 
