@@ -230,7 +230,7 @@ def test_a_damaged_model_costs_only_the_comparison(mem: Mem, monkeypatch: pytest
     load_pair_model.cache_clear()
     mem("init")
     first = mem("write", "The ferry leaves at 8 am", "--json").json
-    other = mem("write", "Departure of the ferry is at 08:00", "--json")
+    other = mem("write", "The ferry to Elba leaves at 8 am", "--json")
     again = mem("write", "the ferry leaves at 8 am.", "--json").json
     load_pair_model.cache_clear()
     assert other.code == 0
@@ -263,7 +263,7 @@ def test_with_another_embedding_model_twins_are_known_and_a_line_says_so(
     monkeypatch.setattr("memcli.index.embeddings.built_in_name", lambda: fake.model)
     mem("init")
     first = mem("write", "The ferry leaves at 8 am", "--json").json
-    other = mem("write", "Departure of the ferry is at 08:00", "--json")
+    other = mem("write", "The ferry to Elba leaves at 8 am", "--json")
     again = mem("write", "the ferry leaves at 8 am.", "--json").json
     assert other.json["action"] == "created"
     assert other.err.count(f"not calibrated for the embedding model {fake.model}") == 1
