@@ -221,10 +221,10 @@ class Clones:
             self._pull(root)
         else:
             self.table.counts["syncs"] += 1
-            done = sync(self.workspace(root)).done
+            done = sync(self.workspace(root))
             if done.state == "clash":
                 self._settle(root, [one.path for one in done.clashes])
-                done = sync(self.workspace(root)).done
+                done = sync(self.workspace(root))
             assert done.state == "synced", done
 
     def _pull(self, root: Path) -> None:
