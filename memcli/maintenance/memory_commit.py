@@ -23,7 +23,7 @@ from ..store.repository import (
     require_shared,
     status,
 )
-from ..store.revisions import FileVersions
+from ..store.revisions import FileVersions, left_behind
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
 from .entry_changes import MemoryChange
@@ -127,6 +127,13 @@ def changes_between(
 def told_between(repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None) -> str:
     """Say in one line what became of memories between two commits."""
     return in_words(changes_between(repository, workspace, old, new, reader))
+
+
+def name_left_behind(workspace: Workspace) -> tuple[str, ...]:
+    """Say in one line which memories lie where the settings said before, if any do."""
+    found = left_behind(workspace)
+    more = f"; `mem check` names {len(found) - 1:,} more" if len(found) > 1 else ""
+    return tuple(f"{path} {reason}{more}" for path, reason in list(found.items())[:1])
 
 
 def paths_changed(repository: Repository, old: str, new: str) -> list[str]:

@@ -29,6 +29,7 @@ from .memory_commit import (
     Commit,
     commit_memory,
     conclude_merge,
+    name_left_behind,
     paths_changed,
     told_between,
 )
@@ -291,4 +292,5 @@ class _Exchange:
             note_commit(self.workspace, self.remote, self.branch, head)
         if self.told.received or self.told.committed:
             ask(self.workspace, Index.refresh)
+            self.told = replace(self.told, notices=(*self.told.notices, *name_left_behind(self.workspace)))
         return self.told

@@ -212,7 +212,7 @@ def test_what_the_remote_has_already_is_no_reason(mem: Mem, world: Path, hub: Pa
 
 
 @pytest.mark.parametrize("below", ["", "memory"])
-def test_what_another_machine_wrote_where_entries_were_before_is_named_by_a_check_of_either(
+def test_what_another_machine_wrote_where_entries_were_before_is_named_on_both(
     below: str, mem: Mem, world: Path, hub: Path
 ) -> None:
     laptop = first_machine(mem, world / "laptop", hub, below)
@@ -229,9 +229,10 @@ def test_what_another_machine_wrote_where_entries_were_before_is_named_by_a_chec
     by_hand(desktop, "entries/by hand.md", "The bees are in Jena.\n")
     (desktop.root / "README.md").write_text("# Ours\n")
     for machine in (desktop, laptop):
-        machine.synced()
+        (notice,) = machine.synced()["notices"]
+        assert notice.startswith(f"{found} is hidden, where paths.entries was before: `mkdir -p ")
+        assert notice.endswith("`mem check` names 1 more")
         told = machine.run("check", "--workspace", str(machine.root)).out
-        assert f"{found}:1: is hidden, where paths.entries was before: `mkdir -p " in told
         assert told.count("is hidden, where paths.entries was before") == 2
         assert "README" not in told
     for line in told.splitlines():
