@@ -62,7 +62,7 @@ def test_a_type_that_there_is_not_is_refused_by_every_command(
     assert not list(workspace.glob("entries/**/*.md"))
 
 
-@pytest.mark.parametrize("command", ["check", "diff", "export", "recall"])
+@pytest.mark.parametrize("command", ["diff", "export", "recall"])
 def test_a_format_that_there_is_not_is_refused_by_every_command(mem: Mem, workspace: Path, command: str) -> None:
     ran = mem(command, "--format", "blah")
     assert (ran.code, ran.out) == (2, "")
