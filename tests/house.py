@@ -78,7 +78,7 @@ DIALECT = {
     *("kept", "rest", "standing", "gone", "made", "begun"),
 }
 """Names that do not say what they hold."""
-MOST_DIALECT = 26.5
+MOST_DIALECT = 26.2
 """Bindings of these names in 1,000 lines; may only fall."""
 
 
