@@ -30,13 +30,6 @@ def opened(mem: Mem, workspace: Path) -> Workspace:
     return open_workspace(workspace)
 
 
-def test_hits_say_what_read_takes(opened: Workspace) -> None:
-    best = find.search(opened, "what does the quagga eat?", mode="keyword").hits[0]
-    page = read.read(opened, best.id)
-    assert (page.id, page.path, page.content) == (best.id, best.path, "The quagga eats hay at noon.\n")
-    assert 0 < best.relevance <= 1
-
-
 def _first_id(opened: Workspace) -> str:
     return find.list_entries(opened, choice=Choice(tag=["zoo"])).entries[0].id
 
@@ -101,15 +94,6 @@ def test_what_is_wrong_is_raised_before_anything_is_read(opened: Workspace) -> N
     ):
         with pytest.raises(NotFoundError):
             missing()
-
-
-def test_pages_follow_each_other(opened: Workspace) -> None:
-    whole = read.read(opened, _first_id(opened)).content
-    told, offset = "", 0
-    while offset is not None:
-        page = read.read(opened, _first_id(opened), offset=offset, limit=7)
-        told, offset = told + page.content, page.next_offset
-    assert told == whole
 
 
 def test_matches_carry_the_workspace_they_are_of(mem: Mem, opened: Workspace, tmp_path: Path) -> None:

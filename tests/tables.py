@@ -1,0 +1,27 @@
+"""Tables of cases as data: the JSON file beside a module of tests has the rows of each test by the test's name."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+
+
+def cases(*names: str) -> Callable[[Test], Test]:
+    """Return a decorator that runs a test with each row of its table; a row has a value for each name."""
+
+    def decorate(test: Test) -> Test:
+        rows = _tables(Path(test.__code__.co_filename).with_suffix(".json"))[test.__name__]
+        return pytest.mark.parametrize(names[0] if len(names) == 1 else names, rows)(test)
+
+    return decorate
+
+
+@cache
+def _tables(path: Path) -> dict[str, list[Any]]:
+    tables: dict[str, list[Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return tables
