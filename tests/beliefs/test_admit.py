@@ -19,6 +19,7 @@ from memcli.store import access_log, atomic_files, entries
 from memcli.store.access_log import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fake_llm import ScriptedLlm
+from tests.tables import cases
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 NO_MODEL = {"MEM_EMBEDDING_MODEL": "/nowhere"}
@@ -195,18 +196,7 @@ def test_an_explicit_change_takes_the_place_and_both_name_each_other(workspace: 
     assert entry(workspace, new).references == (old.id,)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("The retry limit is 3", "The retry limit is 5"),
-        ("The shop sells tea", "The shop no longer sells tea"),
-        ("Deploys run on Fly", "Deploys run on Hetzner now, no longer on Fly"),
-        ("The import job is idempotent", "The import job is not idempotent, I tried it."),
-        ("User owes Ben 80 euros", "User paid Ben back the 80 euros"),
-        ("User needs to renew the passport", "User renewed the passport"),
-        ("User has an appointment at the dentist", "User had an appointment at the dentist"),
-    ],
-)
+@cases("old", "new")
 def test_what_may_contradict_is_named_as_near_and_changes_nothing(workspace: Workspace, old: str, new: str) -> None:
     first = let_in(workspace, old)
     before = (workspace.root / first.path).read_bytes()
@@ -217,23 +207,7 @@ def test_what_may_contradict_is_named_as_near_and_changes_nothing(workspace: Wor
     assert entry(workspace, second).conflicts_with == ()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "winner"),
-    [
-        ({"source": "user"}, {"source": "inferred"}, "both"),
-        ({"source": "inferred"}, {"source": "user"}, "new"),
-        ({"source": "observed"}, {"source": "observed"}, "new"),
-        ({"source": "observed", "trust": 0.9}, {"source": "user", "trust": 0.5, "type": "correction"}, "new"),
-        ({"source": "user", "type": "correction"}, {"source": "observed", "trust": 1.0}, "both"),
-        ({"source": "user"}, {"source": "user", "created_at": "2020-01-01"}, "new"),
-        ({"source": "user", "created_at": "2099-01-01"}, {"source": "user"}, "new"),
-        ({"project": "shop"}, {"project": "shop"}, "new"),
-        ({"project": "shop"}, {}, "strangers"),
-        ({"title": "Deploys"}, {}, "strangers"),
-        ({"project": "shop"}, {"project": "blog"}, "strangers"),
-        ({"title": "Shop"}, {"title": "Blog"}, "strangers"),
-    ],
-)
+@cases("old", "new", "winner")
 def test_who_is_believed(workspace: Workspace, old: dict[str, Any], new: dict[str, Any], winner: str) -> None:
     first = let_in(workspace, "Deploys run on Fly", **old)
     second = let_in(workspace, "Correction: deploys run on Hetzner", **new)

@@ -9,6 +9,7 @@ import pytest
 from memcli.beliefs.llm_judge import LETTERS, MOST, Heard, LlmJudge
 from memcli.errors import LlmError
 from tests.fake_llm import Answer, ScriptedLlm
+from tests.tables import cases
 
 PAIR = ("The garden gate is painted green", "Somebody made the gate to the garden green")
 
@@ -46,17 +47,7 @@ def test_the_same_in_other_words_and_capitals_is_believed(old: str, new: str) ->
     assert verdict(old, new, sure=False) == ("same", False)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("The garden gate is painted green", "The garden gate is painted green since 2019"),
-        ("The nightly job takes 20 minutes", "The job that runs at night takes 30 minutes"),
-        ("Ask Ana about the invoices", "Questions about invoices go to Bea"),
-        ("The API wants the flag -v", "You have to give -V to the API"),
-        ("The user eats meat", "The user does not eat meat"),
-        ("Config lies in /etc/app.toml", "The configuration is in /opt/app.toml"),
-    ],
-)
+@cases("old", "new")
 def test_what_differs_by_a_value_is_never_one_memory_even_if_the_llm_would_stake_its_word_on_it(
     old: str, new: str
 ) -> None:
@@ -64,14 +55,7 @@ def test_what_differs_by_a_value_is_never_one_memory_even_if_the_llm_would_stake
     assert verdict(new, old) == ("same", False)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Search runs on Elasticsearch", "Postgres handles search these days"),
-        ("The user lives in Berlin", "The user has gone to live on the coast"),
-        ("Standup is at 9:00", "We have standup at 10:30 now"),
-    ],
-)
+@cases("old", "new")
 def test_a_sure_update_is_believed(old: str, new: str) -> None:
     assert verdict(old, new, kind="update") == ("update", True)
     assert verdict(old, new, kind="update", sure=False) == ("update", False)
@@ -79,14 +63,7 @@ def test_a_sure_update_is_believed(old: str, new: str) -> None:
     assert verdict(old, new, kind="update", more="no") == ("update", False)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("The API is on port 8080 and Bob looks after it", "The API is on port 9090"),
-        ("Search runs on Elasticsearch. The index is rebuilt every night.", "Search moved to Postgres"),
-        ("Deploys go to Hetzner, with backups at Backblaze", "Deploys go to Fly"),
-    ],
-)
+@cases("old", "new")
 def test_an_update_that_would_hide_something_else_is_only_flagged(old: str, new: str) -> None:
     assert verdict(old, new, kind="update") == ("update", False)
 

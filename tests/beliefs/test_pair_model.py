@@ -15,6 +15,7 @@ from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.embedding_model import built_in_name
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
+from tests.tables import cases
 
 Compare = Callable[..., list[float]]
 
@@ -87,34 +88,7 @@ RENUMBERED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("The kiln is heated to 900 degrees", "The kiln is heated to 950 degrees"),
-        ("The ferry leaves at 8 am", "The ferry leaves at 8 pm"),
-        ("Trial accounts end after two weeks", "Trial accounts end after two months"),
-        ("Needs driver 3.1", "Needs driver 3.10"),
-        ("Tove is the chair", "Runa is the chair"),
-        ("Dark mode is enabled for User", "Dark mode is disabled for User"),
-        ("User drinks milk", "User does not drink milk"),
-        ("User prefers tea over cocoa", "User prefers cocoa over tea"),
-        ("Torvald lives in Narvik", "Torvald works in Narvik"),
-        ("Bandy comes from England", "Squash comes from England"),
-        ("Put it into .config", "Put it into config"),
-        ("Astrid Lunde sings alto", "Birgit Lunde sings soprano"),
-        ("The ewe has twins", "The ewe has one lamb"),
-        ("The harvest is over", "The harvest is nearly over"),
-        ("用户住在昆明", "用户住在大理"),
-        ("Ragna lends her trailer to Odd.", "Odd lends his trailer to Ragna."),
-        ("the mill closes after the bakery", "the bakery closes after the mill"),
-        ("Livia tutors Marek", "Marek tutors Livia"),
-        ("Ivo's cousin is Petar.", "Petar's cousin is Ivo."),
-        ("Siri owes Knut 50 crowns", "Knut owes Siri 50 crowns"),
-        ("foxes fear wolves", "wolves fear foxes"),
-        ("Brynja speaks Icelandic", "The official language of Iceland is Icelandic"),
-        ("Torgny conducts the choir of Skara", "The choir of Skara has a new conductor, Ebba"),
-    ],
-)
+@cases("old", "new")
 def test_another_number_name_or_denial_is_never_the_same(compare: Compare, old: str, new: str) -> None:
     assert compare(new, old)[0] < REPEAT
     assert compare(old, new)[0] < REPEAT
@@ -270,15 +244,7 @@ def test_with_another_embedding_model_twins_are_known_and_a_line_says_so(
     assert again["id"] == first["id"]
 
 
-@pytest.mark.parametrize(
-    ("least", "again", "action"),
-    [
-        ("0.6", "The barn's kiln reaches a heat of 900 degrees", "merged"),
-        ("0", "The barn's kiln reaches a heat of 900 degrees", "created"),
-        ("0.6", "The kiln in the barn is heated to 950 degrees", "created"),
-        ("0.6", "The kiln in the barn is heated to 900 degrees by Tove", "created"),
-    ],
-)
+@cases("least", "again", "action")
 def test_who_wants_the_plain_rule_sets_a_cosine(
     mem: Mem, monkeypatch: pytest.MonkeyPatch, least: str, again: str, action: str
 ) -> None:

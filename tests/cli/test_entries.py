@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 
 def only_file(workspace: Path) -> Path:
@@ -56,43 +57,7 @@ def test_text_comes_from_standard_input_or_a_file(mem: Mem, workspace: Path, wor
     assert said == {"from a pipe", "from a file second line"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["write"], 2, "nothing to remember"),
-        (["grep", "x", "-C", "-5"], 2, "-5 is not in the range"),
-        (["write", "hello", "big", "world"], 2, "too many words: big world: quote words that belong together"),
-        (["write", "   \n"], 2, "nothing to remember"),
-        (["write", "a\x00b"], 2, "NUL"),
-        (["write", "x", "--trust", "2"], 2, "between 0 and 1"),
-        (["write", "x", "--trust", "nan"], 2, "between 0 and 1"),
-        (["write", "x", "--expires-at", "2026-02-30"], 2, "not a date that exists"),
-        (["write", "x", "--path", "../out.md"], 5, "outside"),
-        (["write", "x", "--path", "notes.txt"], 2, "markdown"),
-        (["write", "<<<<<<< a\nx\n=======\ny\n>>>>>>> b"], 5, "conflict marker"),
-        (["write", "x", "--scope", "all"], 2, "one workspace"),
-        (["write", "x", "--metadata", "novalue"], 2, "KEY=VALUE"),
-        (["write", "x", "--file", "y"], 2, "not both"),
-        (["write", "--file", "missing.txt"], 2, "missing.txt"),
-        (["write", "x", "--id", "nosuch"], 4, "no entry"),
-        (["read", "nosuch"], 4, "no entry 'nosuch'"),
-        (["forget", "nosuch"], 4, "no entry"),
-        (["ls", "--sort", "size"], 2, "no order"),
-        (["ls", "--since", "soon"], 2, "no date"),
-        (["search", " "], 2, "empty"),
-        (["search", "x", "--mode", "magic"], 2, "no mode"),
-        (["search", "x", "--kind", "thing"], 2, "no kind"),
-        (["search", "x", "-n", "0"], 2, "at least one"),
-        (["grep", "("], 2, "not a regular expression"),
-        (["serch", "x"], 2, "did you mean `mem search`"),
-        (["search", "x", "--foo"], 2, "mem search --help"),
-        (["config", "get", "search.limt"], 2, "search.limit"),
-        (["config", "set", "search.limit", "many"], 2, "whole number"),
-        (["read", "MEMORY.md#nowhere"], 4, "no 'nowhere'"),
-        (["restore", "MEMORY.md"], 5, "no earlier text of MEMORY.md is kept"),
-        (["forget", "MEMORY.md"], 5, "not an entry"),
-    ],
-)
+@cases("arguments", "code", "words")
 def test_a_mistake_is_one_clear_line_and_its_exit_code(
     mem: Mem, workspace: Path, arguments: list[str], code: int, words: str
 ) -> None:
@@ -389,15 +354,7 @@ def test_ls_narrows_with_every_word_it_is_given(mem: Mem, workspace: Path) -> No
     assert paths("--path", "entries/b/", "--path", "entries/a/t") == ["entries/a/two.md", "entries/b/one.md"]
 
 
-@pytest.mark.parametrize(
-    ("words", "usage"),
-    [
-        (("edit",), "mem edit [OPTIONS] ID"),
-        (("forget",), "mem forget [OPTIONS] ID..."),
-        (("write",), "mem write [OPTIONS] [TEXT]"),
-        (("session", "show"), "mem session show [OPTIONS] ID"),
-    ],
-)
+@cases("words", "usage")
 def test_usage_shows_what_is_typed(mem: Mem, words: tuple[str, ...], usage: str) -> None:
     assert mem(*words, "--help").out.splitlines()[0].removeprefix("Usage: ") == usage
 

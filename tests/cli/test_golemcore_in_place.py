@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FIXTURES, Mem
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -23,15 +24,7 @@ def state(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize(
-    ("query", "path", "words"),
-    [
-        ("postgres port of the billing module", "memory/items/semantic.jsonl", "listens on port 5433"),
-        ("prune on forge", "memory/items/semantic.jsonl", "must never run on forge"),
-        ("flaky clock test", "memory/items/procedural.jsonl", "inject java.time.Clock"),
-        ("which stage of the pipeline is red", "memory/items/episodic/2026-02-06.jsonl", "image stage is still red"),
-    ],
-)
+@cases("query", "path", "words")
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_an_item_is_found_and_read_where_it_lies(
     mem: Mem, bot: Path, query: str, path: str, words: str, mode: str
@@ -107,16 +100,7 @@ def test_a_conversation_is_listed_shown_and_consolidated_where_it_lies(mem: Mem,
     assert row["waiting"] == 1, "only what is new waits"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("append", "--session", "telegram:12345", "--text", "hello"),
-        ("clear", "telegram:12345"),
-        ("delete", "telegram:12345"),
-        ("delete", "--purge", "telegram:12345"),
-        ("compact", "telegram:12345", "--force"),
-    ],
-)
+@cases("words")
 def test_a_conversation_of_another_tool_is_never_changed(mem: Mem, bot: Path, words: tuple[str, ...]) -> None:
     before = state(bot)
     ran = mem("session", *words)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 VECTOR = [0.01 * at for at in range(384)]
 
@@ -78,23 +79,7 @@ def test_a_belief_that_was_given_up_does_not_come_back(mem: Mem, workspace: Path
     assert by_id["mem_1"]["superseded_by"] == "mem_2"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"active": False},
-        {"active": "false"},
-        {"isActive": False},
-        {"is_active": 0},
-        {"deleted": True},
-        {"is_deleted": "true"},
-        {"archived": True},
-        {"retracted": True},
-        {"supersededBy": "other-1"},
-        {"superseded_by": "other-1", "active": False},
-        {"state": "obsolete"},
-        {"status": "archived"},
-    ],
-)
+@cases("said")
 def test_every_way_to_say_that_a_memory_is_off_is_understood(
     mem: Mem, workspace: Path, said: dict[str, object]
 ) -> None:

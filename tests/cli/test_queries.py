@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memcli.index import embeddings
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
+from tests.tables import cases
 
 QUERIES = [
     *("a", "?", "é", "\u0301", "…", "---", "()", "''", '"', '""', '"quagga', 'quagga"', "*", "quagga*", "^quagga"),
@@ -142,21 +143,7 @@ def top(mem: Mem, query: str) -> str:
     return str(ran.json["hits"][0]["path"]) if ran.json["hits"] else ""
 
 
-@pytest.mark.parametrize(
-    ("query", "path"),
-    [
-        ("深色", "entries/theme.md"),
-        ("主", "entries/theme.md"),
-        ("喜欢深色", "entries/theme.md"),
-        ("e1042", "entries/zoo.md"),
-        ("1042", "entries/zoo.md"),
-        ("quaggas", "entries/zoo.md"),
-        ("under score", "entries/odd.md"),
-        ("NEAR(", "entries/odd.md"),
-        ("okapi", ""),
-        ("😀", ""),
-    ],
-)
+@cases("query", "path")
 def test_words_and_parts_of_words_are_found(mem: Mem, zoo: Path, query: str, path: str) -> None:
     assert top(mem, query) == path
 

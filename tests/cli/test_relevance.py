@@ -14,6 +14,7 @@ from memcli.index.index import ask
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.store.workspace import Surroundings, opened
 from tests.conftest import FIXTURES, Mem
+from tests.tables import cases
 
 Hit = dict[str, object]
 
@@ -37,49 +38,21 @@ def hits(mem: Mem, query: str, *options: str) -> list[Hit]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
-        ("mem_01kt1qrhy28ptypn", "mem_01kt1qrhy28ptypn"),
-        ("what does hist_01kpe7xy1076nsaf say?", "hist_01kpe7xy1076nsaf"),
-        ("notes/2026-02-11.md", "notes/2026-02-11.md#09:10-21:02"),
-        ("notes/2026-02-11.md#09:10-21:02", "notes/2026-02-11.md#09:10-21:02"),
-        ("HISTORY-2026-04.md:19", "hist_01kpe7xy1076nsaf"),
-    ],
-)
+@cases("query", "first")
 def test_what_is_called_by_its_name_is_first_and_sure(mem: Mem, year: Path, query: str, first: str) -> None:
     found = hits(mem, query)
     assert (found[0]["id"], found[0]["relevance"]) == (first, 1)
     assert [hit["relevance"] for hit in found[1:] if hit["relevance"] == 1] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "path"),
-    [
-        ("stock.quantity", "no-actually-stock-is-counted"),
-        ("select quantity from order_line where quantity > 5", "no-actually-stock-is-counted"),
-        ("KeyError: 'AD' in shipping/carrier.py", "keyerror-ad-took-checkout-down"),
-        ("E1042", "in-brasa-code-e1042-means"),
-        ("町家の傘", "京都の傘"),
-    ],
-)
+@cases("query", "path")
 def test_code_errors_and_other_scripts_find_their_memory(mem: Mem, year: Path, query: str, path: str) -> None:
     found = hits(mem, query)
     assert path in str(found[0]["path"])
     assert float(str(found[0]["relevance"])) > 0.35
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "quantum chromodynamics lattice",
-        "who won the football world cup",
-        "recipe for apple pie",
-        "the",
-        "a",
-        "what is it",
-    ],
-)
+@cases("query")
 def test_what_memory_does_not_hold_has_little_relevance(mem: Mem, year: Path, query: str) -> None:
     assert all(float(str(hit["relevance"])) < 0.25 for hit in hits(mem, query, "--min-score", "0"))
 
@@ -90,16 +63,7 @@ def test_nothing_is_made_up_of_what_no_model_reads(mem: Mem, year: Path, query: 
     assert (ran.code, ran.out) == (1, "")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "how many tiles are in a box?",
-        "VAT in Madeira",
-        "what did we decide last month",
-        "Traceback (most recent call last): KeyError",
-        "mem_01kt1qrhy28ptypn",
-    ],
-)
+@cases("query")
 def test_the_parts_shown_add_up_to_the_relevance_shown(mem: Mem, year: Path, query: str) -> None:
     ran = mem("search", query, "--explain")
     assert ran.code == 0

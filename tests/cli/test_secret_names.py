@@ -7,6 +7,7 @@ import pytest
 
 from memcli.formats.session_metadata import folder_name
 from tests.conftest import Mem
+from tests.tables import cases
 
 TOKEN = "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"
 SECRETS = [
@@ -93,21 +94,7 @@ def test_what_is_kept_on_purpose_still_makes_no_file_name(mem: Mem, workspace: P
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["write", "a", "{}", "c"],
-        ["read", "{}"],
-        ["ls", "--type", "{}"],
-        ["--{}"],
-        ["write", "a", "--trust", "{}"],
-        ["write", "a", "--status={}", "--json"],
-        ["{}"],
-        ["forget", "{}"],
-        ["session", "show", "{}"],
-        ["write", "--file", "{}"],
-    ],
-)
+@cases("words")
 def test_no_error_repeats_a_secret_of_the_command_line(
     mem: Mem, workspace: Path, words: list[str], secret: str
 ) -> None:
@@ -202,17 +189,7 @@ def test_what_a_name_says_with_hyphens_is_refused_as_in_a_sentence(mem: Mem, wor
     assert name not in names(workspace)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "password-policy-2025",
-        "pin-17-relay",
-        "error-code-4417",
-        "PIN-4471",
-        "access-token-lifetime-3600",
-        "ask-password-console",
-    ],
-)
+@cases("name")
 def test_a_name_that_only_tells_of_secrets_is_taken(mem: Mem, workspace: Path, name: str) -> None:
     assert mem("write", f"About {name}", "--path", f"topics/{name}.md", "--tags", name).code == 0
     assert mem("session", "append", "--session", name, "--role", "user", "--text", "hello").code == 0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import FIXTURES, Mem, Ran
+from tests.tables import cases
 
 SECRET = "AKIA" + "IOSFODNN7" + "QZXWVUT"
 ANSWER = {"type": "tool_result", "tool_use_id": "t1", "content": "\x00\x01\x02" * 400}
@@ -67,18 +68,7 @@ def test_many_events_come_from_standard_input_at_once(mem: Mem, workspace: Path)
     assert shown(mem, "s")[0]["content"] == "one\u2028two"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((), "as JSON or by --role"),
-        (("{}", "--text", "x"), "as JSON or by --role"),
-        (("{}",), "has no role and content"),
-        (('{"type": "thought", "content": "x"}',), "has no role and content"),
-        (("[1]",), "no JSON object"),
-        (("nonsense",), "no JSON object"),
-        (("--text", "x", "--session", " "), "cannot be a session's id"),
-    ],
-)
+@cases("arguments", "told")
 def test_what_is_no_event_is_refused_and_nothing_is_made(
     mem: Mem, workspace: Path, arguments: tuple[str, ...], told: str
 ) -> None:
@@ -373,16 +363,7 @@ def test_a_session_past_a_limit_says_so(mem: Mem, workspace: Path, monkeypatch: 
     assert "(hard limit), past the soft limit\n" in mem("session", "stats", "s").out
 
 
-@pytest.mark.parametrize(
-    ("said", "is_open"),
-    [
-        ("We decided to take the red one for the kitchen.", False),
-        ("I am going to be in Udine for the whole of May.", False),
-        ("Which of the two do we take?", True),
-        ("Please ask Marta what she thinks of it and tell me.", True),
-        ("Fix the build.", True),
-    ],
-)
+@cases("said", "is_open")
 def test_a_recap_calls_open_what_asks_for_something(mem: Mem, workspace: Path, said: str, is_open: bool) -> None:
     assert mem("session", "append", "--session", "talk", "--role", "user", "--text", said).code == 0
     assert mem("session", "recap", "talk", "--json").json["open"] == ([said] if is_open else [])

@@ -7,30 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ("find x", "mem search"),
-        ("query x", "mem search"),
-        ("add x", "mem write"),
-        ("remember x", "mem write"),
-        ("show x", "mem read"),
-        ("cat x", "mem read"),
-        ("rm x", "mem forget"),
-        ("delete x", "mem forget"),
-        ("list", "mem ls"),
-        ("revert", "mem undo"),
-        ("serach x", "mem search"),
-        ("Write x", "mem write"),
-        ("session shw", "mem session show"),
-        ("hook instal", "mem hook install"),
-        ("config st", "mem config set"),
-        ("search --lmit 3 x", "--limit"),
-        ("ls --arhived", "--archived"),
-    ],
-)
+@cases("typed", "told")
 def test_a_name_that_is_not_known_gets_the_command_that_does_it(
     mem: Mem, workspace: Path, typed: str, told: str
 ) -> None:
@@ -226,21 +206,7 @@ def test_restoring_nothing_says_where_what_was_forgotten_is_listed(mem: Mem, wor
     assert mem("ls", "--status", "archived").rows[0][0] == written
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("consolidate", "nofile.txt"), "no session and no file 'nofile.txt'"),
-        (("consolidate", "talks/monday.md"), "no session and no file 'talks/monday.md'"),
-        (("read", "--key", "nosuch/slot"), "--history` shows what did"),
-        (("write", "x", "--created-at", "tomorrow"), "'tomorrow' is no date;"),
-        (("write", "x", "--expires-at", "2026-02-30"), "'2026-02-30' is not a date that exists"),
-        (("search", "x", "-n", "many"), "'many' is no whole number"),
-        (("ls", "--limit", "all"), "'all' is no whole number"),
-        (("version",), "that is `mem --version`"),
-        (("--json", "ls"), "options stand after the name of the command"),
-        (("edit", "mem_x", "--replace", "chapel"), "see `mem edit --help`"),
-    ],
-)
+@cases("words", "said")
 def test_an_error_names_what_is_wrong_in_words_of_the_user(
     mem: Mem, workspace: Path, words: tuple[str, ...], said: str
 ) -> None:

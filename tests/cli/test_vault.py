@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 NOTES = {
     "Home.md": "# Home\n\nSee [[Ana]] and [[Coffee machine|the machine]], and [[The Beast]].\n",
@@ -93,38 +94,14 @@ def test_folders_of_templates_are_those_obsidian_names(mem: Mem, kept: Path) -> 
     assert "Private/Diary.md" not in found(mem, "descale")
 
 
-@pytest.mark.parametrize(
-    ("tag", "paths"),
-    [
-        ("people", ["People/Ana Sousa.md", "People/Rui.md"]),
-        ("work", ["People/Rui.md"]),
-        ("work/clients", ["People/Rui.md"]),
-        ("#work/clients/porto", ["People/Rui.md"]),
-        ("house", ["Things/Coffee machine.md"]),
-        ("nocode", []),
-    ],
-)
+@cases("tag", "paths")
 def test_tags_count_wherever_they_stand_and_with_what_they_are_nested_in(
     mem: Mem, kept: Path, tag: str, paths: list[str]
 ) -> None:
     assert sorted(row["path"] for row in mem("ls", "--tag", tag, "--json").json["entries"]) == paths
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("Ana", "repairs the espresso"),
-        ("anita", "repairs the espresso"),
-        ("[[Ana Sousa]]", "repairs the espresso"),
-        ("[[Ana Sousa|her]]", "repairs the espresso"),
-        ("People/Ana Sousa", "repairs the espresso"),
-        ("The Beast", "Citric acid"),
-        ("coffee machine", "Citric acid"),
-        ("Ruizinho", "sourdough"),
-        ("Home", "See [[Ana]]"),
-        ("2026-11-21", "grinder arrived"),
-    ],
-)
+@cases("name", "words")
 def test_a_note_is_read_by_its_name_its_alias_or_a_link(mem: Mem, kept: Path, name: str, words: str) -> None:
     ran = mem("read", name)
     assert ran.code == 0, ran.err
@@ -233,15 +210,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("People/Rui.md", "sourdough", "rye"),
-        ("Home.md", "See ", "Look at "),
-        ("Journal/2026/11/2026-11-21.md", "arrived", "broke"),
-        ("MEMORY.md", "- Beans", "- Tea"),
-    ],
-)
+@cases("name", "old", "new")
 def test_what_an_edit_replaces_is_kept_in_mem_s_own_folder(mem: Mem, kept: Path, name: str, old: str, new: str) -> None:
     (kept / "MEMORY.md").write_text("# Memory\n\n- Beans\n- Cups\n")
     before = everything(kept)

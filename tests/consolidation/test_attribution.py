@@ -12,6 +12,7 @@ from memcli.language.linear_model import parsed
 from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences
 from tests.growth import growth
+from tests.tables import cases
 
 RULE = "never lend the ladder"
 
@@ -104,23 +105,7 @@ def test_what_the_user_says_is_their_own() -> None:
     assert len(taken) <= 3, taken
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Always write the tests first.",
-        "From now on always answer in Dutch.",
-        "always round to full cents",
-        "Never plan meetings on a Friday.",
-        "Please never call me Bob.",
-        "Always use pnpm instead of npm. Can you update the lock file?",
-        "Always answer briefly. How tall is the cathedral of Ulm?",
-        "Immer erst fragen, bevor du etwas installierst.",
-        "Always lock the boat house at night. Two kayaks were stolen in May.",
-        "ok, never feed the cat at the table",
-        "thanks!\n\nNever plan meetings on a Friday.",
-        "Merci beaucoup!\n\nFrom now on always answer in French.",
-    ],
-)
+@cases("text")
 def test_a_rule_that_is_all_a_prompt_says_is_the_users_own(text: str) -> None:
     own = [one.text for one in candidates([Event("1", "message", "user", text)]) if not one.is_told]
     assert any(map(is_standing_rule, own)), own

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from memcli.consolidation.candidates import LONGEST, candidates, without_filler
 from memcli.formats.session_event import Event
+from tests.tables import cases
 
 
 def texts(*messages: tuple[str, str]) -> list[str]:
@@ -44,33 +45,12 @@ def test_no_condition_is_cut_off_a_rule(
     assert " ".join(kept.split()) == " ".join(f"{rule}{join}{conditions}".split())
 
 
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        ("Yes option 2, and never push to main on Fridays", "never push to main on Fridays"),
-        ("oh and btw the staging box is called heron", "the staging box is called heron"),
-        ("ok, so we stay on Postgres 15 thanks", "we stay on Postgres 15 thanks"),
-        ("we stay on Postgres 15, thanks!", "we stay on Postgres 15!"),
-        ("also keep answers short pls :)", "keep answers short"),
-        ("👌 the wiki moved to heron 🎉", "the wiki moved to heron"),
-        ("do it, and from now on squash every merge", "from now on squash every merge"),
-    ],
-)
+@cases("said", "kept")
 def test_filler_at_the_ends_is_cut_off(said: str, kept: str) -> None:
     assert without_filler(said).rstrip(".!") == kept.rstrip(".!")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "no carpets anywhere",
-        "so far only Lena may deploy",
-        "right-click opens the menu",
-        "never end a mail with thanks",
-        "great Britain is out of scope",
-        "only Yes or No are valid answers",
-    ],
-)
+@cases("said")
 def test_a_word_that_says_something_is_no_filler(said: str) -> None:
     assert without_filler(said) == said
 

@@ -13,6 +13,7 @@ from memcli.consolidation.llm_reply import Reply, ReplyEntry, parse_reply, state
 from memcli.errors import LlmError, ReplyError
 from memcli.formats.text_lines import clean_text
 from memcli.llm import lenient_json
+from tests.tables import cases
 
 WHOLE = {
     "history_entry": "[2026-02-27 14:30] User asked for tabs; the formatter now uses them.",
@@ -140,17 +141,7 @@ def test_a_field_left_outside_a_closed_object_is_not_lost() -> None:
     assert (found.history_entry, found.memory_update) == ("one", "page")
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"name": "save_memory", "arguments": {"history_entry": "one"}}',
-        '{"name": "save_memory", "arguments": "{\\"history_entry\\": \\"one\\"}"}',
-        '[{"history_entry": "one"}]',
-        '{"history_entry": {"text": "one"}}',
-        '{"history_entry": {"2026-02-27": "one"}}',
-        '{"history_entry": ["one"], "memory_update": "(empty)", "entries": null}',
-    ],
-)
+@cases("reply")
 def test_a_text_in_an_obvious_wrapping_is_unwrapped(reply: str) -> None:
     found = parse_reply(reply)
     assert (found.history_entry, found.memory_update, found.entries) == ("one", None, ())
@@ -220,17 +211,7 @@ def test_a_hostile_reply_of_the_largest_size_is_refused_and_not_pondered(piece: 
         parse_reply((piece * lenient_json.LARGEST)[: lenient_json.LARGEST], "stop")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "{0}",
-        "{x}",
-        "Routes are named /users/{id}.",
-        "The greeting is {{ name }}, {{name}}!",
-        "${HOME} is /srv",
-        "{{7}}",
-    ],
-)
+@cases("said")
 def test_braces_that_somebody_spoke_of_are_kept(said: str) -> None:
     assert parse_reply(json.dumps({"history_entry": said})).history_entry == said
 
@@ -241,29 +222,7 @@ def test_a_placeholder_of_the_schema_is_no_text(said: str) -> None:
         parse_reply(json.dumps({"history_entry": said}))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "summary paragraph here",
-        "history_entry",
-        "<memory_update>",
-        "Zusammenfassung hier",
-        "Resumen aquí.",
-        "[2026-11-20 10:00] Summary paragraph here.",
-        "<summary paragraph>",
-        "string",
-        '{"type": "string"}',
-        "…",
-        "- ...",
-        "TODO",
-        "# Memory\n\n(whole new text of the page goes here)",
-        "Lorem ipsum dolor sit amet",
-        "[2026-11-20 10:00] of what was asked, decided and done, and how it ended",
-        "A paragraph that begins with the date, of what was asked, decided and done, and how it ended.",
-        "Keep every line that is still true, and every part between <!-- mem:… --> and <!-- /mem:… --> as it is.",
-        "facts of the codebase, preferences, constraints, corrections by the user",
-    ],
-)
+@cases("text")
 def test_a_text_of_a_template_or_of_the_instruction_alone_states_nothing(text: str) -> None:
     asked = [message["content"] for message in question("# Memory\n", [])]
     for field in ("history_entry", "memory_update"):
@@ -273,18 +232,7 @@ def test_a_text_of_a_template_or_of_the_instruction_alone_states_nothing(text: s
         parse_reply(json.dumps({"history_entry": "A day.", "entries": [text]}), "stop", asked)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The user wants dates as [YYYY-MM-DD HH:MM] in every log.",
-        "[2026-11-20 10:00] Rita asked for a summary of the page; it was decided to keep the text short.",
-        "TODO: move the ledger to Oslo.",
-        "A string has no length here: Kai counts bytes.",
-        "- Prefers tabs",
-        "[2026-11-20 10:00] Asked what was decided of the port: 8443.",
-        "好",
-    ],
-)
+@cases("text")
 def test_a_text_that_states_something_in_words_of_the_instruction_is_kept(text: str) -> None:
     asked = [message["content"] for message in question("# Memory\n", [])]
     assert parse_reply(json.dumps({"history_entry": text}), "stop", asked).history_entry == text

@@ -5,6 +5,7 @@ import pytest
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.session_summary import LONGEST, Summary, summary
 from memcli.formats.session_event import Event
+from tests.tables import cases
 
 
 def told(*said: tuple[str, str], decisions: tuple[str, ...] = ()) -> Summary:
@@ -39,14 +40,7 @@ def test_words_of_two_people_do_not_read_as_one_persons() -> None:
     assert " → I moved the revision plan" in one.title
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        (("user", "what is the capital of Peru?"), ("assistant", "Lima.")),
-        (("user", "hello there"), ("assistant", "Hello! How can I help?")),
-        (("user", "can you fix the build?"), ("assistant", "I'll need the log, could you paste it?")),
-    ],
-)
+@cases("said")
 def test_a_conversation_without_a_result_has_neither_episode_nor_history(said: tuple[tuple[str, str], ...]) -> None:
     assert told(*said).outcome == ""
     assert told(*said).history() == ""
@@ -63,14 +57,7 @@ def test_only_what_there_is_has_a_label() -> None:
     assert Summary("", "It works.").episode() == "Outcome: It works."
 
 
-@pytest.mark.parametrize(
-    "suggestion",
-    [
-        "Then a hotel on the tram line would be kind to your guests.",
-        "You could book the hotel that is set beside the station.",
-        "Moved the meeting of the board to Thursday at ten.",
-    ],
-)
+@cases("suggestion")
 def test_neither_a_suggestion_nor_a_result_of_something_else_is_an_outcome(suggestion: str) -> None:
     said = ("user", "help me to find a hotel for the wedding guests"), ("assistant", suggestion), ("user", "hm, ok")
     one = told(*said)

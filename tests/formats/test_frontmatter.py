@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from memcli.formats.frontmatter.document import Document, load_mapping, parse, render
 from memcli.formats.text_lines import Problem, conflict_marker
+from tests.tables import cases
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60)
 FENCED = st.text(st.sampled_from("-- \n\n:ab[]{}#&*!|>'\"%@`?,\t\r.\ufeff\x00\ud800é<~0"), max_size=60)
@@ -32,19 +33,7 @@ def test_a_text_without_frontmatter_is_all_body(text: str) -> None:
     assert parse(text) == Document(False, "\n", None, 0, text, 1, {}, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "head", "body", "body_line"),
-    [
-        ("---\n---\n", "", "", 3),
-        ("---\n---", "", "", 2),
-        ("---\n# only a comment\n---\n\nbody", "# only a comment\n", "\nbody", 4),
-        ("---\na: 1\n---", "a: 1\n", "", 3),
-        ("---  \na: 1\n--- \t\nbody", "a: 1\n", "body", 4),
-        ("---\na: 1\n...\nbody\n---\nmore", "a: 1\n", "body\n---\nmore", 4),
-        ("---\na: |\n  --- text\n  ---\n---\nbody\n---\n", "a: |\n  --- text\n  ---\n", "body\n---\n", 6),
-        ("---\r\na: 1\r\n---\r\nbody\r\n", "a: 1\r\n", "body\r\n", 4),
-    ],
-)  # fmt: skip
+@cases("text", "head", "body", "body_line")
 def test_fences_stand_alone_on_their_lines(text: str, head: str, body: str, body_line: int) -> None:
     document = parse(text)
     assert (document.head, document.body, document.body_line, document.problem) == (head, body, body_line, None)
@@ -63,24 +52,7 @@ def test_an_unclosed_fence_is_told_and_the_file_is_text(text: str) -> None:
     assert (document.head, document.body, document.fields) == (None, text, {})
 
 
-@pytest.mark.parametrize(
-    ("head", "fields"),
-    [
-        ("created: 2023-09-12\nat: 2026-13-40\n", {"created": "2023-09-12", "at": "2026-13-40"}),
-        ("v: 1.10\nn: 007\nok: yes\n", {"v": "1.10", "n": "007", "ok": "yes"}),
-        ("a: {b: [1, 2.5, true, null], c: 12:30}\n", {"a": {"b": [1, 2.5, True, None], "c": "12:30"}}),
-        ("text: |\n  one\n  two\nfold: >-\n  a\n  b\n", {"text": "one\ntwo\n", "fold": "a b"}),
-        ("links:\n  - \"[[Wiki|link]]\"\n  - [[bare]]\n", {"links": ["[[Wiki|link]]", [["bare"]]]}),
-        ("people:\n  - name: Ana\n    since: 2020-01-01\n", {"people": [{"name": "Ana", "since": "2020-01-01"}]}),
-        ("base: &b {x: 1}\nuse: *b\n<<: y\n", {"base": {"x": 1}, "use": {"x": 1}, "<<": "y"}),
-        ("n: !!int 5\ns: !!str 5\nt: ! 7\n", {"n": 5, "s": "5", "t": "7"}),
-        ("'on': x\n\"1\": y\nlong: plain\n  goes on\n", {"on": "x", "1": "y", "long": "plain goes on"}),
-        ("{\"title\": \"JSON\", \"n\": 3}\n", {"title": "JSON", "n": 3}),
-        ("tags:\nempty: ~\nquoted: \"\"\n", {"tags": None, "empty": None, "quoted": ""}),
-        ("? a\n: b\n", {"a": "b"}),
-        ("null\n", {}),
-    ],
-)  # fmt: skip
+@cases("head", "fields")
 def test_values_are_plain_data_and_dates_stay_as_written(head: str, fields: dict[str, object]) -> None:
     document = parse(f"---\n{head}---\n")
     assert (document.problem, document.fields) == (None, fields)

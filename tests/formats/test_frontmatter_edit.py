@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memcli.errors import RefusedError
 from memcli.formats.frontmatter.document import edit, parse, render
 from memcli.formats.frontmatter.edit import same
+from tests.tables import cases
 
 NOTE = """\
 ---
@@ -51,44 +52,7 @@ def changed(changes: dict[str, Any], text: str = NOTE) -> list[str]:
     return [f"-{line}" for line in before] + [f"+{line}" for line in after]
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        (
-            {"title": "It's two"},
-            ["-title:   'It''s a note'   # shown in lists", "+title:   'It''s two'   # shown in lists"],
-        ),
-        ({"title": "a\nb"}, ["-title:   'It''s a note'   # shown in lists", '+title:   "a\\nb"   # shown in lists']),
-        ({"title": 7}, ["-title:   'It''s a note'   # shown in lists", "+title:   7   # shown in lists"]),
-        ({"aliases": ["one", "two", "x, y"]}, ['-aliases: ["one", two,three ]', '+aliases: ["one", two, "x, y" ]']),
-        ({"aliases": []}, ['-aliases: ["one", two,three ]', "+aliases: []"]),
-        ({"tags": ["editor", "ui", "new"]}, ["+  - new"]),
-        ({"tags": ["first", "editor", "ui"]}, ["+  - first"]),
-        ({"tags": ["editor"]}, ['-  - "ui"']),
-        ({"tags": ["vim", "ui"]}, ["-  - editor   # the first", "+  - vim   # the first"]),
-        ({"tags": ["editor", "gui"]}, ['-  - "ui"', '+  - "gui"']),
-        ({"tags": ["editor", {"a": 1}]}, ['-  - "ui"', "+  - {a: 1}"]),
-        ({"tags": "one"}, ["-tags:", "-  - editor   # the first", "-  # about the second", '-  - "ui"', "+tags: one"]),
-        ({"created": "2026-11-21"}, ["-created: 2023-09-12", "+created: 2026-11-21"]),
-        ({"created": "2026-11-21T20:15:03Z"}, ["-created: 2023-09-12", "+created: 2026-11-21T20:15:03Z"]),
-        ({"count": "2026-11-21"}, ["-count: 007", '+count: "2026-11-21"']),
-        ({"rating": 4.5}, ["-rating:", "+rating: 4.5"]),
-        ({"rating": None}, ["-rating:"]),
-        ({"published": "no"}, ["-published: yes", '+published: "no"']),
-        ({"text": "other\n\nlines\n"}, ["-  first", "-  second", "+  other", "+", "+  lines"]),
-        ({"text": "one line"}, ["-text: |", "-  first", "-  second", "+text: one line"]),
-        ({"text": None}, ["-text: |", "-  first", "-  second"]),
-        ({"meta": {"owner": "Bo", "deep": {"x": 1}}}, ["-  owner: Ana  # asked her", "+  owner: Bo  # asked her"]),
-        ({"meta": {"owner": "Ana", "deep": {"x": 1}, "since": None}}, ["+  since: null"]),
-        ({"meta": {"owner": "Ana"}}, ["-  deep: {x: 1}"]),
-        ({"meta": {}}, ["-meta:", "-  owner: Ana  # asked her", "-  deep: {x: 1}", "+meta: {}"]),
-        ({"new": ["a", "b: c"]}, ['+new: [a, "b: c"]']),
-        ({"new": {"a": 1}, "list": [{"a": 1}, {"b": None}]}, ["+new: {a: 1}", "+list: [{a: 1}, {b: null}]"]),
-        ({"a key": "x"}, ["+a key: x"]),
-        ({"a: key": "x"}, ['+"a: key": x']),
-        ({"title": "It's a note", "count": "007", "published": "yes", "absent": None}, []),
-    ],
-)  # fmt: skip
+@cases("changes", "lines")
 def test_only_the_lines_of_the_changed_keys_change(changes: dict[str, Any], lines: list[str]) -> None:
     assert changed(changes) == lines
 
@@ -107,41 +71,7 @@ def test_a_key_is_changed_and_another_removed_and_others_added_at_once() -> None
     assert "\nb: 1\na: 2\n# the end\n" in new
 
 
-@pytest.mark.parametrize(
-    ("head", "changes", "result"),
-    [
-        ("a: >\n  folded\n  text\nb: 1\n", {"a": "new"}, "a: new\nb: 1\n"),
-        ("a: | # why\n  text\n", {"a": "new"}, "a: new # why\n"),
-        ("a: |-\n  text\n", {"a": "two\nlines"}, "a: |-\n  two\n  lines\n"),
-        ("a: |+\n  text\n\n", {"b": 1}, "a: |+\n  text\n\nb: 1\n"),
-        ("a: plain\n  goes on # c\nb: 1\n", {"a": "new"}, "a: new # c\nb: 1\n"),
-        ("a: [x,\n    y] # c\n", {"a": ["x", "z"]}, "a: [x,\n    z] # c\n"),
-        ("a: [x, # why\n    y]\n", {"a": ["x", "z"]}, "a: [x, z]\n"),
-        ("a: [[b]]\n", {"a": ["c"]}, "a: [c]\n"),
-        ("a: {b: 1} # c\n", {"a": {"b": 2}}, "a: {b: 2} # c\n"),
-        ("a: # c\n  - x\n", {"a": 1}, "a: 1 # c\n"),
-        ("a: # c\n  - x\n", {"a": []}, "a: [] # c\n"),
-        ("a:   # c\n", {"a": 1}, "a: 1   # c\n"),
-        ("a:\n- x\n- y\nb: 1\n", {"a": ["y", "z"]}, "a:\n- y\n- z\nb: 1\n"),
-        ("a:\n  - - x\n    - y\n  - z\n", {"a": [["x", "y"], "w"]}, "a:\n  - - x\n    - y\n  - w\n"),
-        ("a:\n  -\n  - x\n", {"a": ["w", "x", "z"]}, "a:\n  - w\n  - x\n  - z\n"),
-        ("a:\n  - |\n    text\n  - x\n", {"a": ["new", "x"]}, "a:\n  - new\n  - x\n"),
-        (
-            "a:\n  - k: 1\n    l: 2\n  - k: 3\n",
-            {"a": [{"k": 1, "l": 2}, {"k": 4}]},
-            "a:\n  - k: 1\n    l: 2\n  - {k: 4}\n",
-        ),
-        ("a:\n  - x\n", {"a": ["x", "z"], "b": 1}, "a:\n  - x\n  - z\nb: 1\n"),
-        ("  a: 1\n  b: 2\n", {"b": 3, "c": 4}, "  a: 1\n  b: 3\n  c: 4\n"),
-        ("a: !!str 5\n", {"a": 6}, "a: 6\n"),
-        ("'a': 1\n", {"a": 2}, "'a': 2\n"),
-        ("? a\n: b\n", {"a": "c"}, "? a\n: c\n"),
-        ("a: \"é 🎉\"\nb: x\n", {"b": "z"}, "a: \"é 🎉\"\nb: z\n"),
-        ("# only a comment\n", {"a": 1}, "# only a comment\na: 1\n"),
-        ("", {"a": 1}, "a: 1\n"),
-        ("a: 1\n", {"a": None}, ""),
-    ],
-)  # fmt: skip
+@cases("head", "changes", "result")
 def test_the_style_of_a_value_stays_where_it_can(head: str, changes: dict[str, Any], result: str) -> None:
     assert edit(f"---\n{head}---\nbody", changes) == f"---\n{result}---\nbody"
 
@@ -154,34 +84,12 @@ def test_windows_line_ends_and_byte_order_mark_stay() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ("body\n", "---\na: 1\n---\n\nbody\n"),
-        ("\nbody\n", "---\na: 1\n---\n\nbody\n"),
-        ("", "---\na: 1\n---\n"),
-        ("\ufeffone\r\ntwo", "\ufeff---\r\na: 1\r\n---\r\n\r\none\r\ntwo"),
-    ],
-)
+@cases("text", "result")
 def test_a_text_without_frontmatter_gets_a_block_in_front(text: str, result: str) -> None:
     assert edit(text, {"a": 1}) == result
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("---\nok: 1\ntitle: a: b\n---\n", "line 3: mapping values are not allowed here"),
-        ("---\na: 1\n", "line 1: `---` opens frontmatter that no later"),
-        ("---\na: 1\na: 2\n---\n", "line 3: the key 'a' is there twice"),
-        ("---\n{a: 1}\n---\n", "written as one {…} map"),
-        ("---\nb: &x 1\na: *x\n---\n", "is a YAML alias"),
-        ("---\na: &x 1\nb: *x\n---\n", "without disturbing the rest"),
-        (
-            "---\nb: >\n  text\na: 1\n  # part of the text above, were it not for a\n---\n",
-            "without disturbing the rest",
-        ),
-    ],
-)
+@cases("text", "says")
 def test_what_cannot_be_changed_safely_is_refused(text: str, says: str) -> None:
     with pytest.raises(RefusedError, match=re.escape(says)):
         edit(text, {"a": None if ">" in text else 5})

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import RefusedError
 from memcli.formats.unified_diff import apply_patch, unified
+from tests.tables import cases
 
 POEM = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 LINES = st.sampled_from(
@@ -42,23 +43,7 @@ def test_several_hunks_and_the_headers_of_git_are_taken() -> None:
     assert apply_patch(POEM, diff) == POEM.replace("two\n", "TWO\n2\n").replace("nine\n", "")
 
 
-@pytest.mark.parametrize(
-    "diff",
-    [
-        "@@ -50,3 +50,3 @@\n four\n-five\n+FIVE\n six\n",
-        "@@ -4,9 +4,1 @@\n four\n-five\n+FIVE\n six\n",
-        "@@ -4,2 +4,2 @@\n four\n-five\n+FIVE\n six\n",
-        "@@ -4 @@\n four\n-five\n+FIVE\n six\n\n\n",
-        "@@ ... @@\n four\n-five\n+FIVE\n six\n",
-        "@@\n-five\n+FIVE\n",
-        "-five\n+FIVE",
-        "--- a/x\n+++ b/x\n four\n-five\n+FIVE\n",
-        "```diff\n@@ -4,3 +4,3 @@\n four\n-five\n+FIVE\n six\n```\n",
-        "@@ -4,3 +4,3 @@\n four\n-five\n+FIVE\n six\nThat is all.\n@@\n",
-        "Here you are:\n\n```diff\n--- a/x\n+++ b/x\n@@ -5,9 +5,9 @@\n-five\n+FIVE\n```\nDone.\n",
-        "--- a/x\r\n+++ b/x\r\n@@ -4,3 +4,3 @@\r\n four\r\n-five\r\n+FIVE\r\n six\r\n",
-    ],
-)
+@cases("diff")
 def test_wrong_numbers_and_wrappings_of_a_language_model_do_no_harm(diff: str) -> None:
     assert apply_patch(POEM, diff) == POEM.replace("five", "FIVE")
 
@@ -81,40 +66,12 @@ def test_later_hunks_are_looked_for_as_far_off_as_the_one_before() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "diff", "result"),
-    [
-        ("a\r\nb\r\nc\r\n", "@@ -1,3 +1,4 @@\n a\n-b\n+B\n+BB\n c\n", "a\r\nB\r\nBB\r\nc\r\n"),
-        ("a\r\nb\r\nc", "@@ -2,2 +2,2 @@\n b\n-c\n+C\n+D\n", "a\r\nb\r\nC\r\nD"),
-        ("a\r\nb", "@@ -2 +2 @@\n-b\n+c\n", "a\r\nc"),
-        ("a\nb", "@@ -2 +2,2 @@\n b\n+c\n", "a\nb\nc"),
-        ("a\nb", "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+c\n", "a\nc\n"),
-        ("a\nb\n", "@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n", "a\nc"),
-        ("a\nb\n", "@@ -1,0 +2 @@\n+x\n", "a\nx\nb\n"),
-        ("a\nb\n", "@@ -0,0 +1 @@\n+x\n", "x\na\nb\n"),
-        ("", "@@ -0,0 +1,2 @@\n+x\n+y\n", "x\ny\n"),
-        ("", "+x", "x\n"),
-        ("a\n", "@@ -1 +0,0 @@\n-a\n", ""),
-        ("a\nb\n", "", "a\nb\n"),
-    ],
-)
+@cases("text", "diff", "result")
 def test_line_ends_stay_those_of_the_text(text: str, diff: str, result: str) -> None:
     assert apply_patch(text, diff) == result
 
 
-@pytest.mark.parametrize(
-    ("diff", "says"),
-    [
-        ("@@ -1 +1 @@\n-one\n+1\n@@ -5,2 +5,2 @@\n gone\n-six\n+6\n", "hunk 2 does not apply: there is no line 'gone'"),
-        ("@@ -1,2 +1,1 @@\n one\n-three\n", "hunk 1 does not apply: nowhere do its lines follow 'one'"),
-        ("@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n", "hunk 2 does not apply: nowhere do its lines follow 'one'"),
-        ("@@ -1,3 +1,4 @@\n+new\n", "hunk 1 has no context to find its place by"),
-        ("@@ -99,0 +100 @@\n+new\n", "hunk 1 has no context to find its place by"),
-        ("@@ -1,2 +1,2 @@\n-one\n+1\nand so on\n", "line 4 of the diff begins with neither a space, - nor +: 'and so"),
-        ("replace one by two", "this is no unified diff"),
-        ("--- x\n+++ x\n@@ -1 +1 @@\n-one\n+1\n--- y\n+++ y\n@@ -2 +2 @@\n-two\n+2\n", "about more than one file"),
-    ],
-)  # fmt: skip
+@cases("diff", "says")
 def test_what_does_not_apply_is_refused_by_hunk_and_line(diff: str, says: str) -> None:
     with pytest.raises(RefusedError) as refused:
         apply_patch(POEM, diff)

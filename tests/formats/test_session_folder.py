@@ -2,34 +2,14 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats.session_metadata import LONGEST, folder_name, session_id
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("identifier", "name"),
-    [
-        ("telegram:12345", "telegram%3A12345"),
-        ("3f2a-77", "3f2a-77"),
-        (".", "%2E"),
-        ("..", "%2E%2E"),
-        ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd"),
-        ("a\\b", "a%5Cb"),
-        ("a\x00b", "a%00b"),
-        ("con", "%63on"),
-        ("nul.txt", "%6Eul.txt"),
-        ("CON", "%43%4F%4E"),
-        ("dot.", "dot%2E"),
-        ("blank ", "blank%20"),
-        ("-rf", "%2Drf"),
-        ("100%", "100%25"),
-        ("é", "%C3%A9"),
-        ("", "%"),
-    ],
-)
+@cases("identifier", "name")
 def test_an_id_is_written_as_a_safe_name(identifier: str, name: str) -> None:
     assert folder_name(identifier) == name
     assert session_id(name) == identifier

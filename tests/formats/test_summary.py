@@ -1,10 +1,10 @@
 """One line for a text."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats.text_lines import first_line, shorten, summarise
+from tests.tables import cases
 
 MARKDOWN = st.lists(
     st.sampled_from(
@@ -29,33 +29,12 @@ def test_a_text_that_says_something_has_a_summary(text: str) -> None:
         assert summarise("", text)
 
 
-@pytest.mark.parametrize(
-    ("title", "body", "line"),
-    [
-        ("", "# Title\n\nBody text.", "Title Body text."),
-        ("Title", "# Title\n\nBody.", "Title Body."),
-        ("Theme", "Dark.", "Theme: Dark."),
-        ("Theme", "", "Theme"),
-        ("", "", ""),
-        ("", "```python\nprint(1)\n```\n- [x] done", "print(1) done"),
-        ("", "a\tb\u3000c", "a b c"),
-    ],
-)
+@cases("title", "body", "line")
 def test_a_summary_reads_like_a_sentence(title: str, body: str, line: str) -> None:
     assert summarise(title, body) == line
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("\n\n## Head\nmore", "Head"),
-        ("---\n***\n```\n- [ ] todo", "todo"),
-        ("", ""),
-        ("===\n~~~", ""),
-        ("-5 degrees", "-5 degrees"),
-        ("3.5 percent", "3.5 percent"),
-    ],
-)
+@cases("text", "line")
 def test_the_first_line_is_the_first_that_says_something(text: str, line: str) -> None:
     assert first_line(text) == line
 

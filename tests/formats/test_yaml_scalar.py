@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from memcli.errors import RefusedError
 from memcli.formats.frontmatter.document import load_mapping
 from memcli.formats.frontmatter.yaml_tree import double_quoted, is_plain, read_plain, single_quoted, write
+from tests.tables import cases
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
     st.sampled_from("-?:,[]{}#&*!|>'\"%@` \t\n0159._+eExoTZ:aé\xa0\u2028\ufeff"), max_size=8
@@ -26,14 +27,7 @@ DATA = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("0", 0), ("7", 7), ("-5", -5), ("9999999999999999", 9999999999999999),
-        ("0.5", 0.5), ("-1.25", -1.25), ("1e-05", 1e-05),
-        ("true", True), ("False", False), ("null", None), ("~", None), ("", None),
-    ],
-)  # fmt: skip
+@cases("text", "value")
 def test_what_looks_the_same_after_a_round_trip_is_a_value(text: str, value: object) -> None:
     assert read_plain(text) == value
     assert type(read_plain(text)) is type(value)
@@ -50,24 +44,7 @@ def test_everything_else_stays_the_text_it_is(text: str) -> None:
     assert read_plain(text) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "spelled"),
-    [
-        ("dark mode", "dark mode"), ("it's", "it's"), ("a:b", "a:b"), ("C#", "C#"), ("日本語 é 🎉", "日本語 é 🎉"),
-        ("2026-11-21T20:15:03Z", "2026-11-21T20:15:03Z"),
-        ("2026-11-21T20:15:03.5+02:00", "2026-11-21T20:15:03.5+02:00"),
-        ("no", '"no"'), ("1.10", '"1.10"'), ("2026-11-21", '"2026-11-21"'), ("12:30", '"12:30"'), ("0x1F", '"0x1F"'),
-        ("_", '"_"'),
-        ("2026-11-21 20:15:03", '"2026-11-21 20:15:03"'), ("#foo", '"#foo"'), ("a: b", '"a: b"'), ("a #b", '"a #b"'),
-        ("", '""'), (" a", '" a"'), ("a:", '"a:"'), ("null", '"null"'), ("<<", '"<<"'), ("=", '"="'), ("...", '"..."'),
-        ('say "hi"', 'say "hi"'), ('"hi"', '"\\"hi\\""'), ("C:\\x", "C:\\x"), ("a\nb\tc", '"a\\nb\\tc"'),
-        ("\x07\x85\u2028\ufeff", '"\\x07\\x85\\u2028\\ufeff"'),
-        (["editor", "ui"], "[editor, ui]"),
-        (["a, b", "c]", "d: e", "x:y", "007"], '["a, b", "c]", "d: e", "x:y", "007"]'),
-        ([], "[]"), ({}, "{}"), ([1, 1.5, True, None], "[1, 1.5, true, null]"),
-        ({"a": 1, "b c": ["x"], "d:": None}, '{a: 1, b c: [x], "d:": null}'), ([{"from": 1}], "[{from: 1}]"),
-    ],
-)  # fmt: skip
+@cases("value", "spelled")
 def test_a_value_is_quoted_only_where_it_must_be(value: object, spelled: str) -> None:
     assert write(value) == spelled
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 ENTRIES = {
     "a.md": "type: preference\ntags: [Über, home_automation]\nproject: shop\nsource: user\nupdated_at: 2026-11-01",
@@ -29,39 +30,7 @@ def zoo(workspace: Path) -> Path:
     return workspace
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ((), "MEMORY a a_b%c b 2026-11-05"),
-        (("--kind", "entry"), "a a_b%c b"),
-        (("--kind", "entry", "--kind", "note"), "a a_b%c b 2026-11-05"),
-        (("--kind", "memory"), "MEMORY"),
-        (("--type", "preference"), "a"),
-        (("--type", "preference", "--type", "lesson"), "a b"),
-        (("--layer", "procedural"), "b"),
-        (("--source", "user"), "a"),
-        (("--tag", "ÜBER"), "a b"),
-        (("--tag", "#über", "--tag", "Test"), "b"),
-        (("--tag", "test"), "b"),
-        (("--tag", "home automation"), ""),
-        (("--tag", "100%"), "a_b%c"),
-        (("--project", "shop"), "a"),
-        (("--status", "superseded"), "c"),
-        (("--status", "superseded", "--status", "archived"), "c old"),
-        (("--archived", "--kind", "entry"), "a a_b%c b old"),
-        (("--path", "entries/a"), "a a_b%c"),
-        (("--path", "entries/a_"), "a_b%c"),
-        (("--path", "entries/%"), ""),
-        (("--path", "entries/[draft]", "--status", "superseded"), "c"),
-        (("--path", "entries/[a]*"), "a a_b%c"),
-        (("--path", "entries/sub/", "--path", "notes/"), "b 2026-11-05"),
-        (("--path", "*b.md"), "b"),
-        (("--since", "2026-11-10", "--kind", "entry"), "a_b%c b"),
-        (("--until", "2026-11-10", "--kind", "entry"), "a b"),
-        (("--since", "2026-11-05", "--until", "2026-11-05"), "2026-11-05"),
-        (("--since", "2026-11-10", "--tag", "über"), "b"),
-    ],
-)
+@cases("words", "names")
 def test_a_filter_lets_through_what_it_names(mem: Mem, zoo: Path, words: tuple[str, ...], names: str) -> None:
     ran = mem("search", "quagga", "-n", "20", "--mode", "keyword", "--json", *words)
     found = {Path(hit["path"]).stem for hit in ran.json["hits"]} if ran.out else set()

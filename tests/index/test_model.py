@@ -9,6 +9,7 @@ import pytest
 from memcli.errors import UnavailableError
 from memcli.index import embedding_model
 from memcli.index.embedding_model import built_in_name, find_model, weight_files
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -114,16 +115,7 @@ def test_a_name_changes_with_whatever_changes_the_vectors(folder: Path) -> None:
     assert all(name.startswith("my-model@") for name in names)
 
 
-@pytest.mark.parametrize(
-    ("config", "pooling"),
-    [
-        ({}, "mean"),
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "include_prompt": True}, "mean"),
-        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
-        ({"pooling_mode": "mean"}, "mean"),
-        ({"pooling_mode": "cls"}, "cls"),
-    ],
-)
+@cases("config", "pooling")
 def test_the_folder_says_how_to_pool(config: dict[str, object], pooling: str, folder: Path) -> None:
     put(folder, "1_Pooling/config.json", config)
     assert find_model(folder).pooling == pooling
@@ -158,20 +150,11 @@ def test_a_folder_with_something_missing_or_unknown_is_refused_by_name(folder: P
         find_model(folder / "nowhere")
 
 
-@pytest.mark.parametrize(
-    ("config", "told"),
-    [
-        ({}, ("", "")),
-        ({"prompts": {}, "default_prompt_name": None}, ("", "")),
-        ({"prompts": {"query": "query: ", "passage": "passage: "}}, ("query: ", "passage: ")),
-        ({"prompts": {"query": "Q ", "document": "D ", "passage": ""}}, ("Q ", "D ")),
-        ([], ("", "")),
-    ],
-)
+@cases("config", "told")
 def test_the_folder_says_what_goes_before_a_query_and_a_text(config: object, told: object, folder: Path) -> None:
     put(folder, "config_sentence_transformers.json", config)
     found = find_model(folder)
-    assert (found.query, found.passage) == told
+    assert [found.query, found.passage] == told
 
 
 def test_prompts_that_are_no_text_are_refused(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem, Ran
+from tests.tables import cases
 
 Tool = Callable[..., Ran]
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
@@ -143,18 +144,7 @@ def test_rename_needs_a_free_name(tool: Tool, notes: str, workspace: Path) -> No
     assert (workspace / "entries" / "p" / "dogs.md").exists()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "/memories/../mem.yaml",
-        "/memories/../../etc/passwd",
-        "/memories/.mem/lock",
-        "/memories/entries/.git/config",
-        "/memories/out/passwd",
-        "/memories/talk/s/session.jsonl",
-        "/memories/nul\0",
-    ],
-)
+@cases("name")
 @pytest.mark.parametrize("command", ["view", "create", "delete", "insert"])
 def test_nothing_but_memories_is_within_reach(tool: Tool, workspace: Path, name: str, command: str) -> None:
     for path in ("sessions/s/session.jsonl", "archive/entries/old.md"):
@@ -261,17 +251,7 @@ def test_lines_that_end_in_different_ways_each_keep_theirs(tool: Tool, workspace
     assert (workspace / "entries" / "w.md").read_bytes() == b"one\r\n2\nthree\r\n"
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ({"command": "fly"}, "Unknown command: fly"),
-        ({}, "Unknown command: None"),
-        ({"command": "view"}, "Missing or invalid `path` parameter"),
-        ({"command": "view", "path": 3}, "Missing or invalid `path` parameter"),
-        ({"command": "view", "path": "/memories/MEMORY.md", "view_range": "all"}, "Invalid `view_range` parameter"),
-        ({"command": "insert", "path": "/memories/MEMORY.md", "insert_text": "x"}, "Invalid `insert_line` parameter"),
-    ],
-)
+@cases("call", "said")
 def test_a_call_that_makes_no_sense_is_told_to_the_model(
     mem: Mem, workspace: Path, call: dict[str, object], said: str
 ) -> None:

@@ -11,6 +11,7 @@ from memcli.language.lexicon import (
     opens_a_question,
     stop_words,
 )
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -28,19 +29,7 @@ def test_shares_are_shares() -> None:
     assert all(0 < share < 0.5 and word == word.lower() for word, share in common_words().items())
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("wo ist mein schlussel", "de"),
-        ("where is the key from the hotel in Berlin", "en"),
-        ("donde estan las llaves de la casa", "es"),
-        ("bu is icin ne kadar", "tr"),
-        ("где ключи от дома и что с ними", "ru"),
-        ("Al birthday", "en"),
-        ("Termin in Berlin", "en"),
-        ("", "en"),
-    ],
-)
+@cases("text", "language")
 def test_a_language_is_told_by_its_stop_words_and_is_english_in_doubt(text: str, language: str) -> None:
     assert language_of(text.split()) == language
 
@@ -60,16 +49,7 @@ def test_a_word_and_what_it_is_short_for_belong_together() -> None:
     assert forms("authentication") == forms("auth")
 
 
-@pytest.mark.parametrize(
-    ("text", "may"),
-    [
-        ("what did I do last week", True),
-        ("In May", True),
-        ("on the 3rd", True),
-        ("two days ago", True),
-        ("dark mode", False),
-    ],
-)
+@cases("text", "may")
 def test_a_text_may_name_a_time_or_not(text: str, may: bool) -> None:
     assert names_a_time(text) is may
 

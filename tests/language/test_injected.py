@@ -5,27 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.language.harness_text import injections, recalls_memory, without_injected
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<system-reminder>\nbe brief\n</system-reminder>\nhello", "hello"),
-        ("hello\n\n<system-reminder>x</system-reminder>", "hello"),
-        ("<command-name>/clear</command-name> <command-args>now</command-args>", ""),
-        ("<local-command-stdout>ok</local-command-stdout>", ""),
-        ('before <memory id="mem_1" source="user">likes tea</memory> after', "before\nafter"),
-        ("<memory id='a'>x</memory>\n<memory id='b'>y</memory>\nand now?", "and now?"),
-        ("<memory>\nlikes tea\n</memory>\nand now?", "and now?"),
-        ("<relevant-memories>\n1. tea\n</relevant-memories>\nand now?", "and now?"),
-        ("[MEMORY CONTEXT]\n- tea\n\n- more\n[/MEMORY CONTEXT]\nand now?", "and now?"),
-        ("[Memory context]\n- tea\n- milk\n\nand now?", "and now?"),
-        ("[MEMORY CONTEXT]\n- tea", ""),
-        ("<environment_context>\n<cwd>/x</cwd>\n</environment_context>", ""),
-        ("<memory id='a'>\ncut off by a limit", ""),
-        ("<system-reminder>\ncut off by a limit", ""),
-    ],
-)
+@cases("text", "said")
 def test_injected_blocks_are_taken_out(text: str, said: str) -> None:
     assert without_injected(text) == said
 
@@ -55,24 +38,7 @@ def test_a_message_that_a_harness_wrote_in_the_users_role_says_nothing(text: str
     assert without_injected(text) == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what does <system-reminder> mean in my log?",
-        "it printed <command-name>/clear</command-name> twice",
-        "<command-name> is a tag I never closed",
-        "<memory unit='KiB'>4194304</memory> in the domain file",
-        "  <memory>4096</memory>\n  <vcpu>2</vcpu>",
-        "a [MEMORY CONTEXT] in the middle of a line",
-        "Our stop hook feedback is too long, never print more than a line.",
-        "I read: This session is being continued from a previous conversation",
-        "The base directory for this skill: where is it?",
-        "Caveat: the port is 8080 on staging",
-        "I never stop. Stop hook feedback: none",
-        "if a < b and c > d: print('<b>')",
-        "",
-    ],
-)
+@cases("text")
 def test_words_about_tags_stay(text: str) -> None:
     assert without_injected(text) is text
 
@@ -101,18 +67,7 @@ def test_what_was_recalled_once_is_never_remembered_again() -> None:
     assert said == "what do I drink?"
 
 
-@pytest.mark.parametrize(
-    ("tool", "command"),
-    [
-        ("Bash", "mem search tea"),
-        ("Bash", "cd /x && mem --json recall tea | head"),
-        ("Bash", "/usr/bin/mem session show s1"),
-        ("mcp__mem__memory_search", ""),
-        ("mcp__memory__search_nodes", ""),
-        ("memory_recall", ""),
-        ("memory", ""),
-    ],
-)
+@cases("tool", "command")
 def test_a_tool_that_asks_a_memory_is_known(tool: str, command: str) -> None:
     assert recalls_memory(tool, command)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memcli.language.sentences import is_question, sentences
 from tests.growth import growth
+from tests.tables import cases
 
 
 def texts(text: str) -> list[str]:
@@ -49,28 +50,7 @@ def test_lines_stand_alone_unless_they_were_only_wrapped() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "pasted",
-    [
-        "```python\nI = 'always a string'\n```",
-        "~~~\nWe use tabs.\n",
-        "> We always used tabs.",
-        "$ make test",
-        "Traceback (most recent call last):",
-        "ValueError: bad value",
-        "    We use indented code",
-        "| We use | tables |",
-        "2026-02-27T14:30:00Z INFO We use logs",
-        "from os import path",
-        "def f(x):",
-        '"name": "We use JSON",',
-        '{"level":3,"message":"We use JSON"}',
-        "if (a && b) { return c[0] + d; }",
-        "./ci.yml:63: we use eager",
-        "https://example.com/we-use-links",
-        "diff --git a/x b/x",
-    ],
-)
+@cases("pasted")
 def test_code_logs_and_quoted_lines_are_passed_over(pasted: str) -> None:
     assert texts(f"We use tabs.\n\n{pasted}\n") == ["We use tabs."]
 

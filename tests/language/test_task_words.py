@@ -10,6 +10,7 @@ import pytest
 
 from memcli.language.lexicon import stop_words, without_task
 from memcli.search.query import parse_query
+from tests.tables import cases
 
 PROMPTS = [
     line.split("\t") for line in (Path(__file__).parent / "task_prompts.tsv").read_text(encoding="utf-8").splitlines()
@@ -36,38 +37,12 @@ def test_words_of_the_task_are_dropped() -> None:
     assert dropped / told > 0.33
 
 
-@pytest.mark.parametrize(
-    ("prompt", "about"),
-    [
-        ("Pull up everything you know about the grafana alerts", "the grafana alerts"),
-        ("Before you answer, check your memory: which port has the exporter?", "which port has the exporter?"),
-        ("You are a helpful assistant. Find the memory that says which shard is full.", "which shard is full."),
-        ("Go back through our sessions and tell me which tests were flaky", "which tests were flaky"),
-        ("What do you remember about the wedding plans?", "the wedding plans?"),
-        ("Please answer briefly: who owns the ingestion pipeline?", "who owns the ingestion pipeline?"),
-        ("I was wondering if you could tell me where the keys are", "where the keys are"),
-        ("How many times did I mention my knee? Only give me a number.", "my knee?"),
-        ("Name three things I told you about my allergy", "my allergy"),
-        ("Extract every mention of budgets from our talks, sorted by date", "budgets"),
-        ("In one paragraph, explain why the cache was cold", "why the cache was cold"),
-    ],
-)
+@cases("prompt", "about")
 def test_who_is_asked_and_where_to_look_is_no_subject(prompt: str, about: str) -> None:
     assert without_task(prompt) == about
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "the memory leak of the worker",
-        "check the memory usage of the parser",
-        "search our logs for timeouts",
-        "our sessions table has no index",
-        "recall election of the mayor",
-        "order of the middleware",
-        "everything is on fire in production",
-    ],
-)
+@cases("query")
 def test_what_looks_like_a_task_may_be_the_subject(query: str) -> None:
     assert without_task(query) == query
 

@@ -12,6 +12,7 @@ import pytest
 from memcli.errors import LlmError
 from memcli.llm.client import LitellmLlm, LlmRequest, context_window
 from tests.llm.litellm_cases import KEY, SCHEMA
+from tests.tables import cases
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -53,22 +54,7 @@ def test_an_answer_comes_as_it_was_sent_with_the_reason_it_ended(
     assert (found["text"], found["size"], found["finish_reason"]) == (text, size, finish_reason)
 
 
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        ("bad request", "context too long"),
-        ("server error", "boom"),
-        ("too many", "slow down"),
-        ("wrong key", "Incorrect API key provided: …"),
-        ("html", "Bad Gateway"),
-        ("html error", "Bad Gateway"),
-        ("no choices", "an answer without choices"),
-        ("another document", "invalid response"),
-        ("reset", "Connection error"),
-        ("too late", "no answer within 1 s"),
-        ("dribble", "no answer within 1 s"),
-    ],
-)
+@cases("case", "said")
 def test_a_failure_is_one_line_after_one_question(outcomes: dict[str, Any], case: str, said: str) -> None:
     error = outcomes[case]["error"]
     assert error.startswith("local-model: ")

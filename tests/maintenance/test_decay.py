@@ -19,6 +19,7 @@ from memcli.recall.retention import Judged, judged, last_accessed
 from memcli.store import access_log, entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.tables import cases
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 
@@ -81,27 +82,7 @@ def test_the_lowest_score_comes_first_and_explains_itself(workspace: Workspace) 
     assert young.reason == "e^(-15.0/30) × (1 + ln(2 + 1)) × 1 = 1.273; not below 0.1"
 
 
-@pytest.mark.parametrize(
-    ("head", "verdict"),
-    [
-        ("", "archive"),
-        ("pinned: true\n", "spare"),
-        ("type: episode\n", "spare"),
-        ("type: summary\n", "spare"),
-        ("type: correction\n", "keep"),
-        ("type: constraint\n", "spare"),
-        ("type: entity\n", "spare"),
-        ("type: preference\nsource: user\n", "spare"),
-        ("type: preference\nsource: inferred\n", "archive"),
-        ("type: constraint\nexpires_at: 2026-11-01\n", "archive"),
-        ("access_count: 23\nlast_accessed_at: 2026-11-01T00:00:00Z\n", "keep"),
-        ("access_count: 23\nlast_accessed_at: 2026-10-01T00:00:00Z\n", "archive"),
-        ("type: procedure\naccess_count: 1\nlast_accessed_at: 2026-11-20T00:00:00Z\n", "keep"),
-        ("status: superseded\n", None),
-        ("pinned: true\nexpires_at: 2026-11-01\n", "spare"),
-        ("access_count: many\nstrength: strong\n", "archive"),
-    ],
-)
+@cases("head", "verdict")
 def test_who_fades_and_who_is_spared_after_300_days(workspace: Workspace, head: str, verdict: str | None) -> None:
     text = put(workspace, "one", 300, head).read_text()
     if "type: " in head:

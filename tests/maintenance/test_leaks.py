@@ -7,6 +7,7 @@ import pytest
 
 from memcli.maintenance.checks import all_texts, leaks, misplaced
 from memcli.store.workspace import Surroundings, Workspace, opened
+from tests.tables import cases
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 TOKEN = "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"
@@ -33,15 +34,7 @@ def test_every_kind_of_file_is_looked_at(workspace: Workspace) -> None:
     assert said == [f"{path}:2: looks like a secret (github-token)" for path in paths]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
-        "request 3f2504e0-4f89-11d3-9a0c-0305e82c3301",
-        "![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk)",
-        "[REDACTED:github-token]",
-    ],
-)
+@cases("text")
 def test_what_only_looks_like_one_passes(workspace: Workspace, text: str) -> None:
     (workspace.root / "entries/a.md").write_text(text)
     assert found(workspace) == []
@@ -66,14 +59,7 @@ def test_files_named_in_the_setting_are_passed_over(tmp_path: Path, allowed: str
     assert len(found(opened(around, tmp_path))) == 1
 
 
-@pytest.mark.parametrize(
-    ("folder", "patterns", "line", "moved"),
-    [
-        (".", "entries/a.md\n", 1, "entries/a.md"),
-        ("..", ".env\nmemory/entries/\n", 2, "entries/"),
-        (".", "# all\n*.md\n", 2, "*.md"),
-    ],
-)
+@cases("folder", "patterns", "line", "moved")
 def test_an_ignore_file_that_names_memories_is_told_with_the_line_that_moves_it(
     workspace: Workspace, folder: str, patterns: str, line: int, moved: str
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memcli.errors import UsageError
 from memcli.search.grep import Pattern, finder
 from tests.conftest import Mem
+from tests.tables import cases
 
 TEXT = "foo\nbar foo\n\nfoobar\n  baz\n"
 
@@ -20,32 +21,7 @@ def found(expression: str, text: str = TEXT, **options: bool) -> list[int]:
     return [number + 1 for number in finder(Pattern(expression, **options))(text)]
 
 
-@pytest.mark.parametrize(
-    ("expression", "lines"),
-    [
-        ("foo", [1, 2, 4]),
-        ("^foo", [1, 4]),
-        ("foo$", [1, 2]),
-        ("^$", [3]),
-        ("x*", [1, 2, 3, 4, 5]),
-        ("[^o]$", [4, 5]),
-        (r"foo[^b]", []),
-        (r"foo\s", []),
-        (r"foo\s+", []),
-        (r"foo\nbar", []),
-        (r"r.*z", []),
-        (r"(?s)r.*z", []),
-        (r"foo(?!\s|b)", [1, 2]),
-        (r"(?<!.)foo", [1, 4]),
-        (r"\Afoo", [1, 4]),
-        (r"o\Z", [1, 2]),
-        (r"[^x]++$", [1, 2, 4, 5]),
-        (r"(?:foo|baz)$", [1, 2, 5]),
-        (r"\bfoo\b", [1, 2]),
-        ("fo{2}", [1, 2, 4]),
-        ("é", []),
-    ],
-)
+@cases("expression", "lines")
 def test_an_expression_is_tried_on_each_line_alone(expression: str, lines: list[int]) -> None:
     assert found(expression) == lines
     assert found(expression, TEXT.replace("\n", "\r\n")) == lines

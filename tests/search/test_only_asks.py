@@ -2,28 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from memcli.search.ranking import only_asks
 from tests.conftest import Mem
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("question", "stored", "answer"),
-    [
-        (
-            "which port is the staging database on",
-            "User asked: which port is the staging database on? No answer.",
-            "Staging Postgres listens on 5433",
-        ),
-        (
-            "when does the export run",
-            "Should we move the export to 03:00? When does the export run?",
-            "Exports start at two in the morning",
-        ),
-        ("who leads payments", "Who leads payments?", "Rita has been head of the payments team since May"),
-    ],
-)
+@cases("question", "stored", "answer")
 def test_a_stored_question_never_outranks_its_answer(
     mem: Mem, workspace: Path, question: str, stored: str, answer: str
 ) -> None:

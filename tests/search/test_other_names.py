@@ -12,6 +12,7 @@ from memcli.index.lookups import names_of_one
 from memcli.search.query import parse_query, with_other_names
 from memcli.store.workspace import Surroundings, opened
 from tests.conftest import Mem
+from tests.tables import cases
 
 TEXTS = ("Kate was born on the third of May.", "Tom was born on the ninth of June.", "Kate keeps bees in Porto.")
 
@@ -61,26 +62,7 @@ def test_a_hit_says_which_name_stands_in_it_and_its_parts_add_up(mem: Mem, peopl
     assert sum(hit["parts"].values()) == pytest.approx(hit["relevance"], abs=0.001)
 
 
-@pytest.mark.parametrize(
-    ("query", "names", "others"),
-    [
-        ("When was Emi born?", ("Kate", "Emi"), ["Kate"]),
-        ("when was mary ann born", ("Mary Ann", "Em"), ["Em"]),
-        ("Who is Ann?", ("Mary Ann", "Em"), []),
-        ("the premium plan", ("Emi", "Remi"), []),
-        ("恵美さんの誕生日", ("恵美", "Emi"), ["Emi"]),
-        ("Quand José est-il né ?", ("Jose", "Pepe"), ["Pepe"]),
-        ("Kate Emi", ("Kate", "Emi"), []),
-        ("Emi's birthday", ("Kate (our neighbour)", "formerly Emi"), ["Kate"]),
-        ("a song of the good old home", ("Kate", "The Good Old Home"), []),
-        ("What did The Good Old Home cost?", ("Kate", "The Good Old Home"), ["Kate"]),
-        ("it will rain", ("William", "Will"), []),
-        ("when did john move", ("Jonathan", "John"), ["Jonathan"]),
-        ("is it the grey one", ("Tilda", "the grey"), ["Tilda"]),
-        ("where is pg set up", ("database", "PG = Postgres"), ["database", "Postgres"]),
-        ("Emi Sato", ("Kate", "Emi", "Emi Sato"), ["Kate"]),
-    ],
-)
+@cases("query", "names", "others")
 def test_a_name_is_said_by_all_its_words(query: str, names: tuple[str, ...], others: list[str]) -> None:
     told = with_other_names(parse_query(query), [names, ("Tom", "Tommy")])
     assert [one.name for one in told.other_names] == others

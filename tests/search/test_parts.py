@@ -7,6 +7,7 @@ import pytest
 
 from memcli.search.passages import MOST, parts_of
 from tests.conftest import Mem
+from tests.tables import cases
 
 ORCHARD = (
     "We prune the pear trees in late February, before the sap rises.",
@@ -81,24 +82,9 @@ def test_one_question_has_no_parts(prompt: str) -> None:
     assert parts_of(prompt) == ()
 
 
-@pytest.mark.parametrize(
-    ("prompt", "parts"),
-    [
-        ("Wann schneiden wir die Birnbäume und wer leiht uns die Leiter?",
-         ("Wann schneiden wir die Birnbäume", "wer leiht uns die Leiter?")),
-        ("Quand taille-t-on les poiriers et qui nous prête l'échelle ?",
-         ("Quand taille-t-on les poiriers", "qui nous prête l'échelle ?")),
-        ("¿Cuándo se podan los perales y quién nos presta la escalera?",
-         ("¿Cuándo se podan los perales", "quién nos presta la escalera?")),
-        ("We leave on Friday. Who lends the ladder? When is the pruning?",
-         ("Who lends the ladder?", "When is the pruning?")),
-        ("Bart: Do you like magic?\nAssistant: Sure.\nBart: Which trick is best? Who lends me cards?",
-         ("Which trick is best?", "Who lends me cards?")),
-        ("What does Tom drink and does he own a dog?", ("What does Tom drink", "does he own a dog?")),
-    ],
-)  # fmt: skip
-def test_questions_are_told_apart_in_several_languages(prompt: str, parts: tuple[str, ...]) -> None:
-    assert parts_of(prompt) == parts
+@cases("prompt", "parts")
+def test_questions_are_told_apart_in_several_languages(prompt: str, parts: list[str]) -> None:
+    assert [*parts_of(prompt)] == parts
 
 
 def test_a_prompt_of_many_questions_costs_a_bounded_number_of_searches() -> None:

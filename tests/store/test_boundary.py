@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import RefusedError
 from memcli.store.privacy import contained
+from tests.tables import cases
 
 
 @pytest.fixture(scope="module")
@@ -30,41 +31,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    ("path", "real"),
-    [
-        ("entries/a.md", "entries/a.md"),
-        ("entries/new/b.md", "entries/new/b.md"),
-        ("in/a.md", "entries/a.md"),
-        ("in.md", "entries/a.md"),
-        ("entries/../in/b.md", "entries/b.md"),
-        (".", "."),
-        (".gitignore", ".gitignore"),
-        (".memory/a.md", ".memory/a.md"),
-        ("..a.md", "..a.md"),
-    ],
-)
+@cases("path", "real")
 def test_a_path_inside_is_given_with_its_links_followed(path: str, real: str, root: Path) -> None:
     assert contained(root, root / path) == root / real
     assert contained(root, Path(path)) == root / real
     assert contained(root.parent / "door", root.parent / "door" / path) == root / real
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../outside/secret.md",
-        "../memory-too",
-        "/etc/passwd",
-        "..",
-        "out",
-        "out/secret.md",
-        "out.md",
-        "new.md",
-        "in/../../outside/secret.md",
-        "none/../../outside/secret.md",
-    ],
-)
+@cases("path")
 def test_a_path_that_leads_out_is_refused(path: str, root: Path) -> None:
     with pytest.raises(RefusedError, match="leads outside the workspace") as refused:
         contained(root, root / path)

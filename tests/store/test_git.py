@@ -11,6 +11,7 @@ import pytest
 from memcli.errors import GitError
 from memcli.store import git
 from tests.conftest import Mem
+from tests.tables import cases
 
 WHO = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n aGVsbG8=\n -----END PGP SIGNATURE-----"
@@ -109,41 +110,13 @@ def trap(world: Path, mem: Mem, tmp_path: Path) -> Trap:
     return made
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("show", "HEAD"),
-        ("log", "--show-signature"),
-        ("log", "-p"),
-        ("status",),
-        ("diff", "--cached"),
-        ("show", "--stat", "HEAD~1"),
-        ("x",),
-    ],
-)
+@cases("words")
 def test_the_trap_closes_on_a_git_without_guards(trap: Trap, words: tuple[str, ...]) -> None:
     real(trap.top, *words, check=False)
     assert trap.sang
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("read", "mem_a", "--source"),
-        ("read", "mem_a", "--source", "--json"),
-        ("read", "mem_a", "--history"),
-        ("check", "--staged"),
-        ("check",),
-        ("consolidate", "--since-git", "HEAD~2..HEAD"),
-        ("consolidate", "--since-git", "HEAD", "--dry-run"),
-        ("hook", "install", "git", "--dry-run"),
-        ("hook", "install", "git"),
-        ("hook", "status"),
-        ("index",),
-        ("search", "third"),
-        ("recall", "third"),
-    ],
-)
+@cases("words")
 def test_no_command_runs_what_a_repository_names(trap: Trap, mem: Mem, words: tuple[str, ...]) -> None:
     mem(*words)
     assert trap.sang == ""
@@ -157,18 +130,7 @@ def test_a_commit_is_still_shown_plainly(trap: Trap, mem: Mem) -> None:
     assert [one["subject"] for one in mem("read", "mem_a", "--history", "--json").json["log"]][:1] == ["second"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("log", "-p", "--all"),
-        ("log", "--format=%G? %GS %GG"),
-        ("show", "HEAD~1"),
-        ("show", "--format=fuller", "--stat", "HEAD"),
-        ("diff", "HEAD~1", "HEAD"),
-        ("diff", "--cached"),
-        ("cat-file", "-p", "HEAD~2:memory/entries/a.md"),
-    ],
-)
+@cases("words")
 def test_no_reading_of_git_runs_what_a_repository_names(trap: Trap, words: tuple[str, ...]) -> None:
     with suppress(GitError):  # such as for the blob that is not here
         git.run(trap.top, *words)

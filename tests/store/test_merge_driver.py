@@ -10,6 +10,7 @@ import pytest
 
 from memcli.formats.frontmatter.document import parse
 from memcli.store import merge_driver
+from tests.tables import cases
 from tests.two_branches import OURS, THEIRS, Repository
 
 ENTRY = "entries/2026-11/a.md"
@@ -105,17 +106,7 @@ def test_a_sentence_that_both_changed_is_for_a_person_and_the_rest_is_merged(rep
     assert found == expected.encode()
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "exit 127",
-        "exit 1",
-        "echo 'mem: no such command' >&2; exit 2",
-        "kill -9 $$",
-        'head -c 20 "$4" > "$3.part"; kill -9 $$',
-        "exit 70",
-    ],
-)
+@cases("script")
 def test_a_driver_that_fails_leaves_the_merge_to_git(repository: Repository, tmp_path: Path, script: str) -> None:
     with_driver(repository, script, tmp_path)
     found, is_clean = repository.merged(ENTRY, BASE, HERE, THERE)
@@ -217,16 +208,7 @@ def test_installing_twice_writes_once_and_uninstalling_leaves_the_file_as_it_was
     assert not merge_driver.install(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("told", "added"),
-    [
-        ("", "*.md merge=mem\nmem.yaml merge=mem\n"),
-        ("*.md merge=union\n", "mem.yaml merge=mem\n"),
-        ("*.md text -merge\n*.png binary\n", "mem.yaml merge=mem\n"),
-        ("# *.md merge=mem\n*.md text\n", "*.md merge=mem\nmem.yaml merge=mem\n"),
-        ("*.md merge=mem\nmem.yaml\tmerge=mem\n", ""),
-    ],
-)
+@cases("told", "added")
 def test_what_a_person_says_of_merging_stays(tmp_path: Path, told: str, added: str) -> None:
     (tmp_path / ".gitattributes").write_text(told)
     assert merge_driver.attributes_to_add(tmp_path) == added

@@ -3,30 +3,14 @@
 import pytest
 
 from memcli.errors import UnknownTranscriptError
+from tests.tables import cases
 from tests.transcripts.reading_data import read, said
 
 NAMED = [("Ada", "shall we meet?"), ("Bob", "yes\nat 4: by the door"), ("Ada", "good")]
 LINES = ("shall we meet?", "yes\nat 4: by the door", "good")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "first"),
-    [
-        ("[2026-11-20 14:0{0}] {1}: {2}", "2026-11-20T14:00:00Z"),
-        ("[14:0{0}] {1}: {2}", "2026-11-19T14:00:00Z"),
-        ("[20/11/26, 14:0{0}:30] {1}: {2}", "2026-11-20T14:00:30Z"),
-        ("\u200e[20.11.2026, 14:0{0}] {1}: {2}", "2026-11-20T14:00:00Z"),
-        ("**[14:0{0}] 👤 {1}:** {2}", "2026-11-19T14:00:00Z"),
-        ("11/20/26, 2:0{0} PM - {1}: {2}", "2026-11-20T14:00:00Z"),
-        ("{1} (2026-11-20 14:0{0}:00 +01:00): {2}", "2026-11-20T13:00:00Z"),
-        ("**{1}** (2026-11-20 2:0{0} PM): {2}", "2026-11-20T14:00:00Z"),
-        ("{1}, 11/20/2026 12:0{0} AM: {2}", "2026-11-20T00:00:00Z"),
-        ("**{1}** 14:0{0} — {2}", "2026-11-19T14:00:00Z"),
-        ("14:0{0} <{1}> {2}", "2026-11-19T14:00:00Z"),
-        ("<{1}> {2}", ""),
-        ("**{1}:** {2}", ""),
-    ],
-)
+@cases("pattern", "first")
 def test_named_speakers_are_told_apart(pattern: str, first: str) -> None:
     text = "\n".join(pattern.format(number, *told) for number, told in enumerate(NAMED))
     transcript, events = read(text, "2026-11-19.txt")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.transfer.bundle import BundledFile, packed, unpacked
+from tests.tables import cases
 
 PARTS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda part: not part.startswith(".")
@@ -48,29 +49,7 @@ def test_what_an_entry_says_cannot_pose_as_its_place() -> None:
     assert (record["path"], record["text"], record["type"]) == ("a.md", "x", "fact")
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ({"path": 7, "text": ""}, "no text"),
-        ({"path": "", "text": ""}, "no path"),
-        ({"path": "a//b.md", "text": ""}, "no path"),
-        ({"path": "a\0b.md", "text": ""}, "no path"),
-        ({"path": "../a.md", "text": ""}, "out of the workspace"),
-        ({"path": "a/../../b.md", "text": ""}, "out of the workspace"),
-        ({"path": "/etc/passwd", "text": ""}, "out of the workspace"),
-        ({"path": ".git/hooks/x.md", "text": ""}, "hidden"),
-        ({"path": "entries/.x.md", "text": ""}, "hidden"),
-        ({"path": "./a.md", "text": ""}, "hidden"),
-        ({"path": "a.md", "kind": "thing", "text": ""}, "no kind"),
-        ({"path": "a.md", "kind": ["entry"], "text": ""}, "no kind"),
-        ({"path": "a.md"}, "either text or base64"),
-        ({"path": "a.md", "text": "", "base64": ""}, "either text or base64"),
-        ({"path": "a.md", "text": {"a": 1}}, "no text"),
-        ({"path": "a.md", "text": "\ud800"}, "surrogate"),
-        ({"path": "a.md", "base64": "%%%"}, "damaged"),
-        ({"path": "a.md", "text": "", "mode": "rwx"}, "octal"),
-    ],
-)
+@cases("line", "words")
 def test_a_wrong_line_says_what_is_wrong(line: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         unpacked(line)
