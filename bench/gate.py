@@ -19,7 +19,7 @@ from bench.workspaces import fresh
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.search.index_search import SearchRequest, search_index
-from memcli.search.thresholds import asks_memory, thresholds
+from memcli.search.query import asks_memory, thresholds
 from memcli.store.workspace import Workspace
 
 STRANGERS = Path(__file__).parent / "data" / "strangers"

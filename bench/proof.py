@@ -16,8 +16,8 @@ from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.language.sentences import READ, is_question, sentences
 from memcli.search.index_search import SearchRequest, search_index
+from memcli.search.query import ENOUGH_WORDS, telling_count
 from memcli.search.results import Hit
-from memcli.search.thresholds import ENOUGH_WORDS, telling_count
 from memcli.store import addresses, atomic_files
 from memcli.store.workspace import Workspace
 

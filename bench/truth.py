@@ -27,7 +27,7 @@ from bench.retrieval.sets import Collection, collection
 from memcli.cli.app import run
 from memcli.formats.entry import Entry, entry_fields
 from memcli.formats.frontmatter.document import render
-from memcli.formats.times import stamp
+from memcli.formats.ids import stamp
 
 CONVERSATIONS = ("conv-26", "conv-30")
 WORST = 20

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from memcli.formats.entry import TYPES, Entry, entry_fields
 from memcli.formats.frontmatter.document import render
-from memcli.formats.ids import new_id, slug, tail
+from memcli.formats.ids import new_id, slug, stamp, tail
 from memcli.formats.text_lines import first_line
-from memcli.formats.times import stamp
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 WHO = (

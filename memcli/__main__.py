@@ -15,7 +15,7 @@ def main() -> None:
         except (OSError, AttributeError):  # a full disk or a closed stream, of which the command line tells
             pass
     if sys.argv[1:2] == ["merge-driver"] and len(sys.argv) == 7:
-        from .store import merge_driver
+        from .git import merge_driver
 
         sys.exit(merge_driver.run(sys.argv[2:]))
     if sys.argv[1:3] == ["hook", "run"]:

@@ -10,18 +10,20 @@ from tests import house
 
 TREE = house.tree()
 RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
-    house.reaches_up: {"store/git.py": "from ..search import search\n"},
-    house.strangers: {"store/git.py": "def late():\n    import litellm\n"},
-    house.circles: {"formats/ids.py": "from . import times\n", "formats/times.py": "from . import ids\n"},
+    house.reaches_up: {"git/run.py": "from ..search import search\n"},
+    house.strangers: {"git/run.py": "def late():\n    import litellm\n"},
+    house.circles: {"formats/ids.py": "from . import links\n", "formats/links.py": "from . import ids\n"},
     house.two_meanings: {"store/one.py": "class Twice: ...\n", "store/two.py": "class Twice: ...\n"},
     house.crowd: {f"store/more_{number}.py": "" for number in range(9)},
     house.sizes: {"store/long.py": "x = 1\n" * 501},
-    house.entangled: {"cli/app.py": "".join(f"from . import {path[4:-3]}\n" for path in TREE if path[:4] == "cli/")},
-    house.long_functions: {"store/git.py": "def long():\n" + "    pass\n" * 61},
-    house.dialect: {"store/git.py": "one = found = told = 1\n" * 1000},
-    house.word_tables: {"store/git.py": f"WORDS = {' '.join(['word'] * 41)!r}\n"},
-    house.sql: {"store/git.py": "def ask(db):\n    db.execute('select x from y')\n"},
-    house.documents: {"store/git.py": "class One:\n    def as_dict(self): ...\n"},
+    house.entangled: {
+        "cli/app.py": "".join(f"from ..{path.replace(chr(47), chr(46))[:-3]} import x\n" for path in TREE)
+    },
+    house.long_functions: {"git/run.py": "def long():\n" + "    pass\n" * 61},
+    house.dialect: {"git/run.py": "one = found = told = 1\n" * 1000},
+    house.word_tables: {"git/run.py": f"WORDS = {' '.join(['word'] * 41)!r}\n"},
+    house.sql: {"git/run.py": "def ask(db):\n    db.execute('select x from y')\n"},
+    house.documents: {"git/run.py": "class One:\n    def as_dict(self): ...\n"},
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 

@@ -20,7 +20,7 @@ from memcli.api.sessions import append, compact
 from memcli.api.transfer import export, import_memories
 from memcli.api.workspace import Workspace, surroundings
 from memcli.api.write import NewEntry, write
-from memcli.beliefs.comparison import normalized
+from memcli.beliefs.neighbours import normalized
 from memcli.errors import MemError, RefusedError
 from memcli.integrations import memory_tool
 

@@ -19,7 +19,7 @@ from memcli.api.find import list_entries
 from memcli.api.history import add_history, add_note
 from memcli.api.maintain import decay, dedup, demote, promote
 from memcli.api.sessions import NewEvent, append, clear, compact, delete, import_transcript
-from memcli.api.undo import list_undoable, undo
+from memcli.api.sync import list_undoable, undo
 from memcli.api.workspace import Workspace, surroundings
 from memcli.api.write import NewEntry, write
 from memcli.errors import MemError

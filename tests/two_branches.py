@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from memcli.store import merge_driver
+from memcli.git import merge_driver
 
 OURS, THEIRS = "ours", "theirs"
 _IDENTITY = {

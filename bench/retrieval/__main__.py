@@ -24,7 +24,7 @@ from bench.retrieval.crowd import ADDED, moved, strange
 from bench.retrieval.references import rankings
 from bench.retrieval.same import compared
 from bench.retrieval.sets import Collection, Query, build, collections, languages
-from memcli.index import embeddings, schema
+from memcli.index import database, embeddings
 from memcli.index.filters import Filter
 from memcli.index.index import Index
 from memcli.search.index_search import SearchRequest, search_index
@@ -175,7 +175,7 @@ def workspaces(wanted: Iterable[Collection], folder: Path, model: str = "") -> I
         say(f"indexing {collection.set} {collection.name}")
         workspace, known = build(collection, folder / collection.set / collection.name, model)
         workspace.derived.mkdir()
-        index = Index(workspace, *schema.connect(workspace.derived))
+        index = Index(workspace, *database.connect(workspace.derived))
         index.refresh(talk=True)
         index.embedding.embed_missing(None)
         made.append(Made(collection, index, known))

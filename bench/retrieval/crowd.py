@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from bench.retrieval.sets import build, write_fact
-from memcli.index import schema
+from memcli.index import database
 from memcli.index.filters import Filter
 from memcli.index.index import Index
 from memcli.search.index_search import SearchRequest, search_index
@@ -39,7 +39,7 @@ def moved(made: Sequence[Any], folder: Path, crowds: Mapping[str, Sequence[str]]
             for number, text in enumerate(texts):
                 write_fact(workspace, {"text": text}, len(known) + number)
             workspace.derived.mkdir()
-            with closing(Index(workspace, *schema.connect(workspace.derived))) as crowded:
+            with closing(Index(workspace, *database.connect(workspace.derived))) as crowded:
                 crowded.refresh()
                 crowded.embedding.embed_missing(None)
                 queries = one.collection.queries

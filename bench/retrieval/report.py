@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.measures import Scores, mean, paired_error
 from bench.retrieval.references import NAMES
-from memcli.search.thresholds import CERTAINTIES, certainty
+from memcli.search.query import CERTAINTIES, certainty
 
 PUBLISHED: Mapping[str, tuple[tuple[float, float], ...]] = {
     "gbrain-pages": ((0.943, 0.887), (0.902, 0.910), (0.934, 0.947), (0.937, 0.913), (0.944, 0.949)),

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bench.measures import DEPTH
-from memcli.formats.times import stamp
+from memcli.formats.ids import stamp
 from memcli.store.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measures import rows
+from memcli.formats.ids import parse_time, stamp
 from memcli.formats.session_event import Event, render_event
-from memcli.formats.times import parse_time, stamp
 from memcli.store import entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 

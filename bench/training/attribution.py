@@ -13,7 +13,7 @@ import numpy as np
 from bench import measures
 from bench.training.worth import DATA, STRENGTH, fit, is_to_be_written, judged, matrix, products, write
 from memcli.consolidation.attribution import FILE, HANDED_ON, SentencePlace, hashed_features, places, plain_features
-from memcli.language.pasted_text import Prompt
+from memcli.language.foreign_text import Prompt
 from memcli.language.sentences import sentences
 
 SIZE = 1 << 15

@@ -8,14 +8,13 @@ from ..beliefs.citations import cited as citations
 from ..beliefs.plan import Plan, applied, as_diff
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..maintenance import checks, fixes
-from ..maintenance.conflicts import with_conflicts
-from ..maintenance.excluded_reads import FRACTION, ExcludedReads, excluded_reads
-from ..maintenance.invariants import Fault
+from ..git.repository import changed_files, left_behind, since
+from ..git.run import Staged, staged
+from ..maintenance import checks
+from ..maintenance.invariants import FRACTION, ExcludedReads, Fault, excluded_reads
+from ..maintenance.rivals import with_conflicts
 from ..results import Diff, Result
 from ..store.archive import newly_adopted
-from ..store.git import Staged, staged
-from ..store.revisions import changed_files, left_behind, since
 from .workspace import Workspace, locate, recorded
 
 __all__ = [
@@ -68,25 +67,25 @@ def check(
     found, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
-        plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
+        plan = checks.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
         plan = merge.plan(workspace, found, plan)
     reads = excluded_reads(workspace) if secrets else ExcludedReads()
     if fix:
         plan += reads.plan(workspace, max_fraction)
     others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
     faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
-    fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
+    fixed = checks.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
         found, merge = with_conflicts(workspace, checks.check(workspace))
         if rest := merge.plan(workspace, found, Plan()):  # what came back into use may fill another's key
-            fixed += fixes.fix(workspace, (), rest)
+            fixed += checks.fix(workspace, (), rest)
             found, _ = with_conflicts(workspace, checks.check(workspace))
         reads = excluded_reads(workspace) if secrets else ExcludedReads()
         others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
         faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
     is_own = workspace.layout.is_mems and not fix
-    nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
+    nameless = sum(map(checks.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
 
 
@@ -114,7 +113,7 @@ def check_since(workspace: Workspace, revision: str) -> CheckReport:
 def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:
     found = checks.check_some(workspace, files)
     texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
-    nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.is_mems else 0
+    nameless = sum(map(checks.lacks_id, found.readings)) if workspace.layout.is_mems else 0
     return CheckReport((*found.faults, *checks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..errors import UsageError
-from ..formats.entry_values import LAYERS, SOURCES, STATUSES, TYPES
+from ..formats.entry_fields import LAYERS, SOURCES, STATUSES, TYPES
 from ..store.addresses import prefixes
 from ..store.layouts import KINDS
 from ..store.workspace import Workspace

@@ -5,16 +5,14 @@ from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
+from ..git import merge_driver
 from ..results import Result
 from ..store import init as making
-from ..store import merge_driver
 from ..store import trust as records
 from ..store import workspace as workspaces
 from ..store.init import Made
-from ..store.layout_detection import IGNORE
-from ..store.layouts import LAYOUTS
-from ..store.settings import Settings, load_settings, set_in_file
-from ..store.settings_table import BY_NAME, TABLE, Setting, written
+from ..store.layouts import IGNORE, LAYOUTS
+from ..store.settings import BY_NAME, TABLE, Setting, Settings, load_settings, set_in_file, written
 from .workspace import Surroundings, Workspace, recorded, surroundings
 
 __all__ = [

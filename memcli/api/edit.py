@@ -11,10 +11,9 @@ from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Failure, ForgetReport, Named, RestoreReport, forget_each, restore_each
 from ..results import IF_ANY, Action, FilePath, Id, Result
 from ..store.addresses import item_at
-from ..store.editing import EditCopy, copy_to_edit, edit_text, replaced
 from ..store.entries import EntryChange
-from ..store.redaction import Redacted
-from ..store.secret_guard import SecretGuard
+from ..store.redaction import Redacted, SecretGuard
+from ..store.text_files import EditCopy, copy_to_edit, edit_text, replaced
 from .choice import listed, require_source
 from .workspace import Workspace, Workspaces, locate, recorded
 
@@ -180,7 +179,10 @@ def forget(
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then; a purge passes over what is gone.
     """
-    from ..maintenance.purging import purge_each, remnants  # late: an edit deletes nothing
+    from ..maintenance.archiving import (
+        purge_each,
+        remnants,  # late: an edit deletes nothing
+    )
 
     named, failed = [], []
     for name in listed(names):

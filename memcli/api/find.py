@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
+from ..formats.ids import parse_time, past
 from ..formats.text_lines import FileProblem, FileProblems
-from ..formats.times import parse_time, past
 from ..index.filters import SORTS, Filter
 from ..results import (
     ConflictsWith,

@@ -11,13 +11,13 @@ are those of its files that git would share.
 from pathlib import Path
 
 from ..errors import GitError, UsageError
+from ..git.merge_driver import ATTRIBUTES, attributes_to_add, mem_path
+from ..git.merge_driver import install as install_merge_driver
+from ..git.merge_driver import run as run_merge_driver
+from ..git.merge_driver import uninstall as uninstall_merge_driver
+from ..git.run import hooks_folder
 from ..store.conversation_keeper import KEEPERS, default_keeper, is_shared, record_keeper, shared_files
 from ..store.file_changes import FileChange, diff, make, propose, read_bytes, read_text
-from ..store.git import hooks_folder
-from ..store.merge_driver import ATTRIBUTES, attributes_to_add, mem_path
-from ..store.merge_driver import install as install_merge_driver
-from ..store.merge_driver import run as run_merge_driver
-from ..store.merge_driver import uninstall as uninstall_merge_driver
 from ..store.workspace import Surroundings, Workspace
 
 __all__ = [

@@ -28,7 +28,7 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
     `as_of` is the day to judge at, such as `2027-11`. Raise RefusedError if more than `max_fraction` of the active
     entries would be archived, decay is switched off, or the workspace is not trusted; UsageError for a wrong argument.
     """
-    from ..formats.times import parse_when
+    from ..formats.ids import parse_when
     from ..maintenance import decay as decaying
 
     if not 0 <= max_fraction <= 1:
@@ -181,8 +181,7 @@ def tend(workspace: Workspace) -> "TendReport":
 
     A task that fails stops none of the others. Raise BusyError while another process tends.
     """
-    from ..maintenance.session_tasks import SESSION_TASKS
-    from ..maintenance.tend import TASKS
+    from ..maintenance.tend import SESSION_TASKS, TASKS
     from ..maintenance.tend import tend as tended
 
     return tended(workspace, lambda seed: workspace.noise(seed)(0), (*SESSION_TASKS, *TASKS))

@@ -11,9 +11,9 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, UsageError
 from ..formats.entry import checked, fields_from_others, listed, read_entry, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
+from ..formats.ids import past
 from ..formats.text_lines import BOM, FileProblem, FileProblems, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
-from ..formats.times import past
 from ..results import Expired, FilePath, Id, Kind, Result, Scope
 from ..store import access_log, addresses, atomic_files
 from ..store.layouts import is_records
@@ -158,8 +158,8 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> "Origins":
 def read_history(workspaces: Workspaces, which: str | Which) -> "History":
     """Return the memories that took each other's place around one, the commits of its file, and what became of it."""
     from ..beliefs.supersession import Chain, chain, page_chain
+    from ..git.run import versions
     from ..maintenance.timeline import FileCommit, History, timeline
-    from ..store.git import versions
 
     found = _found(workspaces, which)
     where, path = found.workspace, found.place.path

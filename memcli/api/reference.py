@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MemError
-from ..formats.entry_values import TYPES
+from ..formats.entry_fields import TYPES
 from ..formats.text_lines import shorten
-from ..index import peek
-from ..store.settings_table import TABLE, Setting, written
+from ..index import completions
+from ..store.settings import TABLE, Setting, written
 from ..store.workspace import Surroundings, find
 
 __all__ = [
@@ -38,7 +38,7 @@ _RESULTS = {
     "consolidate": "consolidation.consolidate.ConsolidationReport",
     "decay": "maintenance.decay.DecayReport",
     "dedup": "beliefs.deduplication.DedupReport",
-    "diff": "api.changes.MemoryDiff",
+    "diff": "api.sync.MemoryDiff",
     "edit": "api.edit.Edited",
     "error": "errors.ErrorDocument",
     "export": "api.transfer.Exported",
@@ -73,7 +73,7 @@ _RESULTS = {
     "session delete": "store.sessions.reading.DeletedSession",
     "session import": "transcripts.session_import.ImportedSession",
     "session ls": "store.sessions.reading.SessionList",
-    "session recap": "consolidation.recap.Recap",
+    "session recap": "consolidation.session_summary.Recap",
     "session show": "store.sessions.reading.ShownSession",
     "session stats": "store.sessions.reading.SessionStats",
     "stats": "maintenance.stats.Stats",
@@ -83,7 +83,7 @@ _RESULTS = {
     "trust": "api.configure.TrustReport",
     "undo --list": "maintenance.undo.UndoList",
     "undo": "maintenance.undo.Undone",
-    "upgrade": "api.undo.UpgradeReport",
+    "upgrade": "api.sync.UpgradeReport",
     "write": "beliefs.writing.Written",
 }
 """What each command answers with; a name may hold an option that changes the answer."""
@@ -93,22 +93,22 @@ Names = list[tuple[str, str]]
 
 def ids(around: Surroundings, beginning: str) -> Names:
     """Return ids of entries that begin so, or end so, with what they say; the latest first, at most 50 a workspace."""
-    return _everywhere(around, lambda derived: peek.ids(derived, beginning))
+    return _everywhere(around, lambda derived: completions.ids(derived, beginning))
 
 
 def tags(around: Surroundings, beginning: str) -> Names:
     """Return tags that begin so with the number of their entries, the most used first."""
-    return _everywhere(around, lambda derived: peek.tags(derived, beginning))
+    return _everywhere(around, lambda derived: completions.tags(derived, beginning))
 
 
 def keys(around: Surroundings, beginning: str) -> Names:
     """Return the keys that begin so and that entries fill, with what these say."""
-    return _everywhere(around, lambda derived: peek.keys(derived, beginning))
+    return _everywhere(around, lambda derived: completions.keys(derived, beginning))
 
 
 def sessions(around: Surroundings, beginning: str) -> Names:
     """Return the ids of sessions that begin so."""
-    from ..formats.session_metadata import session_id
+    from ..formats.session_event import session_id
 
     def names(derived: Path) -> Names:
         folders = sorted((derived.parent / "sessions").iterdir())

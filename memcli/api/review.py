@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..beliefs import decisions
-from ..beliefs.decisions import Answered
-from ..beliefs.proposals import propose
+from ..beliefs.decisions import Answered, propose
 from ..beliefs.review import DECISIONS, Decision, Now, Proposed, Question, ReviewReport, fresh, review_queue
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
-from ..store.undo_records import places
+from ..store.undo_log import places
 from .workspace import Workspace, recorded
 
 __all__ = [
@@ -124,7 +123,7 @@ class ReviewSession:
 
     def take_back(self, number: int) -> None:
         """Take back an answer by its number; raise RefusedError where a file was changed since."""
-        from .undo import undo
+        from .sync import undo
 
         undo(self._workspace, number)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import NotFoundError, UsageError
-from ..formats.session_metadata import STATES
+from ..formats.session_event import STATES
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.reading import (
     ClearedSession,
@@ -25,7 +25,7 @@ from .workspace import Workspace, Workspaces, every, open_named, recorded
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted as Compacted
     from ..consolidation.compaction import CompactReport as CompactReport
-    from ..consolidation.recap import Recap as Recap
+    from ..consolidation.session_summary import Recap as Recap
     from ..transcripts.import_all import ImportReport as ImportReport
     from ..transcripts.live_events import AddedEvents as AddedEvents
     from ..transcripts.live_events import NewEvent as NewEvent
@@ -67,7 +67,7 @@ def append(
     blanked out; what the user asks to remember becomes memory at once. Raise UsageError, with nothing added, where
     something is no event; RefusedError for another tool's session.
     """
-    from ..consolidation.remember_requests import asking, may_ask
+    from ..consolidation.requests import asking, may_ask
     from ..transcripts.live_events import NewEvent, add_events, objects, session_fields
 
     if isinstance(events, NewEvent):
@@ -200,7 +200,7 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
 
     Raise NotFoundError where there is none, or AmbiguousError.
     """
-    from ..consolidation import recap as recaps
+    from ..consolidation import session_summary as recaps
 
     if name:
         return recaps.recap(*find_session(workspaces, name))

@@ -1,11 +1,37 @@
 """Exchange memories with other machines through git."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from ..beliefs.plan import Plan, as_diff
+from ..dataclass import dataclass
+from ..git.repository import changed_files, compared, texts_at
+from ..maintenance import undo as undoing
+from ..maintenance import upgrade as upgrading
+from ..maintenance.memory_diff import WORDS, FieldChange, MemoryChange, OtherEntry, headline, is_told, memory_changes
+from ..maintenance.undo import Undoable, UndoList, Undone
+from ..results import Applied, Diff, Result
+from ..store.settings import FORMAT
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
     from ..maintenance.sync import Synced as Synced
+
+__all__ = [
+    "WORDS",
+    "FieldChange",
+    "MemoryChange",
+    "MemoryDiff",
+    "OtherEntry",
+    "UndoList",
+    "Undoable",
+    "Undone",
+    "UpgradeReport",
+    "diff",
+    "headline",
+    "list_undoable",
+    "undo",
+    "upgrade",
+]
 
 
 @recorded("sync")
@@ -19,3 +45,90 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> "S
     from ..maintenance.sync import sync as synced
 
     return synced(workspace, remote, dry_run=dry_run)
+
+
+@dataclass(frozen=True)
+class MemoryDiff(Result):
+    """What changed in a workspace between two moments."""
+
+    before: Annotated[str, "the earlier moment, as it was named; of `A...B` the commit where B left A"]
+    after: Annotated[str, "the later moment; `worktree` is the files on disk"]
+    changes: Annotated[tuple[MemoryChange, ...], "what became of memories"]
+    """By kind in the order of `WORDS`, then by path."""
+
+    @property
+    def headline(self) -> Annotated[str, "how many changes of each kind, in one line; empty where nothing changed"]:
+        """Return the changes as numbers of each kind."""
+        return headline(self.changes)
+
+
+def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
+    """Compare a workspace at two moments: `A..B`, `A...B` for what B changed since it left A, or one and the files.
+
+    Without `revisions` the last commit is compared with the files. Raise UsageError for what is no commit and outside
+    of a repository, RefusedError for a file that cannot be read.
+    """
+    before, after = compared(workspace, revisions)
+    files = changed_files(workspace, before, after, lambda path: is_told(workspace.layout, path))
+    found = memory_changes(workspace.layout, files, lambda: texts_at(workspace, after, "entry"))
+    return MemoryDiff(before.name, after.name, tuple(found))
+
+
+def list_undoable(workspace: Workspace) -> UndoList:
+    """Return the commands that changed files of a workspace, each with whether it can be taken back now."""
+    return undoing.undoable(workspace)
+
+
+@recorded("undo")
+def undo(workspace: Workspace, number: int = 0, *, dry_run: bool = False) -> Undone:
+    """Take back a command by its number, or the last one that somebody typed; an undo is taken back by its own number.
+
+    Raise NotFoundError if no such command is noted, RefusedError naming each file that was changed since, with nothing
+    done. With `dry_run` nothing changes, and `diff` of the result says what would.
+    """
+    commands = undoing.undoable(workspace).commands
+    command = undoing.chosen(commands, number)
+    newer = () if number else commands[: commands.index(command)]
+    passed = tuple(other for other in newer if not other.undoes)
+    undoing.require_ready(command, () if number else commands)
+    if dry_run:
+        return Undone(**vars(command), applied=False, passed=passed)
+    command, unapplied = undoing.take_back(workspace, command.id)
+    passed = tuple(other for other in passed if not other.undone_by)
+    return Undone(**vars(command), applied=True, passed=passed, unapplied=unapplied)
+
+
+@dataclass(frozen=True)
+class UpgradeReport(Result):
+    """What brings, or brought, a workspace to the format of this mem."""
+
+    from_: Annotated[int, "the format the workspace had; 0 where its mem.yaml says none"]
+    plan: Plan
+    applied: Applied
+
+    @property
+    def to(self) -> Annotated[int, "the format of this mem"]:
+        """Return the format of this mem."""
+        return FORMAT
+
+    @property
+    def changes(self) -> Annotated[tuple[str, ...], "what is changed, a line each"]:
+        """Return what is changed."""
+        return self.plan.reasons
+
+    @property
+    def diff(self) -> Diff:
+        """Return the change as a unified diff."""
+        return as_diff(self.plan)
+
+
+@recorded("upgrade")
+def upgrade(workspace: Workspace, *, dry_run: bool = False) -> UpgradeReport:
+    """Bring the files of a workspace to the format of this mem; with `dry_run` only show, in `diff`, what would change.
+
+    Raise RefusedError if a file changed meanwhile, or cannot be changed without losing something.
+    """
+    start, plan = upgrading.format_of(workspace), upgrading.upgrade_plan(workspace)
+    if plan and not dry_run:
+        upgrading.upgrade(workspace, plan)
+    return UpgradeReport(start, plan, bool(plan) and not dry_run)

@@ -12,7 +12,7 @@ from ..formats.text_lines import FileProblem, FileProblems
 from ..results import Numbers, Result
 from ..store.redaction import Redacted, RedactedPlaces
 from ..store.workspace import nearest
-from ..transfer.bundle import ImportedLine
+from ..transfer.export import ImportedLine
 from .choice import Choice, require_stored
 from .workspace import Workspace, open_named, recorded
 
@@ -81,8 +81,7 @@ def export(
     """
     from ..index.index import ask
     from ..index.lookups import entry_statuses
-    from ..transfer.bundle import packed, settings_file
-    from ..transfer.export import chosen_files, read_files
+    from ..transfer.export import chosen_files, packed, read_files, settings_file
 
     if format not in FORMATS:
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")

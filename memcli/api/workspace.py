@@ -97,7 +97,7 @@ def open_workspace(
 
 
 def _was_here(workspace: Workspace) -> bool:
-    from ..index.peek import was_here
+    from ..index.completions import was_here
 
     return was_here(workspace)
 

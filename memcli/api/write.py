@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from ..beliefs.writing import NewEntry, Written, change_entry, write_entry
 from ..errors import UsageError
-from ..store.redaction import Redacted
-from ..store.secret_guard import SecretGuard
+from ..store.redaction import Redacted, SecretGuard
 from .choice import SOURCES, TYPES, require_source, require_types
 from .workspace import Workspaces, every, locate, recorded
 

@@ -16,12 +16,11 @@ from ..store.entries import NearEntry
 from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
-from .comparison import is_comparable
 from .forgotten import note_said_again, purged_files, read_forgotten
-from .merging import are_apart, is_same_slot, says
-from .neighbours import FLOOR, Nearby, look_around
+from .neighbours import FLOOR, Nearby, is_comparable, look_around
 from .plan import Draft, Settled, entry_of
 from .settlement import NO_VERDICTS, Settlement
+from .supersession import are_apart, is_same_slot, says
 
 if TYPE_CHECKING:
     from .llm_judge import Heard, LlmJudge, Pair

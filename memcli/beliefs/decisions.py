@@ -4,24 +4,34 @@ An agent's answer counts as `observed`: it retires nothing that a user said, vou
 MEMORY.md; it is noted with the question, and a person decides.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..dataclass import dataclass
-from ..errors import MemError, RefusedError, UsageError
+from ..errors import BusyError, MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
 from ..results import Result
-from ..store import local_log
+from ..store import access_log
 from ..store.access_log import confirmations
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
 from .forgotten import accepting, forgetting, refusing
-from .merging import is_believed_over, may_replace
+from .llm_judge import MOST, LlmJudge
+from .neighbours import Kind, is_comparable
 from .plan import Plan, applied, listed
-from .review import Decision, Now, Question, fresh
-from .supersession import EntryFile, flags_left, put_away_note, revised_entry, supersede_plan
+from .review import Decision, Now, Proposed, Question, fresh
+from .supersession import (
+    EntryFile,
+    flags_left,
+    is_believed_over,
+    may_replace,
+    put_away_note,
+    revised_entry,
+    supersede_plan,
+)
 
 LLM = "llm"
 """The source of what an LLM decides, where `llm.decides` lets it."""
@@ -51,16 +61,16 @@ def answer_question(
             fix = "give one of them another key with `mem write --id ID --key KEY`, or decide which holds"
         raise UsageError(f"{decision!r} does not answer {question.id}", fix)
     if decision == "later":
-        local_log.note_later(workspace, [question.id])
+        access_log.note_later(workspace, [question.id])
         return Answered(question.id, decision, "later")
     now = _unchanged(question, Now(workspace))
     ids = tuple(side.entry.id for side in now.sides)
     if _is_for_a_person(now, decision, source):
-        local_log.note_proposal(workspace, now.id, decision, source)
+        access_log.note_proposal(workspace, now.id, decision, source)
         return Answered(question.id, decision, "proposed", ids)
     plan = decision_plan(workspace, now, decision, by_person=source == "user", reason=reason)
     applied(workspace, plan, "mem review")
-    local_log.note_looked(workspace, ids)
+    access_log.note_looked(workspace, ids)
     return Answered(question.id, decision, "settled", ids)
 
 
@@ -99,7 +109,7 @@ def keep_all(
         Change(file.path, sides[file.path].text, file.text) for file in changed if file.text != sides[file.path].text
     ]
     applied(workspace, Plan(tuple(steps)) + plan, "mem review")
-    local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
+    access_log.note_looked(workspace, [side.entry.id for side in sides.values()])
     return current, problems
 
 
@@ -222,3 +232,59 @@ def _steps(question: Question, changed: list[EntryFile]) -> Plan:
     before: Mapping[str, str] = {side.path: side.text for side in question.sides}
     steps = [Change(file.path, before[file.path], file.text) for file in changed if file.text != before[file.path]]
     return Plan(tuple(steps))
+
+
+_DECISIONS: Mapping[Kind, Decision] = {"same": "same", "update": "newer", "distinct": "keep"}
+"""What a verdict proposes; of two that contradict each other only a person knows which holds."""
+
+
+def propose(
+    workspace: Workspace,
+    questions: Sequence[Question],
+    judge: LlmJudge,
+    progress: Callable[[int, int], Any] = lambda done, total: None,
+) -> Proposed:
+    """Ask about every flagged pair that nobody proposed an answer for, and note what the LLM is sure of, part by part.
+
+    With `llm.decides` an answer is carried out at once where the rules of trust allow it.
+    """
+    decides = workspace.settings["llm.decides"]
+    open_ones = [question for question in questions if _is_open(question, again=decides)]
+    counts: Counter[str] = Counter()
+    unheard = ""
+    for start in range(0, len(open_ones), MOST):
+        part = open_ones[start : start + MOST]
+        heard = judge.compare([_texts(question) for question in part])
+        for question in part:
+            verdict = heard.verdicts.get(_texts(question))
+            decision = _DECISIONS.get(verdict.kind) if verdict and verdict.sure else None
+            if verdict is not None and decision is not None:
+                counts[_answered(workspace, question, decision, verdict.reason, decides=decides)] += 1
+        progress(min(start + MOST, len(open_ones)), len(open_ones))
+        unheard = unheard or heard.error
+        if heard.error and not heard.verdicts:
+            break
+    return Proposed(len(open_ones), counts["settled"], counts["proposed"], unheard)
+
+
+def _answered(workspace: Workspace, question: Question, decision: Decision, reason: str, *, decides: bool) -> str:
+    if decides:
+        try:
+            return answer_question(workspace, question, decision, LLM, reason).action
+        except BusyError:
+            raise
+        except MemError:  # settled or edited meanwhile: there is nothing to propose either
+            return "over"
+    access_log.note_proposal(workspace, question.id, decision, LLM)
+    return "proposed"
+
+
+def _is_open(question: Question, *, again: bool) -> bool:
+    """Return whether an LLM is asked; `again` where it may decide what it only proposed before."""
+    is_new = question.proposal is None or (again and question.proposal.by == LLM)
+    return question.kind == "conflict" and is_new and all(map(is_comparable, _texts(question)))
+
+
+def _texts(question: Question) -> tuple[str, str]:
+    newer, older = (side.entry.body for side in question.sides)
+    return older, newer

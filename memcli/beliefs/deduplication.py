@@ -21,14 +21,24 @@ from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
 from ..results import Applied, OptionalDiff, Result
+from ..store.access_log import read_review
 from ..store.journal import Change, Step
-from ..store.local_log import read_review
 from ..store.workspace import Workspace
-from .comparison import are_twins, is_comparable
-from .merging import are_apart, are_of_one_kind, is_same_slot, says, sharing, told_anew
+from .neighbours import are_twins, is_comparable
 from .plan import Plan, as_diff
 from .review import Question, by_age, pair_question
-from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
+from .supersession import (
+    EntryFile,
+    are_apart,
+    are_of_one_kind,
+    is_same_slot,
+    read_entry_file,
+    revised_entry,
+    says,
+    sharing,
+    superseded_text,
+    told_anew,
+)
 
 if TYPE_CHECKING:
     from .llm_judge import LlmJudge

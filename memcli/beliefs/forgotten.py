@@ -15,9 +15,8 @@ from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import edit, parse
-from ..formats.ids import blake2b
+from ..formats.ids import blake2b, stamp
 from ..formats.text_lines import normalized, shorten
-from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, paths_by_id, places_saying
 from ..store import entries, trust
@@ -25,11 +24,10 @@ from ..store.archive import may_have_forgotten
 from ..store.atomic_files import digest
 from ..store.entries import drafted, place_of, revised, unforgotten
 from ..store.journal import Change, Move
-from ..store.undo_records import telling_lines
+from ..store.undo_log import telling_lines
 from ..store.workspace import Workspace
-from .merging import says
 from .plan import Plan, applied, ours_of, read_page
-from .supersession import EntryFile, hidden_with, read_entry_file
+from .supersession import EntryFile, hidden_with, read_entry_file, says
 
 FORGOTTEN = "forgotten"
 """Why an entry is held that may say in other words what was forgotten."""

@@ -19,8 +19,8 @@ from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
-from .comparison import Kind, Verdict
-from .pair_words import Words, opposites, read_words
+from .neighbours import Kind, Verdict
+from .pair_model import Words, opposites, read_words
 
 Pair = tuple[str, str]
 """An old and a new text."""

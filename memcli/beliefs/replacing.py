@@ -16,13 +16,15 @@ from ..results import ConflictsWith, FilePath, Id, OptionalDiff, Result
 from ..store.entries import drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .merging import is_believed_over, is_same_slot, is_trusted_less
 from .plan import Plan, applied, as_diff, free_entry
 from .supersession import (
     EntryFile,
     conflicting_text,
     flagged_reason,
     flagging_plan,
+    is_believed_over,
+    is_same_slot,
+    is_trusted_less,
     read_entry_file,
     referring_text,
     supersede_plan,

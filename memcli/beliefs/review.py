@@ -12,16 +12,65 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
+from ..formats.entry import same_key
 from ..formats.ids import blake2b
-from ..index.index import ask
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..results import FilePath, Id, Result
-from ..store import local_log
-from ..store.local_log import ProposedDecision
+from ..store import access_log
+from ..store.access_log import ProposedDecision
 from ..store.workspace import Workspace
 from .forgotten import held_files, told_of
-from .merging import is_same_slot, slot_of
-from .review_count import faded_rules, review_rows
-from .supersession import EntryFile, is_guessed, read_entry_file
+from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file, slot_of
+
+RULES = ("constraint", "preference")
+
+
+def waiting_count(workspace: Workspace) -> int:
+    """Count the questions that need a yes or no; memories that are only new do not.
+
+    Read from the index alone, since a session waits for it: a flag that a merge brought back counts until it is asked.
+    """
+    rows, _ = ask(workspace, review_rows)
+    slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
+    flagged = {
+        frozenset((row["id"], other))
+        for row in rows
+        for other in row["verdicts"]
+        if other in slots and slots[other] != slots[row["id"]]
+    }
+    filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
+    return len(flagged) + filling + len(faded_rules(workspace, rows)) + len(workspace.inbox)
+
+
+def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """Return the active entries, newest first, and the files that cannot be read with their reasons."""
+    index.refresh()
+    problems = index.problems()
+    unread = unread_paths(index.workspace, [problem.path for problem in problems])
+    passed_over = unread | {
+        problem.path
+        for problem in problems
+        if problem.left_out and index.workspace.layout.kind_of(problem.path) == "entry"
+    }
+    faults = [
+        (problem.path, f"line {problem.line}: {problem.reason}") for problem in problems if problem.path in passed_over
+    ]
+    return index.list_entries(Filter(), "entries.created_at desc, path"), faults
+
+
+def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
+    """Return the rules below the threshold of decay that it spares."""
+    rules = [row for row in rows if row["type"] in RULES]
+    counts = access_log.counts(workspace, last_accessed(rules))
+    threshold = workspace.settings["decay.threshold"]
+    return [
+        rule
+        for rule in judged(rules, workspace.now, workspace.settings, counts)
+        if rule.verdict == "spare" and rule.score < threshold and not rule.pinned
+    ]
+
 
 QuestionKind = Literal["conflict", "key", "faded", "held", "new", "likely"]
 KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "faded", "held", "new")
@@ -124,7 +173,7 @@ class ReviewReport(Result):
 def review_queue(workspace: Workspace) -> ReviewReport:
     """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
     rows, faults = ask(workspace, review_rows)
-    noted = local_log.read_review(workspace)
+    noted = access_log.read_review(workspace)
     desk = _Desk(workspace, rows)
     found = [*desk.pairs(), *desk.faded(), *held(workspace)]
     asked = {side.entry.id for question in found for side in question.sides}
@@ -163,7 +212,7 @@ class Now:
     @cached_property
     def disputed(self) -> frozenset[str]:
         """Read of what a merge needs a word."""
-        return local_log.read_review(self._workspace).disputed
+        return access_log.read_review(self._workspace).disputed
 
 
 def fresh(question: Question, now: Now) -> Question:
@@ -254,7 +303,7 @@ class _Desk:
     def disputed(self, ids: Iterable[str]) -> list[Question]:
         """Ask whether what one machine forgot and another one said again is to stay."""
         sides = filter(None, map(self.read, sorted(ids)))
-        return [Question(_id("new", (one,)), "new", (one,), local_log.DISPUTED, local_log.DISPUTED) for one in sides]
+        return [Question(_id("new", (one,)), "new", (one,), access_log.DISPUTED, access_log.DISPUTED) for one in sides]
 
 
 def pair_question(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from ..errors import MemError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
+from ..formats.ids import past, stamp
 from ..formats.text_lines import shorten
-from ..formats.times import past, stamp
 from ..store import atomic_files
 from ..store.access_log import Access, confirmations
 from ..store.entries import Admitted, NearEntry, revised, unforgotten
 from ..store.journal import Change, Move, Step
 from ..store.workspace import Workspace
-from .comparison import DISTINCT, Verdict, correction_in, is_correction_of, normalized
 from .forgotten import (
     forgotten_like,
     held_back,
@@ -26,9 +25,13 @@ from .forgotten import (
     read_forgotten,
     refusal,
 )
-from .merging import (
+from .neighbours import DISTINCT, Verdict, correction_in, is_correction_of, normalized
+from .plan import Draft, Plan, free_entry
+from .supersession import (
+    EntryFile,
     are_apart,
     are_of_one_kind,
+    conflicting_text,
     has_same_values,
     is_believed_over,
     is_earlier_value,
@@ -36,12 +39,12 @@ from .merging import (
     is_trusted_less,
     kind_of,
     may_replace,
+    read_entry_file,
     says,
     slot_of,
+    superseded_text,
     told_anew,
 )
-from .plan import Draft, Plan, free_entry
-from .supersession import EntryFile, conflicting_text, read_entry_file, superseded_text
 
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
 NO_REPEATS: Mapping[tuple[str, str], float] = {}

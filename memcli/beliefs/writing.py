@@ -15,8 +15,7 @@ from ..store.addresses import from_folder
 from ..store.archive import may_have_forgotten
 from ..store.entries import Admitted
 from ..store.privacy import IGNORE, require_open
-from ..store.redaction import Redacted
-from ..store.secret_guard import SecretGuard
+from ..store.redaction import Redacted, SecretGuard
 from ..store.workspace import Workspace
 
 COMMAND = "mem write"

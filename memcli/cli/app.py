@@ -74,7 +74,7 @@ class LazyCommands(TyperGroup):
         """Return the command that is named; raise UsageError with a guess if there is none."""
         name = args[0]
         if name not in commands() and not name.startswith("-"):
-            from .suggestions import meant
+            from .completion import meant
 
             if name in _DROPPED:
                 raise UsageError(f"`mem {name}` is no more", _DROPPED[name])
@@ -211,7 +211,7 @@ def _noted_as(arguments: Sequence[str]) -> str:
 
 def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     """Return the message of a usage error in our style, and where to read on."""
-    from .suggestions import said
+    from .completion import said
 
     message = error.format_message().strip().rstrip(".")
     named = next((word for word in arguments if word in commands()), "")

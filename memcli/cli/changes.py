@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..api import changes as api
+from ..api import sync as api
 from ..errors import UsageError
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, in_format

@@ -7,7 +7,7 @@ import typer
 
 from ..api import consolidate as api
 from ..errors import UsageError
-from . import context, output, value_completion
+from . import completion, context, output
 from .admission import Judge, counted, judge_progress, tell_redacted, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 
@@ -17,7 +17,7 @@ def consolidate(
         list[str] | None,
         typer.Argument(
             metavar="[SESSION...]",
-            autocompletion=value_completion.sessions,
+            autocompletion=completion.sessions,
             help="Sessions, or files of transcripts; - reads one from standard input. Without: all that wait.",
         ),
     ] = None,

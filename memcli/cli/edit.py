@@ -8,7 +8,7 @@ import typer
 
 from ..api import edit as api
 from ..errors import RefusedError, UsageError
-from . import context, output, value_completion
+from . import completion, context, output
 from .admission import AllowSecret, Redact, relations, tell_redacted
 from .options import AsJson, DryRun, InScope, InWorkspace, Source
 
@@ -16,16 +16,14 @@ _MOST_NAMED = 5
 
 _Names = Annotated[
     list[str],
-    typer.Argument(metavar="ID...", autocompletion=value_completion.ids, help="Ids, unique parts of them, or paths."),
+    typer.Argument(metavar="ID...", autocompletion=completion.ids, help="Ids, unique parts of them, or paths."),
 ]
 
 
 def edit(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", autocompletion=value_completion.ids, help="An id, a unique part of one, or a path."
-        ),
+        typer.Argument(metavar="ID", autocompletion=completion.ids, help="An id, a unique part of one, or a path."),
     ],
     replace: Annotated[
         tuple[str, str] | None,
@@ -99,12 +97,8 @@ def _open_editor(copy: api.EditCopy) -> None:
 
 
 def supersede(
-    old: Annotated[
-        str, typer.Argument(metavar="OLD", autocompletion=value_completion.ids, help="The entry that is over.")
-    ],
-    new: Annotated[
-        str, typer.Argument(metavar="NEW", autocompletion=value_completion.ids, help="The entry that holds now.")
-    ],
+    old: Annotated[str, typer.Argument(metavar="OLD", autocompletion=completion.ids, help="The entry that is over.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=completion.ids, help="The entry that holds now.")],
     source: Source = "",
     dry_run: DryRun = False,
     workspace: InWorkspace = "",
@@ -161,9 +155,7 @@ def forget(
 def restore(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ID...", autocompletion=value_completion.ids, help="Ids, unique parts of them, or paths."
-        ),
+        typer.Argument(metavar="ID...", autocompletion=completion.ids, help="Ids, unique parts of them, or paths."),
     ] = None,
     workspace: InWorkspace = "",
     scope: InScope = "",

@@ -7,8 +7,8 @@ import typer
 
 from ..api import find as api
 from ..api.find import MODES, SORTS, Choice, FileMatches, Hit, LineMatch
+from . import completion, output
 from . import context as world
-from . import output, value_completion
 from .options import AsJson, InScope, InWorkspace, choosing
 
 _COLOURS = {"clear": "1;32", "likely": "1", "possible": "", "weak": "2"}
@@ -19,7 +19,7 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words; - reads standard input.")],
     limit: Annotated[int | None, typer.Option("-n", "--limit", help="How many hits.", show_default="5")] = None,
     mode: Annotated[
-        str, typer.Option(autocompletion=value_completion.among(MODES), help="hybrid, vector or keyword.")
+        str, typer.Option(autocompletion=completion.among(MODES), help="hybrid, vector or keyword.")
     ] = "hybrid",
     min_score: Annotated[
         float | None,
@@ -119,7 +119,7 @@ def ls(
         ),
     ] = "",
     sort: Annotated[
-        str, typer.Option(autocompletion=value_completion.among(list(SORTS)), help=f"Order: {', '.join(SORTS)}.")
+        str, typer.Option(autocompletion=completion.among(list(SORTS)), help=f"Order: {', '.join(SORTS)}.")
     ] = "updated",
     limit: Annotated[int, typer.Option("-n", "--limit", help="How many.", show_default="all")] = 0,
     conflicts: Annotated[bool, typer.Option("--conflicts", help="Only entries that another one contradicts.")] = False,

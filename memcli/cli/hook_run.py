@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from ..api.workspace import surroundings
 from ..integrations.hooks import background
-from ..integrations.hooks.dispatch import AGENTS, respond
-from ..integrations.hooks.event import HookAnswer, read_all
+from ..integrations.hooks.dispatch import AGENTS, HookAnswer, read_all, respond
 from . import output
 
 

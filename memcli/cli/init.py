@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..api import configure
-from . import context, output, value_completion
+from . import completion, context, output
 from .app import STYLE
 from .context import shown
 from .options import AsJson, InWorkspace
@@ -90,7 +90,7 @@ config_app = typer.Typer(help="Show and change settings.", no_args_is_help=True,
 
 
 _Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="The name of a setting.", autocompletion=value_completion.settings)
+    str, typer.Argument(metavar="NAME", help="The name of a setting.", autocompletion=completion.settings)
 ]
 
 

@@ -20,7 +20,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     pip install '.[mcp]'
     """
     try:
-        from ..integrations.mcp_server import serve
+        from ..integrations.mcp_tools import serve
     except ImportError as error:
         raise UnavailableError(
             f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"

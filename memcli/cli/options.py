@@ -10,7 +10,7 @@ import typer
 
 from ..api.choice import KINDS, LAYERS, SOURCES, STATUSES, Choice
 from ..errors import UsageError
-from . import value_completion
+from . import completion
 
 InWorkspace = Annotated[
     str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.", show_default=False)
@@ -20,7 +20,7 @@ InScope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        autocompletion=value_completion.among(("project", "user", "all")),
+        autocompletion=completion.among(("project", "user", "all")),
         help="project, user or all.",
         show_default=False,
     ),
@@ -31,7 +31,7 @@ Source = Annotated[
     str,
     typer.Option(
         "--source",
-        autocompletion=value_completion.among(SOURCES),
+        autocompletion=completion.among(SOURCES),
         help=f"Whose word it is: {', '.join(SOURCES)}.",
         show_default="user at a terminal, else observed",
     ),
@@ -40,7 +40,7 @@ EntryName = Annotated[
     str,
     typer.Argument(
         metavar="[ID]",
-        autocompletion=value_completion.ids,
+        autocompletion=completion.ids,
         help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
         show_default=False,
     ),
@@ -50,7 +50,7 @@ EntryKey = Annotated[
     typer.Option(
         "--key",
         metavar="KEY",
-        autocompletion=value_completion.keys,
+        autocompletion=completion.keys,
         help="What fills this key, such as staging/port.",
         show_default=False,
     ),
@@ -67,7 +67,7 @@ def in_format(formats: Sequence[str], help_: str) -> Any:
             raise UsageError(f"no --format {form!r}", f"use {', '.join(formats[:-1])} or {formats[-1]}")
         return form
 
-    offered = value_completion.among(formats)
+    offered = completion.among(formats)
     return typer.Option("--format", metavar="FORMAT", autocompletion=offered, callback=required, help=help_)
 
 
@@ -78,21 +78,21 @@ class _ChoiceOptions:
         _Many,
         typer.Option(
             "--kind",
-            autocompletion=value_completion.among((*KINDS, "all")),
+            autocompletion=completion.among((*KINDS, "all")),
             help="Only this kind: entry, memory, history, note, session or all.",
         ),
     ]
     type: Annotated[
         _Many,
         typer.Option(
-            "--type", "-t", autocompletion=value_completion.types, help="Only entries of this type, such as preference."
+            "--type", "-t", autocompletion=completion.types, help="Only entries of this type, such as preference."
         ),
     ]
     tag: Annotated[
         _Many,
         typer.Option(
             "--tag",
-            autocompletion=value_completion.tags,
+            autocompletion=completion.tags,
             help="Only entries with this tag; repeated: with all of them.",
         ),
     ]
@@ -100,7 +100,7 @@ class _ChoiceOptions:
         _Many,
         typer.Option(
             "--layer",
-            autocompletion=value_completion.among(LAYERS),
+            autocompletion=completion.among(LAYERS),
             help="Only this layer: semantic, procedural or episodic.",
         ),
     ]
@@ -108,7 +108,7 @@ class _ChoiceOptions:
         _Many,
         typer.Option(
             "--source",
-            autocompletion=value_completion.among(SOURCES),
+            autocompletion=completion.among(SOURCES),
             help="Only what came from: user, observed or inferred.",
         ),
     ]
@@ -124,7 +124,7 @@ class _ChoiceOptions:
         _Many,
         typer.Option(
             "--key",
-            autocompletion=value_completion.keys,
+            autocompletion=completion.keys,
             help="Only entries whose key is this or fits this glob: staging/*.",
         ),
     ]
@@ -142,7 +142,7 @@ class _ChoiceOptions:
         _Many,
         typer.Option(
             "--status",
-            autocompletion=value_completion.among(STATUSES),
+            autocompletion=completion.among(STATUSES),
             help="Only this status: active, superseded or archived.",
         ),
     ]

@@ -1,17 +1,208 @@
 """`mem review`."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..api import review as api
-from ..errors import UsageError
+from ..api.review import Decision, EntryFile, Question, ReviewSession, shorten
+from ..api.workspace import Workspace
+from ..errors import MemError, UsageError
 from . import context, output
 from .admission import judge_progress
 from .options import AsJson, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..api.workspace import Workspace
+
+
+_LONGEST = 400  # characters of a memory
+_ASKS: Mapping[str, str] = {
+    "conflict": "do these contradict each other",
+    "key": "which of these holds",
+    "faded": "does this still hold",
+    "held": "may this be a memory again",
+    "new": "is this worth keeping",
+    "likely": "do these say the same",
+}
+_LETTERS: Mapping[str, Decision] = {
+    "k": "keep", "n": "newer", "o": "older", "s": "same", "f": "forget", "l": "later"
+}  # fmt: skip
+_DONE: Mapping[Decision, str] = {
+    "keep": "kept", "newer": "the newer holds", "older": "the older holds", "same": "one memory, both wordings kept",
+    "forget": "in the archive: `mem restore` brings it back", "later": "asked again later",
+}  # fmt: skip
+
+
+def told(question: Question) -> str:
+    """Write what is asked, and each memory in a line."""
+    names = ("newer", "older") if question.is_pair else (question.kind,)
+    name = "" if question.kind == "likely" else f"{question.id}: "
+    lines = [f"{name}{_ASKS[question.kind]}? ({question.reason})"]
+    for name, side in zip(names, question.sides, strict=True):
+        text = shorten(" ".join(side.entry.body.split()), _LONGEST)
+        lines.append(output.visible(f"  {name}: {_head(side)}: {text}"))
+    if question.proposal:
+        lines.append(f"  proposed: {question.proposal.decision} ({question.proposal.by})")
+    return "\n".join(lines)
+
+
+def _head(side: EntryFile) -> str:
+    entry = side.entry
+    named = [f"{name} {value}" for name, value in (("key", entry.key), ("project", entry.project)) if value]
+    pinned = ["pinned"] * entry.pinned
+    return " · ".join((entry.id, entry.created_at[:10], entry.source, entry.type, *named, *pinned))
+
+
+def session(workspace: Workspace, questions: Sequence[Question], command: str = "review") -> None:
+    """Ask until all is answered or the person leaves; what is not answered waits until the command is run again."""
+    asking = _Asking(workspace, questions, command)
+    try:
+        while (question := asking.current()) and asking.obey(question, _line(asking.prompt(question))):
+            pass
+    finally:  # also at Ctrl-C
+        left = len(asking.waiting)
+        rest = f"; {left:,} left, `mem {command}` goes on there" if left else ""
+        output.note(f"{asking.count:,} answered{rest}")
+
+
+def _line(prompt: str) -> list[str]:
+    """Return the words of a line that a person types; `q` at the end of input."""
+    output.say(prompt, end="")
+    output.flush()
+    try:
+        return input().split()
+    except EOFError:
+        output.say("")
+        return ["q"]
+
+
+class _Asking:
+    """The questions that wait, the place of the one at hand, and what was answered, for who goes back."""
+
+    def __init__(self, workspace: Workspace, questions: Sequence[Question], command: str) -> None:
+        self.workspace = workspace
+        self.review = ReviewSession(workspace, command)
+        self.waiting = list(questions)
+        self.place = 0
+        self.words: Sequence[str] = ()  # that a question must have
+        self.count = 0
+        self._answered: list[tuple[int, list[Question], int]] = []  # place, questions, number of the command
+
+    def _shown(self) -> list[int]:
+        """Return the places of the questions that have the words asked for."""
+        texts = (told(question).casefold() for question in self.waiting)
+        return [place for place, text in enumerate(texts) if all(word.casefold() in text for word in self.words)]
+
+    def current(self) -> Question | None:
+        """Return the question at hand as its files stand now; None where none is left."""
+        while places := self._shown():
+            self.place = next((place for place in places if place >= self.place), places[0])
+            try:
+                self.waiting[self.place] = self.review.current(self.waiting[self.place])
+            except MemError as error:
+                if not self._is_settled_here(self.waiting[self.place]):
+                    output.note(str(error))
+                del self.waiting[self.place]
+                continue
+            return self.waiting[self.place]
+        if self.words and self.waiting:
+            output.note(f"no question has {' '.join(self.words)}")
+            self.words = ()
+            return self.current()
+        return None
+
+    def _is_settled_here(self, question: Question) -> bool:
+        """Tell whether an answer given here was about one of its memories."""
+        ids = {side.entry.id for side in question.sides}
+        return any(side.entry.id in ids for _, done, _ in self._answered for one in done for side in one.sides)
+
+    def _group(self, question: Question) -> list[Question]:
+        """Return the questions shown that are of one kind and have the same in common."""
+        shown = [self.waiting[place] for place in self._shown()]
+        return [one for one in shown if (one.kind, one.group) == (question.kind, question.group)]
+
+    def prompt(self, question: Question) -> str:
+        """Write the question, and what may be typed."""
+        both = " both" if question.is_pair else ""
+        names = {"keep": f"keep{both}", "forget": f"forget{both}"}
+        letters = [letter for letter, decision in _LETTERS.items() if decision in question.answers]
+        choices = [f"[{letter}]{names.get(_LETTERS[letter], _LETTERS[letter])[1:]}" for letter in letters]
+        proposed = [f"[y] as proposed: {question.proposal.decision}"] if question.proposal else []
+        size = len(self._group(question))
+        group = [f"all LETTER: these {size:,}"] if size > 1 else []
+        more = [
+            "[e]dit, e o the older" if question.is_pair else "[e]dit",
+            *group,
+            "[b]ack",
+            "[u]ndo",
+            "[q]uit",
+            "or words to look for",
+        ]
+        left = f"{len(self._shown()):,} to go" + (f" with {' '.join(self.words)}" if self.words else "")
+        return f"\n{left}\n{told(question)}\n{' · '.join([*proposed, *choices, *more])} ? "
+
+    def obey(self, question: Question, words: Sequence[str]) -> bool:
+        """Do what a line says; return whether to go on."""
+        word = words[0].lower() if words else ""
+        letter = words[1].lower() if word == "all" and len(words) == 2 else word
+        proposed = question.proposal.decision if question.proposal and letter == "y" else None
+        decision: Decision | None = proposed or _LETTERS.get(letter)  # type: ignore[assignment]
+        if word == "q":
+            return False
+        if decision and (letter != word or len(words) == 1):
+            self._answer(self._group(question) if letter != word else [question], decision)
+        elif word == "b" and len(words) == 1:
+            self.place = max((place for place in self._shown() if place < self.place), default=self.place)
+        elif word == "u" and len(words) == 1:
+            self._undo()
+        elif word == "e" and words[1:] in ([], ["n"], ["o"]):
+            _edit(self.workspace, question.sides[int(question.is_pair and words[1:2] == ["o"])])
+        else:
+            self.words, self.place = words, 0
+        return True
+
+    def _answer(self, questions: Sequence[Question], decision: Decision) -> None:
+        """Carry out a decision about questions; one that cannot be carried out waits."""
+        bar = output.Bar("answering")
+        done, problems, number = self.review.answer(questions, decision, bar)
+        bar.clear()
+        for problem in problems:
+            output.note(problem)
+        if not done:
+            return
+        output.say(f"{len(done):,} × {_DONE[decision]}" if len(questions) > 1 else _DONE[decision])
+        self.count += len(done)
+        self._answered.append((self.place, done, number))
+        ids = {one.id for one in done}
+        self.waiting = [one for one in self.waiting if one.id not in ids]
+
+    def _undo(self) -> None:
+        """Take back the last answer, and ask again."""
+        if not self._answered:
+            output.note("nothing was answered here that could be taken back")
+            return
+        self.place, questions, number = self._answered[-1]
+        try:
+            if number:
+                self.review.take_back(number)
+        except MemError as error:
+            output.note(str(error))
+            return
+        self._answered.pop()
+        self.count -= len(questions)
+        self.waiting[self.place : self.place] = questions
+
+
+def _edit(workspace: Workspace, side: EntryFile) -> None:
+    from .edit import edit
+
+    try:
+        edit(side.path, workspace=str(workspace.root))
+    except MemError as error:
+        output.note(str(error))
+
 
 _ANSWER = "answer"
 
@@ -76,12 +267,8 @@ def review(
         if output.is_heard():
             output.note("nothing waits for a yes or no")
     elif is_asked:
-        from .review_terminal import session
-
         session(where, found.questions)
     else:
-        from .review_terminal import told
-
         output.say("\n\n".join(f"{told(one)}\n  answers: {' '.join(one.answers)}" for one in found.questions))
     if found.judged is not None and found.judged.unheard:
         raise typer.Exit(7)

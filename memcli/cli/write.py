@@ -7,7 +7,7 @@ import typer
 from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
-from . import context, output, value_completion
+from . import completion, context, output
 from .admission import AllowSecret, Judge, Redact, judge_progress, relations, tell_redacted, tell_unheard
 from .options import AsJson, InScope, InWorkspace
 
@@ -24,7 +24,7 @@ def write(
         typer.Option(
             "--id",
             metavar="ID",
-            autocompletion=value_completion.ids,
+            autocompletion=completion.ids,
             help="Change this entry instead of making one.",
             show_default=False,
         ),
@@ -43,7 +43,7 @@ def write(
         typer.Option(
             "--key",
             metavar="KEY",
-            autocompletion=value_completion.keys,
+            autocompletion=completion.keys,
             help="The slot it fills, such as staging/port: what filled it before is superseded.",
         ),
     ] = None,
@@ -52,7 +52,7 @@ def write(
         typer.Option(
             "--type",
             "-t",
-            autocompletion=value_completion.types,
+            autocompletion=completion.types,
             help=f"What it claims: {', '.join(TYPES)}.",
             show_default="fact",
         ),
@@ -99,7 +99,7 @@ def write(
         str,
         typer.Option(
             metavar="ID",
-            autocompletion=value_completion.ids,
+            autocompletion=completion.ids,
             help="The entry it takes the place of.",
             show_default=False,
         ),

@@ -12,10 +12,67 @@ from functools import cache, partial
 
 from .. import data
 from ..dataclass import dataclass
+from ..language.foreign_text import Prompt
 from ..language.linear_model import Model, hashed, hashed_text, load
-from ..language.pasted_text import Prompt
 from ..language.sentences import Sentence, is_question
-from .standing_rules import is_standing_rule, opens_as_rule
+
+_rule_pattern = partial(data.pattern, "rules.toml")
+
+
+def untagged(text: str) -> str:
+    """Return a statement without the tag that only asks for a nod: "always ask me first, ok?"; a question as it is.
+
+    "…, right?" asks whether something is so, except behind a rule.
+    """
+    tag = _rule_pattern("tag").search(text)
+    if not tag or is_question(text[: tag.start()]):
+        return text
+    said = text[: tag.start()]
+    return said if tag["nod"] or is_standing_rule(said) else text
+
+
+def is_standing_rule(text: str, after: str = "") -> bool:
+    """Tell whether a text binds whoever reads it from now on; a ban does so if what stands after it limits it."""
+    if is_question(text := untagged(text) if is_question(text) else text):
+        return is_polite_rule(text)
+    first, _, rest = text.partition(". ")
+    is_ban = bool(_rule_pattern("ban").match(first)) and (
+        exempts(rest or after) or bool(_rule_pattern("reasoned").match(first))
+    )
+    return bool(_rule_pattern("binding").search(text)) or is_ban
+
+
+def opens_as_rule(text: str) -> bool:
+    """Tell a rule that begins with what makes it one: "never …", "from now on …", "please always …"."""
+    return bool(_rule_pattern("opens").match(text)) and is_standing_rule(text)
+
+
+def is_polite_rule(text: str) -> bool:
+    """Tell whether a text asks for something to be done from now on: "could you please always …?"."""
+    asked = _rule_pattern("asked").search(text)
+    if not asked:
+        return False
+    order = text[asked.end() :].strip().rstrip("?？ \t\n\"'”’)*_`")
+    is_polite = asked["polite"] or asked["please"] or not _rule_pattern("always_first").match(order)
+    return bool(is_polite and _rule_pattern("binding").search(order))
+
+
+def exempts(text: str) -> bool:
+    """Tell whether a text says when what stands before it does not hold, or holds alone."""
+    return limits(text) or bool(_rule_pattern("exempts").search(text))
+
+
+def limits(text: str) -> bool:
+    """Tell whether a text says under which condition alone something holds."""
+    return bool(_rule_pattern("limited").search(text))
+
+
+def plain_type(text: str) -> str:
+    """Return the type of a text by its form alone; for texts that no model is asked about."""
+    if is_standing_rule(text) or limits(text):
+        return "constraint"
+    return "preference" if _rule_pattern("prefers").search(text) else "fact"
+
 
 _pattern = partial(data.pattern, "attribution.toml")
 FILE = data.path("attribution.model")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..formats.session_event import Event
-from ..formats.session_metadata import folder_name
+from ..formats.session_event import Event, folder_name
 from ..store.journal import finish_first
 from ..store.lock import queued
 from ..store.sessions.event_file import read_events

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
 from ..errors import RefusedError
-from ..formats.ids import blake2b
+from ..formats.ids import blake2b, day_of, parse_time, stamp
 from ..formats.session_event import Event, word
 from ..formats.text_lines import clean_text, unconflicted
-from ..formats.times import day_of, parse_time, stamp
 from ..store.redaction import Redacted, Redactor, redactor
 from ..store.sessions.append import identified, settle_ids
-from ..store.sessions.counts import is_due
-from ..store.sessions.event_file import standing_ids
+from ..store.sessions.event_file import is_due, standing_ids
 from ..store.sessions.reading import project_line, projects_of, session_source
 from ..store.sessions.sessions import Session, at, sessions
 from ..store.workspace import Workspace

@@ -12,11 +12,9 @@ from .. import data
 from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
-from ..language.harness_text import injections
-from ..language.pasted_text import Prompt
+from ..language.foreign_text import Prompt, injections
 from ..language.sentences import READ, Sentence, is_question, sentences
-from .attribution import is_handed_on
-from .standing_rules import is_polite_rule, is_standing_rule, untagged
+from .attribution import is_handed_on, is_polite_rule, is_standing_rule, untagged
 
 _pattern = partial(data.pattern, "statements.toml")
 LONGEST = 600

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..errors import BusyError, RefusedError, UnfinishedError
-from ..store.sessions.counts import is_due
-from ..store.sessions.event_file import recent_events
+from ..store.sessions.event_file import is_due, recent_events
 from ..store.sessions.sessions import counts, made
 from ..store.workspace import Workspace
-from ..transcripts.turn_flush import flush, session_from_transcript
+from ..transcripts.live_events import flush, session_from_transcript
 
 if TYPE_CHECKING:
     from ..beliefs.plan import Draft, Settled
@@ -37,7 +36,7 @@ def remember(workspace: Workspace, session: str, text: str, source: str, seconds
 
     Raise a MemError if not even a plain file can be written.
     """
-    from .remember_requests import request_draft
+    from .requests import request_draft
 
     draft, has_secret = request_draft(workspace, session, text, source)
     blanked = " A secret in it was blanked out." if has_secret else ""

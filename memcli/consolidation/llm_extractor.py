@@ -10,13 +10,13 @@ from datetime import UTC, tzinfo
 
 from ..beliefs.plan import Draft
 from ..errors import LlmError, ReplyError
+from ..formats.ids import parse_time
 from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, shorten
-from ..formats.times import parse_time
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
+from ..language.foreign_text import Prompt
 from ..language.keyword_tokens import query_terms
-from ..language.pasted_text import Prompt
 from ..language.sentences import sentences
 from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts

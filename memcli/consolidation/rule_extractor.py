@@ -9,17 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..beliefs.comparison import correction_in
+from ..beliefs.neighbours import correction_in
 from ..beliefs.plan import Draft
 from ..language.dates import dated
 from ..language.sentences import is_question
+from .attribution import exempts, is_standing_rule, plain_type
 from .batch import Batch, Findings
 from .candidates import Candidate, amends, binds, is_one_off, states_something, telling_words
-from .remember_requests import remember_request
-from .retractions import place_of, retracted
-from .sentence_joining import are_neighbours, groups, joined, paragraph, rules
-from .standing_rules import exempts, is_standing_rule, plain_type
-from .worth import Worth, is_short, judge
+from .requests import place_of, remember_request, retracted
+from .worth import Worth, are_neighbours, groups, is_short, joined, judge, paragraph, rules
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""

@@ -13,13 +13,12 @@ from ..dataclass import dataclass
 from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten
 from ..store.redaction import Redacted, redactor
+from .attribution import is_standing_rule
 from .batch import Batch, Findings, message_of, safe_text, sound
 from .candidates import Candidate, candidates
-from .remember_requests import asked, kept_already
-from .retractions import place_of, retracted
+from .requests import asked, kept_already, place_of, retracted
 from .rule_extractor import by_rules
 from .session_summary import Summary, summary
-from .standing_rules import is_standing_rule
 
 if TYPE_CHECKING:
     from ..llm.client import Llm

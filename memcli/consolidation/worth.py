@@ -6,7 +6,8 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from math import log1p
 
@@ -14,7 +15,8 @@ from .. import data
 from ..dataclass import dataclass
 from ..language.linear_model import TOKEN, Model, hashed_text, load
 from ..language.sentences import is_question
-from .candidates import Candidate
+from .attribution import limits
+from .candidates import Candidate, binds, leans_back, without_filler
 
 _pattern = partial(data.pattern, "statements.toml")
 FILE = data.path("worth.model")
@@ -103,3 +105,106 @@ def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
         return Worth(probability, "")
     kinds = range(2, len(model.outputs))
     return Worth(probability, model.outputs[max(kinds, key=lambda at: model.total(at, words, plain))])
+
+
+_LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
+_LESSONS = ("cause", "fix")
+_FRAGMENT = 4  # words of a sentence that is part of its neighbour
+_ROOM = 320  # characters up to which statements make one memory
+_ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
+_SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
+
+
+def groups(
+    found: Sequence[Candidate],
+    kept: Mapping[int, Worth],
+    gone: Collection[int],
+    amending: Sequence[int],
+    asides: Collection[int],
+) -> Iterator[list[int]]:
+    """Yield the places that make one memory each: a statement with the ones before it that it says nothing without.
+
+    What puts a statement right is kept with it; with an aside another thought begins.
+    """
+    wanted = set(kept)
+    for place in amending:
+        if place - 1 in wanted:
+            wanted.add(place)
+        elif place in wanted and place - 1 not in gone:
+            wanted.add(place - 1)
+    for place in sorted(kept, reverse=True):
+        while _leans(found, place) and place - 1 not in gone:
+            place -= 1
+            wanted.add(place)
+    group: list[int] = []
+    for place in sorted(wanted):
+        room = group and found[place].stop - found[group[0]].start <= _ROOM
+        is_one = place in amending or (place not in asides and _is_one(found, kept, place))
+        if group and not (room and place == group[-1] + 1 and is_one):
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
+
+
+def _leans(found: Sequence[Candidate], place: int) -> bool:
+    """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
+    before, later = found[place - 1], found[place]
+    points = leans_back(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
+    return bool(place and points and are_neighbours(before, later))
+
+
+def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -> bool:
+    """Tell whether a statement and the one before it are one: a rule and its cases, a cause and its fix, a fragment."""
+    before, later = found[place - 1], found[place]
+    if _leans(found, place):
+        return True
+    if not are_neighbours(before, later):
+        return False
+    if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
+        return True
+    here = [at for at in (place - 1, place) if at in kept]
+    if later.role == "user":
+        return any(rules(found[at], kept[at]) for at in here)
+    return len(here) == 2
+
+
+def rules(one: Candidate, judged: Worth) -> bool:
+    """Tell whether a user's statement is a rule, by its form, its limit or its kind."""
+    return one.role == "user" and (binds(one) or limits(one.text) or judged.kind == "rule")
+
+
+def paragraph(found: Sequence[Candidate], place: int) -> range:
+    """Return the places of the neighbours on its line that make one text of some sentences with a statement."""
+    first, last = place, place
+    while first and are_neighbours(found[first - 1], found[first]):
+        first -= 1
+    while last + 1 < len(found) and are_neighbours(found[last], found[last + 1]):
+        last += 1
+    is_short = found[last].stop - found[first].start <= _ROOM
+    return range(first, last + 1) if is_short else range(place, place)
+
+
+def are_neighbours(before: Candidate, after: Candidate) -> bool:
+    """Tell whether one statement follows another on the same line."""
+    return before.message == after.message and before.line == after.line and before.place + 1 == after.place
+
+
+def joined(
+    texts: Mapping[str, str], found: Sequence[Candidate], places: Sequence[int], kept: Mapping[int, Worth]
+) -> tuple[Candidate, Worth]:
+    """Return neighbours as one candidate, worth as much as the worthiest of them."""
+    first, last = found[places[0]], found[places[-1]]
+    best = max((kept[place] for place in places if place in kept), key=lambda one: one.probability)
+    if first is not last:
+        lessons = [kept[place].kind for place in places if place in kept and kept[place].kind in _LESSONS]
+        if lessons and first.role != "user":
+            best = replace(best, kind=lessons[0])
+        whole = texts[first.message][first.start : last.stop]
+        return replace(first, text=without_filler(whole), stop=last.stop), best
+    question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]
+    answers = not first.place and is_question(question) and len(question) <= _QUESTION
+    if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
+        return replace(first, text=f"{question} {first.text}"), best
+    return first, best

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..dataclass import dataclass
 from .entry import Entry
-from .entry_values import WORDING
+from .entry_fields import WORDING
 from .history import INSTEAD, Note, notes, records
+from .ids import day_in, parse_time, stamp
 from .memory_page import sections
 from .session_event import load, moment_at, words_of
 from .text_lines import Problem, lines
-from .times import day_in, parse_time, stamp
 
 WINDOW, WHOLE = 500, 700
 """Characters of a piece at most, and of a text that stays in one. Measured on sessions and long pages: 350 to 500 find

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from ..dataclass import dataclass, field, fields_stated
-from .entry_values import (
+from .entry_fields import (
     EARLIEST,
     EITHER,
     JOINED,
@@ -36,18 +36,18 @@ from .entry_values import (
     read_type,
     stated,
 )
-from .entry_values import EPISODIC as EPISODIC
-from .entry_values import LAYERS as LAYERS
-from .entry_values import PROCEDURAL as PROCEDURAL
-from .entry_values import REPOSITORY as REPOSITORY
-from .entry_values import SEMANTIC as SEMANTIC
-from .entry_values import SOURCES as SOURCES
-from .entry_values import STATUSES as STATUSES
-from .entry_values import TRUST as TRUST
-from .entry_values import TYPES as TYPES
+from .entry_fields import EPISODIC as EPISODIC
+from .entry_fields import LAYERS as LAYERS
+from .entry_fields import PROCEDURAL as PROCEDURAL
+from .entry_fields import REPOSITORY as REPOSITORY
+from .entry_fields import SEMANTIC as SEMANTIC
+from .entry_fields import SOURCES as SOURCES
+from .entry_fields import STATUSES as STATUSES
+from .entry_fields import TRUST as TRUST
+from .entry_fields import TYPES as TYPES
 from .frontmatter.document import Document
+from .ids import day_in, parse_time, stamp
 from .text_lines import Problem, first_line, shorten, summarise
-from .times import day_in, parse_time, stamp
 
 
 @dataclass(frozen=True)

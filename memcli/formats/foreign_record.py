@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from .entry import SOURCES, SPELLINGS, TYPES, Entry, entry_fields, layer_of, read_entry, spelled
 from .frontmatter import document as frontmatter
 from .frontmatter.document import Document
+from .ids import parse_time, stamp
 from .session_event import load
-from .times import parse_time, stamp
 
 CONTENTS = ("content", "memory", "text", "body")
 _TYPES = {

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, tzinfo
 from itertools import takewhile
 
 from ..dataclass import dataclass
+from .ids import parse_time, stamp
 from .text_lines import BOM, lines, shorten
-from .times import parse_time, stamp
 
 _HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
 _PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")

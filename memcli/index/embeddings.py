@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
 from .calibration import Calibration, calibration_of, keep, know_built_in, measure
-from .database import Database, MovedError, text_hash, texts_of
+from .database import Database, MovedError, is_busy, text_hash, texts_of
 from .embedder import open_embedder
 from .embedding_model import built_in_name, find_model
 from .filters import Filter, chunk_condition
 from .hnsw import Neighbours
-from .schema import is_busy
 from .text_vectors import Embedder
 from .vector_file import Matrix
 

@@ -14,11 +14,10 @@ from ..formats import chunking
 from ..formats.chunking import Chunk, records_of, windows
 from ..formats.entry import STATUSES, Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.ids import blake2b
+from ..formats.ids import blake2b, stamp
 from ..formats.links import inline_tags, nested
 from ..formats.session_event import Event, read_item, said
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, Problem, conflict_marker, decoded
-from ..formats.times import stamp
 from ..store import atomic_files
 from ..store.layouts import is_records
 from ..store.workspace import Workspace

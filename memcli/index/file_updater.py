@@ -10,7 +10,7 @@ from ..formats import chunking
 from ..formats.entry import SPELLINGS, as_from_others
 from ..formats.foreign_record import Item, items_of
 from ..formats.frontmatter import document
-from ..formats.times import stamp
+from ..formats.ids import stamp
 from ..store import access_log
 from ..store.addresses import is_items, layer_in
 from ..store.layouts import IS_ITEM, is_records

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
-from ..formats.entry_values import WORDING
+from ..formats.entry_fields import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
 from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
-from . import schema, updater
+from . import database, updater
 from .database import Database, MovedError, texts_of
 from .filters import Filter, chunk_condition, entry_condition, file_condition
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
     from .embeddings import Embedding
-    from .full_text import Posting, TurnPiece
+    from .filters import Posting, TurnPiece
 
 T = TypeVar("T")
 _FEW = 5_000
@@ -94,7 +94,7 @@ class Index(Database):
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
-            self.is_overtaken = schema.is_busy(error)
+            self.is_overtaken = database.is_busy(error)
         self.detach()
         return updater.refresh(
             self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing
@@ -117,7 +117,7 @@ class Index(Database):
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
         """Return for each word, given in its forms, its count by chunk; None if an earlier word has its stem."""
-        from .full_text import postings
+        from .filters import postings
 
         return postings(self.connection, terms)
 
@@ -247,7 +247,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
     A question may be asked more than once. Raises UnavailableError when even a new index fails.
     """
-    folder = schema.folder_of(workspace.derived, workspace.cache)
+    folder = database.folder_of(workspace.derived, workspace.cache)
     for _ in range(2 if folder else 0):
         assert folder is not None
         try:
@@ -257,18 +257,18 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
         except MovedError:
             return _answer(workspace, question, folder, apart=True)
         except Exception as error:
-            if schema.is_circumstance(error):
-                return _answer_in_memory(workspace, question, overtaken=schema.is_busy(error))
-            if not schema.is_damage(error):
+            if database.is_circumstance(error):
+                return _answer_in_memory(workspace, question, overtaken=database.is_busy(error))
+            if not database.is_damage(error):
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
-            schema.discard(folder)
+            database.discard(folder)
     return _answer_in_memory(workspace, question)
 
 
 def ask_readonly(workspace: Workspace, question: Callable[[Index], T]) -> T:
     """Return the answer of a function of the index, without an index on disk, for commands that only show a plan."""
-    if (workspace.derived / schema.FILE).exists():
+    if (workspace.derived / database.FILE).exists():
         return ask(workspace, question)
     return _answer_in_memory(workspace, question)
 
@@ -281,7 +281,7 @@ def _answer(
     apart: bool = False,
     overtaken: bool = False,
 ) -> T:
-    index = Index(workspace, *schema.connect(folder))
+    index = Index(workspace, *database.connect(folder))
     index.is_overtaken |= overtaken
     try:
         if apart:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from ..dataclass import dataclass
-from ..formats.entry_values import WORDING
+from ..formats.entry_fields import WORDING
 from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM

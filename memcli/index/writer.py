@@ -8,8 +8,8 @@ from dataclasses import astuple
 
 from ..formats.chunking import Chunk
 from ..formats.history import INSTEAD, records
+from ..formats.ids import date_words
 from ..formats.text_lines import Problem, normalized
-from ..formats.times import date_words
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
 from .database import text_hash

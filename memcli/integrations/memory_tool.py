@@ -4,17 +4,127 @@ The wording and its punctuation are those of the official client's own implement
 word: what is deleted moves to the archive, and a secret is refused.
 """
 
+import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..api import files
-from ..api.files import Workspace
+from ..api import agents
+from ..api.agents import SESSIONS, Workspace
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..results import Result
-from .memory_folder import ROOT, MemoryPath, by_key, existing, listed, located
+
+ROOT = "/memories"
+_TEXTS = (".txt", ".text", ".xml", ".json", ".yaml", ".yml", ".csv", ".log", ".rst", ".org", ".html")
+"""Endings that models give to what they keep."""
+_KINDS = ("entry", "memory", "history", "note")
+
+
+@dataclass(frozen=True)
+class MemoryPath:
+    """A file or folder as the model names it, and where it is."""
+
+    name: str  # as given
+    path: str  # within the workspace; empty for the workspace itself
+    file: Path
+
+    @property
+    def is_root(self) -> bool:
+        """Tell whether it is /memories itself, by any of its names."""
+        return posixpath.normpath(self.name) == ROOT
+
+
+def located(workspace: Workspace, name: str) -> MemoryPath:
+    """Find where a name below /memories lies; raise RefusedError for what lies elsewhere."""
+    if name != ROOT and not name.startswith(f"{ROOT}/"):
+        raise RefusedError(f"Path must start with {ROOT}, got: {name}")
+    inner = posixpath.normpath(name[len(ROOT) :].lstrip("/") or ".")
+    if inner == ".":
+        return MemoryPath(name, workspace.layout.entries, workspace.path(workspace.layout.entries))
+    path = _findable(workspace, _path(workspace, inner))
+    try:
+        file = workspace.path(path)
+        real = workspace.relative(file) if file != workspace.root else ""
+    except (RefusedError, ValueError):
+        raise _escape(name) from None
+    if (
+        inner.split("/")[0] == ".."
+        or agents.is_private(workspace, path)
+        or agents.is_private(workspace, real)
+        or not real
+    ):
+        raise _escape(name)
+    return MemoryPath(name, real, file)
+
+
+def existing(workspace: Workspace, name: str, said: str = " Please provide a valid path.") -> MemoryPath:
+    """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
+    found = located(workspace, name)
+    if not found.is_root and not agents.exists(workspace, found.path):
+        if keyed := by_key(workspace, name):
+            return keyed
+        dot = "." if said else ""
+        raise NotFoundError(f"The path {name} does not exist{dot}{said}")
+    return found
+
+
+def by_key(workspace: Workspace, name: str) -> MemoryPath | None:
+    """Find the one entry whose key a name below /memories is: staging/port.md is what fills staging/port."""
+    path = agents.path_of_key(workspace, name.removeprefix(f"{ROOT}/").removesuffix(".md"))
+    return MemoryPath(name, path, workspace.path(path)) if path else None
+
+
+def listed(workspace: Workspace, folder: MemoryPath) -> Iterator[tuple[str, Path]]:
+    """Yield the names in a folder with their files, in order."""
+    found = {_shown(child.name): child for child in _children(folder.file)}
+    if folder.is_root and workspace.layout.entries:
+        found |= {child.name: child for child in _children(workspace.root)}
+    for name in sorted(found):
+        try:
+            seen = located(workspace, f"{folder.name.rstrip('/')}/{name}")
+        except RefusedError:
+            continue
+        if agents.exists(workspace, seen.path) and (not folder.is_root or seen.path != workspace.layout.entries):
+            yield name, seen.file
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _path(workspace: Workspace, inner: str) -> str:
+    """Return the path within the workspace: what is a memory there keeps its own, all else lies below the entries."""
+    layout = workspace.layout
+    if not layout.entries:
+        return inner
+    head = inner.split("/")[0]
+    notes = layout.notes.split("/")[0] if "/" in layout.notes else ""
+    if head in (layout.entries.split("/")[0], notes):
+        return inner
+    if head != SESSIONS and not layout.is_archived(f"{inner}/") and layout.kind_of(inner) in _KINDS:
+        return inner
+    return f"{layout.entries}/{inner}"
+
+
+def _findable(workspace: Workspace, path: str) -> str:
+    """Return the path that is searched: a text of another ending is kept as markdown, unless somebody put it there."""
+    is_other = path.endswith(_TEXTS) and not (workspace.root / path).exists()
+    return f"{path}.md" if is_other else path
+
+
+def _shown(name: str) -> str:
+    """Return the name a model knows a file by."""
+    return name.removesuffix(".md") if name.removesuffix(".md").endswith(_TEXTS) else name
+
+
+def _escape(name: str) -> RefusedError:
+    return RefusedError(f"Path {name} would escape {ROOT} directory")
+
 
 BY = "observed"
 """Source of what is written here: a model writes it, and says nowhere whose words they are."""
@@ -47,7 +157,7 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     found = existing(workspace, name)
     if found.file.is_dir() or found.is_root:
         return _folder(workspace, found)
-    lines = files.read_file(workspace, found.path).split("\n")
+    lines = agents.read_file(workspace, found.path).split("\n")
     if len(lines) > MOST_LINES:
         raise RefusedError(f"File {name} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(call.get("view_range"), len(lines))
@@ -61,7 +171,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if found.is_root or (not found.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
     try:
-        near = files.create_file(workspace, found.path, text, name=name, by=BY)
+        near = agents.create_file(workspace, found.path, text, name=name, by=BY)
     except FileExistsError:
         raise RefusedError(f"File {name} already exists") from None
     return "\n".join([f"File created successfully at: {name}", *(entry.line(found.path) for entry in near)])
@@ -116,7 +226,7 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     found = existing(workspace, name, "")
     if found.is_root or found.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
-    files.archive_file(workspace, found.path)
+    agents.archive_file(workspace, found.path)
     return f"Successfully deleted {name}"
 
 
@@ -127,9 +237,9 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if src.is_root or src.path == workspace.layout.entries:
         raise RefusedError(f"Cannot rename the {ROOT} directory itself")
     taken = RefusedError(f"The destination {new} already exists")
-    if dst.is_root or files.exists(workspace, dst.path):
+    if dst.is_root or agents.exists(workspace, dst.path):
         raise taken
-    files.require_nameable(workspace, dst.path)
+    agents.require_nameable(workspace, dst.path)
     if not src.file.exists():
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
@@ -138,7 +248,7 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
         # A page that becomes a memory, or a memory that becomes the page, would be believed for what it says of itself.
         raise RefusedError(f"{old} and {new} are kept in different ways: create {new} and delete {old}")
     try:
-        files.rename_file(workspace, src.path, dst.path)
+        agents.rename_file(workspace, src.path, dst.path)
     except FileExistsError:
         raise taken from None
     return f"Successfully renamed {old} to {new}"
@@ -160,7 +270,7 @@ def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> st
     if not found.file.is_file():
         raise RefusedError(f"The path {name} is not a file.")
 
-    return files.change_file(workspace, found.path, change, name=name, by=BY)
+    return agents.change_file(workspace, found.path, change, name=name, by=BY)
 
 
 def _folder(workspace: Workspace, found: MemoryPath) -> str:

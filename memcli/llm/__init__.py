@@ -15,7 +15,7 @@ def chosen_llm(settings: "Settings") -> "Llm | None":
     if command:
         import shlex
 
-        from .command import CommandLlm
+        from .client import CommandLlm
 
         try:
             return CommandLlm(tuple(shlex.split(command)))

@@ -14,11 +14,12 @@ from ..dataclass import dataclass
 from ..errors import GitError, MemError, RefusedError
 from ..formats.entry import SPELLINGS, checked
 from ..formats.frontmatter import document as frontmatter
-from ..formats.times import stamp
+from ..formats.ids import stamp
+from ..git import run
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import last_accessed
-from ..store import access_log, atomic_files, git
+from ..store import access_log, atomic_files
 from ..store.access_log import CONFIRMED, Access
 from ..store.entries import decoded
 from ..store.journal import Change, apply, exclusive
@@ -202,12 +203,12 @@ def with_edits(
 def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
     """Give, of those files that are as the last commit has them, when they were last changed by one."""
     try:
-        prefix = git.text(workspace.root, "rev-parse", "--show-prefix").strip()
+        prefix = run.text(workspace.root, "rev-parse", "--show-prefix").strip()
         blobs = _blobs(workspace.root, paths)
         clean = [path for path, blob in blobs.items() if _is_blob(workspace, path, blob)]
         if not clean:
             return {}
-        told = git.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
+        told = run.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
     except GitError:
         return {}
     wanted = {prefix + path: path for path in clean}
@@ -222,7 +223,7 @@ def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
 
 def _blobs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return the hashes that the last commit has for files, by path."""
-    lines = git.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
+    lines = run.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
     return {path: about.split()[2] for about, _, path in (line.partition("\t") for line in lines) if path}
 
 

@@ -14,8 +14,8 @@ from ..beliefs.plan import Plan, listed, put_away
 from ..beliefs.supersession import hidden_with, put_away_note
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
+from ..formats.ids import stamp
 from ..formats.text_lines import FileProblem, FileProblems
-from ..formats.times import stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths

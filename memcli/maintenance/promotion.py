@@ -15,9 +15,9 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
+from ..formats.ids import past
 from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statements, with_lines
 from ..formats.text_lines import normalized
-from ..formats.times import past
 from ..results import Applied, Diff, FilePath, Id, Reason, Result
 from ..store import atomic_files
 from ..store.access_log import Access

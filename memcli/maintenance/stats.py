@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError, UnavailableError
+from ..formats.ids import parse_time
 from ..formats.text_lines import FileProblem, FileProblems
-from ..formats.times import parse_time
-from ..index import schema
+from ..index import database
 from ..index.database import Health
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -230,7 +230,7 @@ def index(
 ) -> Indexed:
     """Take in what changed and, with `embed`, embed every text; with `rebuild` throw the old index away first."""
     if rebuild:
-        schema.discard(schema.folder_of(workspace.derived, workspace.cache) or workspace.derived)
+        database.discard(database.folder_of(workspace.derived, workspace.cache) or workspace.derived)
     return ask(workspace, lambda index: _indexed(index, embed=embed, reading=reading, embedding=embedding))
 
 
@@ -262,4 +262,4 @@ def _obstacle(index: Index) -> str:
     """Return why what should have been embedded was not; empty if it only came in meanwhile."""
     if index.folder is not None:
         return ""
-    return BUSY if index.is_overtaken else "; ".join(schema.NO_PLACE)
+    return BUSY if index.is_overtaken else "; ".join(database.NO_PLACE)

@@ -13,17 +13,17 @@ from typing import Annotated, NamedTuple
 from ..beliefs.supersession import ChainLink, EntryFile, read_entry_file
 from ..dataclass import dataclass
 from ..errors import MemError
+from ..formats.ids import parse_time, stamp
 from ..formats.memory_page import read_promoted
 from ..formats.text_lines import decoded
-from ..formats.times import parse_time, stamp
+from ..git.repository import edits
 from ..results import ChangedLines, FilePath, Result
 from ..search.provenance import Origin
 from ..store import access_log, atomic_files
 from ..store.archive import archived_since
-from ..store.replaced_texts import page_versions
-from ..store.revisions import edits
+from ..store.entry_revision import page_versions
 from ..store.workspace import Workspace
-from .entry_changes import changed_lines, entry_changes, entry_version
+from .memory_diff import changed_lines, entry_changes, entry_version
 
 
 @dataclass(frozen=True)

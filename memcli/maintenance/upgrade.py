@@ -9,7 +9,7 @@ from ..beliefs.plan import Plan, applied
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.text_lines import BOM
-from ..store import merge_driver
+from ..git import merge_driver
 from ..store.archive import records_of
 from ..store.entries import decoded
 from ..store.file_changes import read_bytes
@@ -17,8 +17,7 @@ from ..store.init import ignored_lines
 from ..store.journal import Change
 from ..store.settings import FORMAT, FORMAT_KEY, format_number, stated_settings
 from ..store.workspace import MARKER, Workspace
-from .checks import check
-from .fixes import mend_plan
+from .checks import check, mend_plan
 
 UNSTATED = 0
 """The format of a workspace whose `mem.yaml` says none: it was made before there was a number."""

@@ -6,14 +6,12 @@ from time import monotonic
 
 from ..errors import LlmError, UsageError
 from ..formats.text_lines import FileProblem
-from ..search.thresholds import is_telling
+from ..search.query import is_telling
 from ..store.workspace import Workspace
-from . import session_state
-from .always_on_context import always_on_memories
-from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
-from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, query_of
+from . import request as session_state
+from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack, always_on_memories
+from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, SessionState, SurfacedTurn, query_of
 from .selection import select_pack
-from .session_state import SessionState, SurfacedTurn
 
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
@@ -95,11 +93,11 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
             seconds = min(seconds, request.within_ms / 4000)
         if query and RELEVANT in request.sections:
             # Late: with the index and all it needs, which the other sections do not.
-            from .relevant_memories import relevant_memories
+            from .sources import relevant_memories
 
             fits.append(relevant_memories(workspace, query, request, mode, seconds))
         if query and DOCUMENTS in request.sections and workspace.settings["index.include"]:
-            from .relevant_documents import relevant_documents
+            from .sources import relevant_documents
 
             papers.append(relevant_documents(workspace, query, mode, seconds))
         # After a search, which brings the page in step with its entries.

@@ -16,7 +16,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document
-from ..formats.times import parse_time, past
+from ..formats.ids import parse_time, past
 from ..results import EntryType, FilePath, Id, Reason, Summary
 from ..store import access_log, atomic_files
 from ..store.access_log import Access

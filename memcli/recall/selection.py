@@ -12,9 +12,9 @@ from itertools import groupby
 
 from ..dataclass import dataclass
 from ..errors import MemError
-from ..search.thresholds import asks_memory, gate_of, is_other_topic, thresholds
+from ..search.query import asks_memory, gate_of, is_other_topic, thresholds
 from ..store.settings import Settings
-from . import session_state
+from . import request as session_state
 from .pack import (
     CHARACTERS_A_TOKEN,
     DAYS,
@@ -35,8 +35,7 @@ from .pack import (
     piece,
     section_text,
 )
-from .request import PackSources, RecallRequest, query_of
-from .session_state import SessionState, SurfacedTurn
+from .request import PackSources, RecallRequest, SessionState, SurfacedTurn, query_of
 
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
 """Sections in the order in which they get what the others did not need."""

@@ -11,18 +11,16 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import UnavailableError
-from ..index.filters import Filter
-from ..index.full_text import Posting, TurnPiece, alike_postings, scores
+from ..index.filters import Filter, Posting, TurnPiece, alike_postings, scores
 from ..index.index import Index, Piece
 from ..index.lookups import chunks_named, names_of_one
 from ..language.lexicon import ENGLISH
 from ..store.addresses import prefixes
 from .later import LaterFirst
-from .query import OtherName, Query, parse_query, term_weights, with_other_names
+from .query import OtherName, Query, parse_query, term_weights, thresholds, with_other_names
 from .ranking import Scored, candidate, fuse
 from .ranking_weights import WEIGHTS, Weights
 from .results import Hit, SearchResults, distinct, hit_of, with_flagged
-from .thresholds import thresholds
 
 POOL = 100
 """Candidates each arm brings, unless more hits are asked for; both scores are looked up for all of them."""

@@ -7,8 +7,8 @@ from typing import Annotated
 from ..dataclass import dataclass
 from ..errors import GitError, MemError
 from ..formats.session_event import Event, said, view
+from ..git import run
 from ..results import FilePath, Id, Result
-from ..store import git
 from ..store.sessions.reading import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
 from ..store.workspace import Workspace
@@ -86,8 +86,8 @@ def _words(text: str) -> set[str]:
 
 def _commit(workspace: Workspace, source: str, commit: str) -> Origin:
     try:
-        shown = git.text(workspace.root, "show", "--stat", "--format=medium", commit, "--")
-        header = git.text(workspace.root, "show", "--no-patch", "--format=%aI%x00%an%x00%s", commit, "--")
+        shown = run.text(workspace.root, "show", "--stat", "--format=medium", commit, "--")
+        header = run.text(workspace.root, "show", "--no-patch", "--format=%aI%x00%an%x00%s", commit, "--")
     except GitError as error:
         return Origin(source, problem=f"is not in this repository ({error})")
     timestamp, author, subject = header.rstrip("\n").split("\0")

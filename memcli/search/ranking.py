@@ -12,7 +12,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
-from ..formats.times import day_of, parse_time
+from ..formats.ids import day_of, parse_time
 from ..index.index import Piece
 from ..language.keyword_tokens import clean, query_terms
 from ..language.lexicon import ENGLISH, asks_within, common_share, names_a_time

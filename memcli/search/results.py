@@ -119,7 +119,7 @@ class Hit:
 
     def explained(self) -> str:
         """Return in words what the relevance is made of."""
-        from .thresholds import explained
+        from .query import explained
 
         return explained(self.relevance, self.parts, self.matched)
 

@@ -132,9 +132,8 @@ def _is_guarded(name: str, value: str) -> bool:
 def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[Span]:
     """Return what one pass finds outside the marks of earlier redactions."""
     # Many commands import this module and scan nothing.
-    from .assignments import assignments
-    from .credential_syntax import command_passwords, exported_passwords, http_credentials
-    from .personal_codes import codes, seed_phrases
+    from .assignments import assignments, command_passwords, exported_passwords, http_credentials
+    from .personal_data import codes, seed_phrases
     from .prose_passwords import answered_passwords, prose_passwords
     from .token_patterns import tokens
 

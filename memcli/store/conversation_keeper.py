@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import GitError
-from ..formats.times import day_of
+from ..formats.ids import day_of
 from . import trust
 from .workspace import MARKER, Surroundings, Workspace
 
@@ -24,7 +24,7 @@ def keeper(workspaces: Sequence[Workspace]) -> Workspace | None:
 
 def default_keeper(workspace: Workspace) -> str:
     """Return one of `KEEPERS`: what is recorded, else the user where the project is shared with a remote."""
-    from . import git
+    from ..git import run
 
     if workspace.is_own:
         return "project"
@@ -32,7 +32,7 @@ def default_keeper(workspace: Workspace) -> str:
     if record and record.notes_to:
         return record.notes_to
     try:
-        return "user" if git.text(workspace.root, "remote").strip() else "project"
+        return "user" if run.text(workspace.root, "remote").strip() else "project"
     except GitError:
         return "project"
 
@@ -63,15 +63,15 @@ def shared_files(workspace: Workspace) -> list[str]:
 
 def is_shared(path: Path) -> bool:
     """Return whether a file lies in a git repository that does not ignore it."""
-    from . import git
+    from ..git import run
 
     folder = next((one for one in path.parents if one.is_dir()), path.parent)
     try:
-        git.run(folder, "rev-parse", "--show-toplevel")
+        run.run(folder, "rev-parse", "--show-toplevel")
     except GitError:
         return False
     try:
-        git.run(folder, "check-ignore", "--quiet", "--no-index", "--", str(path))
+        run.run(folder, "check-ignore", "--quiet", "--no-index", "--", str(path))
     except GitError:
         return True
     return False

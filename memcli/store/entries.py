@@ -196,9 +196,12 @@ def edit(
     `expected` is the digest of the text the change was made from. Raises RefusedError for a text that does not fit it,
     a file that is another tool's or not UTF-8, and for one that would have conflict markers or broken frontmatter.
     """
+    from .entry_revision import (
+        keep_replaced,
+        without_old_wordings,  # late: a new memory replaces nothing
+    )
     from .journal import Change, apply, exclusive
     from .page_lines import with_page_lines
-    from .replaced_texts import keep_replaced, without_old_wordings  # late: a new memory replaces nothing
 
     require_ours(workspace.layout, path)
     target = workspace.path(path)

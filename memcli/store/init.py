@@ -6,11 +6,11 @@ from typing import Annotated
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
+from ..git import merge_driver
 from ..results import Result
-from . import atomic_files, merge_driver, trust
+from . import atomic_files, trust
 from .file_steps import PREFIX
-from .layout_detection import Recognised, recognise
-from .layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
+from .layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM, Recognised, recognise
 from .redaction import Redactor, secret_in_name
 from .settings import FORMAT, FORMAT_KEY
 from .workspace import MARKER, Surroundings, opened

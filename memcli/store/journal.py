@@ -82,7 +82,7 @@ def _finished(workspace: Workspace, command: str, wait: float | None = None) -> 
     wait = workspace.settings["lock.wait"] if wait is None else wait
     with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
         if _is_bringing(workspace):
-            from .git_worktree import take_back
+            from ..git.remote import take_back
 
             take_back(workspace)
         finish(workspace, held)

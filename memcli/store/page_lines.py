@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document
+from ..formats.ids import past
 from ..formats.memory_page import OPENING, PromotedLine, heading_of, read_promoted, statement_of, with_lines
 from ..formats.text_lines import normalized
-from ..formats.times import past
 from ..secrets.scanner import scan
 from .plan_steps import Append, Change, Move, Places, Step, text_of_file
 from .workspace import Workspace

@@ -77,11 +77,11 @@ class Project:
         """
         from difflib import SequenceMatcher
 
-        from . import git
+        from ..git import run
 
         now = self.data(citation.path)
         try:
-            before = git.run(self.root, "cat-file", "blob", citation.blob, seconds=_SECONDS)
+            before = run.run(self.root, "cat-file", "blob", citation.blob, seconds=_SECONDS)
         except GitError:
             return citation
         if isinstance(now, str) or max(before.count(b"\n"), now.count(b"\n")) > _COMPARED:
@@ -149,15 +149,15 @@ def _data(root: Path, path: str) -> bytes | str:
 
 def _renamed(root: Path, path: str) -> str:
     """Return the name that a file got in what is staged, or in the last commit that took it away."""
-    from . import git  # late: what marks hits needs none
+    from ..git import run  # late: what marks hits needs none
 
     listed = ("--name-status", "-z", "-M", "--diff-filter=R")
     try:
-        if to := _to(git.run(root, "diff", "--cached", *listed, "HEAD", seconds=_SECONDS), path):
+        if to := _to(run.run(root, "diff", "--cached", *listed, "HEAD", seconds=_SECONDS), path):
             return to
         words = ("log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", "--", path)
-        commit = git.text(root, *words, seconds=_SECONDS).strip()
-        return _to(git.run(root, "show", "--format=", *listed, commit, seconds=_SECONDS), path) if commit else ""
+        commit = run.text(root, *words, seconds=_SECONDS).strip()
+        return _to(run.run(root, "show", "--format=", *listed, commit, seconds=_SECONDS), path) if commit else ""
     except GitError:
         return ""
 

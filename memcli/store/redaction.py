@@ -6,13 +6,14 @@ secret at all: they stand in listings, logs and commits.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..dataclass import dataclass
-from ..errors import RefusedError
+from ..errors import RefusedError, UsageError
 from ..formats.ids import blake2b, slug
 from ..formats.text_lines import first_line
 from ..results import FileLine
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..formats.session_event import Event
     from .sessions.call_filter import CallFilter
 
+
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 SECRET_FILE = "secret-file"
@@ -33,7 +35,7 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
-_NAMES = re.compile(r"""(?m)^(["']?)(key|project|tags?|keywords|labels)\1:(.*(?:\n[ \t]*-[ \t].*)*)""")
+_NAME_FIELDS = re.compile(r"""(?m)^(["']?)(key|project|tags?|keywords|labels)\1:(.*(?:\n[ \t]*-[ \t].*)*)""")
 _NAME = re.compile(r"[\w@/-][\w.@/-]*")
 _KEY = re.compile("[\"']?key")
 _MARK = re.compile(r"\[(REDACTED:[a-z0-9-]{1,60})\]")
@@ -83,7 +85,7 @@ class Redactor:
         """Return the secrets of a text, and the personal data that is heeded, also what names in frontmatter say."""
         end = _frontmatter_end(text)
         names, plain = list[Finding](), text
-        for match in _NAMES.finditer(text, 0, end) if end else ():
+        for match in _NAME_FIELDS.finditer(text, 0, end) if end else ():
             if match[2] == "key":  # which announces a secret anywhere else
                 plain = f"{plain[: match.start(2)]}tag{plain[match.end(2) :]}"
             names += self._names(text, *match.span(3))
@@ -233,7 +235,7 @@ def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
 
 def secret_in_name(guard: Redactor, name: str) -> str:
     """Return the rule of a secret in a path or another name; empty if there is none."""
-    from ..formats.session_metadata import session_id
+    from ..formats.session_event import session_id
 
     parts = name.split("/")
     tails = ["/".join(parts[first:]) for first in range(len(parts))]
@@ -254,7 +256,7 @@ def nameable(guard: Redactor, path: str) -> str:
     """
     if not secret_in_name(guard, path):
         return path
-    from ..formats.session_metadata import session_id
+    from ..formats.session_event import session_id
 
     parts = []
     for part in path.split("/"):
@@ -308,3 +310,104 @@ def require_no_secret(workspace: Workspace, name: str, what: str) -> None:
         raise RefusedError(
             f"{what} looks like a secret ({rule})", "choose another name: names stand in listings and logs"
         )
+
+
+FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
+_LISTED_FIELDS = ("tags", "key", "project")
+"""Fields that stand in listings and logs: no secret of theirs is kept under a name that says it."""
+
+
+@dataclass(frozen=True)
+class SecretGuard:
+    """What becomes of secrets in one change: refused, blanked out with `redact`, kept with `allow`."""
+
+    workspace: Workspace
+    redact: bool = False
+    allow: bool = False
+    redacted: list[Redacted] = field(default_factory=list)
+    """The places where secrets were blanked out."""
+
+    def __post_init__(self) -> None:
+        """Raise UsageError if both are asked for."""
+        if self.redact and self.allow:
+            raise UsageError("secrets are blanked out, or kept", "give --redact or --allow-secret")
+
+    def entry(self, body: str, told: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return text and fields as they may be kept; RefusedError names the line and the rule."""
+        kept = dict(told)
+        if self.allow:
+            return body, kept
+        for option in _LISTED_FIELDS if not self.redact else ():
+            names = kept.get(option) or ()
+            for name in [names] if isinstance(names, str) else names:
+                require_no_secret(self.workspace, name, f"--{option}")
+        guard = redactor(self.workspace, "the text")
+        body = guard.text(body)
+        for key, value in told.items():
+            guard.name = f"--{key.replace('_', '-')}"
+            kept[key] = _cleaned(partial(_clean_name, guard, key) if key in _LISTED_FIELDS else guard.text, value)
+        if guard.refused and not self.redact:
+            first = guard.refused[0]
+            where = f"line {first.line} of the text" if first.name == "the text" else first.name
+            raise RefusedError(f"{where} looks like a secret ({first.rule})", FIX)
+        self.redacted.extend(guard.found)
+        return body, kept
+
+    def change(self, path: str, change: Callable[[str], str]) -> Callable[[str], str]:
+        """Return a change of a file's text that brings no secret in; one that stood there before may stay."""
+        if self.allow:
+            return change
+
+        def guarded(text: str) -> str:
+            new = change(text)
+            if not self.redact:
+                return keepable(self.workspace, path, new, text, FIX)
+            guard = redactor(self.workspace, path)
+            new = guard.text(new)
+            self.redacted.extend(guard.found)
+            return new
+
+        return guarded
+
+
+def keepable(workspace: Workspace, path: str, new: str, old: str = "", fix: str = "leave it out") -> str:
+    """Return the text as it may be kept: without personal data where the settings say so.
+
+    Raise RefusedError, naming line and rule, where it holds a secret that the text before did not.
+    """
+    guard = redactor(workspace, path)
+    kept = new if guard.refuses_personal else guard.text(new, only="personal")
+    found = _refused(guard, kept)
+    if not found:
+        return kept
+    guard.text(old)
+    known = Counter(one.rule for one in guard.found)
+    for one in found:
+        known[one.rule] -= 1
+        if known[one.rule] < 0:
+            raise RefusedError(f"{path}:{one.line}: looks like a secret ({one.rule})", fix)
+    return kept
+
+
+def _refused(guard: Redactor, text: str) -> list[Redacted]:
+    """Take out of the redactor what it has found so far, this text included, and is not to be kept."""
+    guard.text(text)
+    found, guard.found = guard.refused, []
+    return found
+
+
+def _clean_name(guard: Redactor, key: str, name: str) -> str:
+    """Return a name without its secrets, as the frontmatter of an imported entry gets it."""
+    head, tail = f"---\n{key}: ", "\n---\n"
+    return guard.text(f"{head}{name}{tail}", 0).removeprefix(head).removesuffix(tail)
+
+
+def _cleaned(clean: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(clean, one) for one in value]
+    if isinstance(value, dict):
+        # What a value is may be said by its key.
+        return {key: clean(f"{key}={one}").removeprefix(f"{key}=") for key, one in value.items()}
+    return value

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
-from ..formats.ids import random_source
-from ..formats.times import parse_time, parse_when, stamp
+from ..formats.ids import parse_time, parse_when, random_source, stamp
 from . import file_steps, trust
 from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .privacy import contained
@@ -67,7 +66,7 @@ class Workspace:
         layout = adjusted(LAYOUTS[self.settings["layout"]], paths)
         if not layout.is_vault:
             return layout
-        from .layout_detection import as_kept
+        from .layouts import as_kept
 
         return as_kept(layout, self.root)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..formats.session_event import Event, moment, word
-from ..language.harness_text import opened_by
+from ..language.foreign_text import opened_by
 from .messages import message_events
 from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
 

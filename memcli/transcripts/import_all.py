@@ -12,8 +12,8 @@ from typing import Annotated, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
+from ..formats.ids import stamp
 from ..formats.session_event import word
-from ..formats.times import stamp
 from ..results import Reason, Result, SessionId
 from ..store.file_steps import synced_together
 from ..store.privacy import shut_out

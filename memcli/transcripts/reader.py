@@ -12,11 +12,10 @@ from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from ..errors import UnknownTranscriptError
-from ..formats.ids import blake2b, new_id
+from ..formats.ids import blake2b, day_in, new_id, parse_time
 from ..formats.json_stream import CutOffError
 from ..formats.session_event import Event, load
-from ..formats.times import day_in, parse_time
-from ..language.harness_text import ASKED_BY_MEM
+from ..language.foreign_text import ASKED_BY_MEM
 from .chat_log import style_of
 from .messages import JSON_LINES, is_header
 from .registry import CHAT, FORMATS, MESSAGES_DOCUMENT, READS

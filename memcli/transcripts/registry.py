@@ -4,12 +4,12 @@ A new format is a module with its `TranscriptFormat` (and `Tool`), a line in eac
 messages and documents follow.
 """
 
-from . import chat_exports, chat_log, claude_code, codex, copilot, cursor, gemini, messages, openclaw, opencode
+from . import chat_log, claude_code, codex, copilot, cursor, gemini, messages, openclaw, opencode
 from .transcript_format import Tool, TranscriptFormat
 
 FORMATS: tuple[TranscriptFormat, ...] = (
     copilot.CHAT_LOG,
-    chat_exports.EXPORT,
+    chat_log.EXPORT,
     opencode.EXPORT,
     gemini.DOCUMENT,
     copilot.CHAT,

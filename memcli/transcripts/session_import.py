@@ -12,17 +12,14 @@ from tempfile import TemporaryFile, gettempdir
 from typing import IO, Annotated, Any, BinaryIO
 
 from ..dataclass import dataclass
-from ..formats.ids import blake2b, new_id
-from ..formats.session_event import load, moment, parse_event, word, word_at
-from ..formats.session_metadata import STATES, session_id
-from ..formats.times import parse_time
+from ..formats.ids import blake2b, new_id, parse_time
+from ..formats.session_event import STATES, load, moment, parse_event, session_id, word, word_at
 from ..results import FilePath, Numbers, Result
 from ..store.file_steps import naming
 from ..store.redaction import SECRET_FILE, Redacted, RedactedPlaces, Redactor, redactor, secret_in_name
 from ..store.sessions.append import Appended, EventLine, event_line, take_in
 from ..store.sessions.call_filter import blanked
-from ..store.sessions.counts import Counts
-from ..store.sessions.event_file import EVENTS, METADATA, read_events, standing_ids
+from ..store.sessions.event_file import EVENTS, METADATA, Counts, read_events, standing_ids
 from ..store.sessions.sessions import Listing, made
 from ..store.workspace import Workspace
 from .reader import read_transcript

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
-from ..store.local_log import append, replace_text, text_of
+from ..store.access_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode
 from .reader import begin_transcript, detect, read_transcripts

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TextIO
 from ..dataclass import dataclass
 from ..formats.json_stream import JsonStream, StreamLine, bounded_lines, rejoined
 from ..formats.session_event import Event, cut, load, sound
-from ..language.harness_text import injections, recalls_memory, without_injected
+from ..language.foreign_text import injections, recalls_memory, without_injected
 
 HEAD = 256 * 1024
 """Bytes looked at to find out the format."""

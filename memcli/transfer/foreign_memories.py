@@ -17,14 +17,13 @@ from ..formats.entry import read_entry, spelled
 from ..formats.foreign_record import CONTENTS, ID, memory_of
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
-from ..formats.ids import blake2b, new_id
+from ..formats.ids import blake2b, new_id, parse_time
 from ..formats.json_stream import StreamLine, bounded_lines, rejoined
-from ..formats.times import parse_time
 from ..secrets.scanner import scan
 from ..store.entry_revision import new_fields
 from ..store.layouts import Layout
 from ..store.redaction import file_words
-from .bundle import LARGEST, BundledFile
+from .export import LARGEST, BundledFile
 
 FOLDER = "imported"
 """Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""

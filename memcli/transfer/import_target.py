@@ -12,8 +12,8 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
+from ..formats.ids import parse_time
 from ..formats.text_lines import blanked, normalized
-from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
 from ..index.lookups import entry_texts_with, forgotten_texts, paths_by_id
@@ -22,7 +22,7 @@ from ..store.archive import put
 from ..store.init import PAGE_TEXT
 from ..store.redaction import Redactor
 from ..store.workspace import Workspace
-from .bundle import USUAL_MODES, BundledFile
+from .export import USUAL_MODES, BundledFile
 from .foreign_memories import is_made_here
 
 IMPORT_SOURCE = "import:"

@@ -5,31 +5,179 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
 from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
-from ..beliefs.plan import Plan, applied
+from ..beliefs.neighbours import Nearby
+from ..beliefs.plan import Draft, Plan, Settled, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import TRUST, Entry
+from ..formats.frontmatter.document import parse
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
 from ..store import access_log, entries
 from ..store.entries import Admitted
-from ..store.journal import Change
+from ..store.journal import Change, Step
+from ..store.layouts import is_archived
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted, nameable, redactor
 from ..store.workspace import Workspace
-from .bundle import SETTINGS, BundledFile, ImportedLine, is_another_tools_store, place_in, take_settings, unpacked
-from .export import passes
-from .foreign_memories import RecordLine, file_from_record, record_lines
-from .import_admission import ImportCandidate, admit_files, import_candidate
-from .import_target import ImportTarget, KnownMemories, without_forgotten, without_secrets
+from .export import (
+    SETTINGS,
+    USUAL_MODES,
+    BundledFile,
+    ImportedLine,
+    is_another_tools_store,
+    passes,
+    place_in,
+    take_settings,
+    unpacked,
+)
+from .foreign_memories import RecordLine, file_from_record, is_made_here, record_lines
+from .import_target import IMPORT_SOURCE, ImportTarget, KnownMemories, lasting_name, without_forgotten, without_secrets
 
 if TYPE_CHECKING:
-    from ..beliefs.llm_judge import LlmJudge
+    from ..beliefs.llm_judge import Heard, LlmJudge
+
+
+@dataclass(frozen=True)
+class ImportCandidate:
+    """A file that is to be let in."""
+
+    line: int
+    file: BundledFile
+    entry: Entry
+    text: str
+
+
+@dataclass(frozen=True)
+class AdmittedFiles:
+    """What became of files, and the notices about all of them."""
+
+    admitted: list[Admitted | None]  # None for what comes in as it is because its place cannot be changed
+    notices: tuple[str, ...] = ()
+    unheard: str = ""  # why a judge said nothing of some
+
+
+def import_candidate(line: int, file: BundledFile, entry: Entry) -> ImportCandidate | None:
+    """Return what is to be compared with what stands; None for what comes in as it is."""
+    try:
+        text = file.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if is_archived(file.path):
+        return None
+    is_sound = is_settled_here(entry) and entry.body.strip() and not parse(text).problem
+    return ImportCandidate(line, file, entry, text) if is_sound else None
+
+
+def admit_files(
+    workspace: Workspace,
+    candidates: Sequence[ImportCandidate],
+    together: frozenset[str],
+    make: Callable[[BundledFile], None],
+    judge: "LlmJudge | None" = None,
+    *,
+    dry_run: bool,
+) -> AdmittedFiles:
+    """Admit files as one change; `together` are existing paths of the same export, `make` makes one as it is.
+
+    A judge says what each is to what stands, before a lock is taken.
+    """
+    try:
+        settled = _admit(workspace, candidates, together, make, judge, dry_run=dry_run)
+    except RefusedError:
+        if len(candidates) == 1:
+            return AdmittedFiles([None])
+        half = len(candidates) // 2
+        parts = [
+            admit_files(workspace, part, together, make, judge, dry_run=dry_run)
+            for part in (candidates[:half], candidates[half:])
+        ]
+        errors = dict.fromkeys(part.unheard for part in parts if part.unheard)
+        return AdmittedFiles(
+            [admitted for part in parts for admitted in part.admitted], parts[0].notices, "; ".join(errors)
+        )
+    return AdmittedFiles(list(settled.admitted), settled.notices, settled.error)
+
+
+def _admit(
+    workspace: Workspace,
+    candidates: Sequence[ImportCandidate],
+    together: frozenset[str],
+    make: Callable[[BundledFile], None],
+    judge: "LlmJudge | None",
+    *,
+    dry_run: bool,
+) -> Settled:
+    drafts = [
+        Draft({}, candidate.entry.body, lambda _: b"", candidate.file.path, candidate.text) for candidate in candidates
+    ]
+    seen: Nearby | None = None
+    heard: Heard | None = None
+    if dry_run or judge is not None:
+        seen = look(workspace, drafts)
+        apart = _apart(seen, candidates, together)
+        heard = ask_judge(workspace, apart, judge) if judge is not None else None
+        if dry_run:
+            return settle_drafts(workspace, apart, heard)
+
+    def again(last: Nearby | None, seconds: float | None) -> Nearby:
+        return look(workspace, drafts, last, budget=seconds)
+
+    def decide(now: Nearby) -> tuple[list[Step], tuple[Settled, list[BundledFile]]]:
+        settled = settle_drafts(workspace, _apart(now, candidates, together), heard)
+        changes, as_they_are = _sorted_out(settled, candidates, make)
+        return [*changes], (settled, as_they_are)
+
+    def note(result: tuple[Settled, list[BundledFile]]) -> None:
+        note_settled(workspace, result[0])
+
+    (settled, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen, note=note)
+    for file in as_they_are:
+        make(file)
+    return settled
+
+
+def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozenset[str]) -> Nearby:
+    """Leave out that files of one export are like each other, and name where each comes from."""
+    near, before, entries = [], [], []
+    for candidate, neighbours, earlier, entry in zip(candidates, seen.near, seen.before, seen.entries, strict=True):
+        is_foreign = is_made_here(candidate.file.path)
+        near.append({path: cosine for path, cosine in neighbours.items() if is_foreign or path not in together})
+        before.append({row: cosine for row, cosine in earlier.items() if is_foreign})
+        entries.append(replace(entry, sources=(*entry.sources, IMPORT_SOURCE + lasting_name(candidate.file, entry))))
+    return replace(seen, entries=tuple(entries), near=near, before=before)
+
+
+def _sorted_out(
+    settled: Settled, candidates: Sequence[ImportCandidate], make: Callable[[BundledFile], None]
+) -> tuple[list[Step], list[BundledFile]]:
+    """Return what is changed as one, and what only has to be put in its place, with its age and its mode."""
+    texts = {candidate.file.path: candidate for candidate in candidates}
+    changes: list[Step] = []
+    as_they_are: list[BundledFile] = []
+    for step in settled.plan.steps:
+        if not isinstance(step, Change):  # what had faded comes back
+            changes.append(step)
+            continue
+        candidate = texts.get(step.path) if step.before is None else None
+        if candidate is None:
+            changes.append(step)
+        elif step.after == candidate.text:
+            as_they_are.append(candidate.file)
+        elif candidate.file.mode in USUAL_MODES:
+            changes.append(step)
+        else:  # a private file is private from its first moment
+            make(candidate.file)
+            changes.append(replace(step, before=candidate.text))
+    return changes, as_they_are
+
 
 TOGETHER = 1000
 """Memories that are let in as one change."""

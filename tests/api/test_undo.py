@@ -10,7 +10,7 @@ import pytest
 
 from memcli import open_workspace
 from memcli.api.history import add_note
-from memcli.api.undo import list_undoable, undo
+from memcli.api.sync import list_undoable, undo
 from memcli.store import journal
 from tests.cli.test_undo import files, written
 from tests.conftest import Mem

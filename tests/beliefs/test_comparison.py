@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.beliefs.comparison import are_twins, correction_in, is_correction_of
+from memcli.beliefs.neighbours import are_twins, correction_in, is_correction_of
 from tests.tables import cases
 
 

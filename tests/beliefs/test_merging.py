@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.merging import told_anew
+from memcli.beliefs.supersession import told_anew
 from memcli.formats.entry import FIELDS, Entry
-from memcli.formats.entry_values import FILLED, JOINED, KEPT, MOST
+from memcli.formats.entry_fields import FILLED, JOINED, KEPT, MOST
 
 OLD = Entry("old", "The port is 8080.", source="user", trust=1.0)
 BEFORE_AND_AFTER: dict[str, tuple[Any, Any, Any]] = {

@@ -56,7 +56,7 @@ def test_a_conversation_too_large_for_the_disk_is_refused_whole_and_goes_in_when
 
 def test_tend_says_that_nothing_could_be_embedded(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mem("write", "The bakery opens at seven.", "--no-dedup")
-    monkeypatch.setattr("memcli.index.schema.folder_of", lambda derived, cache: None)
+    monkeypatch.setattr("memcli.index.database.folder_of", lambda derived, cache: None)
     ran = mem("tend")
     assert (ran.code, ran.err.count("\n")) == (6, 1)
     assert "not embedded: the index cannot be kept here" in ran.err
@@ -69,7 +69,7 @@ def test_an_index_that_is_kept_elsewhere_is_said_to_be(
     assert mem("index", "--rebuild").err == ""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    monkeypatch.setattr("memcli.index.schema.folder_of", lambda derived, cache: elsewhere)
+    monkeypatch.setattr("memcli.index.database.folder_of", lambda derived, cache: elsewhere)
     ran = mem("index", "--rebuild")
     assert (ran.code, ran.err.count("\n")) == (0, 1)
     assert f"its index is kept in {elsewhere}" in ran.err

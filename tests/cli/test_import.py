@@ -15,7 +15,7 @@ from memcli.store.file_steps import PREFIX
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
 from memcli.transfer import foreign_memories, importer
-from memcli.transfer.bundle import BundledFile
+from memcli.transfer.export import BundledFile
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 

@@ -165,9 +165,9 @@ def test_a_path_written_again_is_changed_and_the_old_text_stays(mem: Mem, at: At
 def test_names_of_keys_are_completed_and_narrow_every_list(mem: Mem, at: At) -> None:
     at("2026-01-10", "Port 5432", *PORT)
     at("2026-01-10", "Rita drinks tea", "--key", "rita/drink")
-    from memcli.cli import value_completion
+    from memcli.cli import completion
 
-    assert [name for name, _ in value_completion.keys("sta")] == ["staging/port"]
+    assert [name for name, _ in completion.keys("sta")] == ["staging/port"]
     assert [row[4] for row in mem("ls", "--key", "RITA/*").rows] == ["Rita drinks tea"]
     assert [hit["summary"] for hit in mem("search", "port", "--key", "staging/*", "--json").json["hits"]] == [
         "Port 5432"

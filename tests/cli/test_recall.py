@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from memcli.language.harness_text import without_injected
+from memcli.language.foreign_text import without_injected
 from tests.conftest import FIXTURES, Mem, Ran
 
 

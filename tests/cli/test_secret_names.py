@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.formats.session_metadata import folder_name
+from memcli.formats.session_event import folder_name
 from tests.conftest import Mem
 from tests.tables import cases
 

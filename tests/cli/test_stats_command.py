@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.stats import bars
+from memcli.cli.check import bars
 from tests.conftest import Mem, Ran
 
 

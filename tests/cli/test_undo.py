@@ -396,7 +396,7 @@ def test_what_an_agent_does_with_the_memory_tool_is_undone_one_by_one(
 def test_a_program_s_calls_are_undone_one_by_one(mem: Mem, workspace: Path) -> None:
     from memcli import open_workspace
     from memcli.api.edit import forget
-    from memcli.api.undo import list_undoable, undo
+    from memcli.api.sync import list_undoable, undo
     from memcli.api.write import NewEntry, write
 
     where = open_workspace(workspace)

@@ -24,7 +24,7 @@ def test_a_name_that_is_not_known_gets_the_command_that_does_it(
 
 def test_every_command_that_a_wrong_name_leads_to_exists(mem: Mem) -> None:
     from memcli.cli.app import commands
-    from memcli.cli.suggestions import ELSEWHERE
+    from memcli.cli.completion import ELSEWHERE
 
     assert {told.split()[0] for told in ELSEWHERE.values()} <= commands().keys()
     assert not ELSEWHERE.keys() & commands().keys()

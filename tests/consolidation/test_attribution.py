@@ -4,12 +4,19 @@ import time
 
 import pytest
 
-from memcli.consolidation.attribution import FILE, HANDED_ON, built_in, handed_on, is_handed_on, places
+from memcli.consolidation.attribution import (
+    FILE,
+    HANDED_ON,
+    built_in,
+    handed_on,
+    is_handed_on,
+    is_standing_rule,
+    places,
+)
 from memcli.consolidation.candidates import candidates
-from memcli.consolidation.standing_rules import is_standing_rule
 from memcli.formats.session_event import Event
+from memcli.language.foreign_text import Prompt
 from memcli.language.linear_model import parsed
-from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences
 from tests.growth import growth
 from tests.tables import cases

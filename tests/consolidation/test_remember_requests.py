@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.consolidation.remember_requests import is_bare, remember_request, remembered
+from memcli.consolidation.requests import is_bare, remember_request, remembered
 from tests.tables import cases
 
 WRITTEN: dict[str, list[dict[str, Any]]] = yaml.safe_load(

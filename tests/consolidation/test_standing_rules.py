@@ -1,6 +1,6 @@
 """A rule that holds from now on is told from a tale of what always or never was."""
 
-from memcli.consolidation.standing_rules import exempts, is_standing_rule, plain_type
+from memcli.consolidation.attribution import exempts, is_standing_rule, plain_type
 from tests.tables import cases
 
 

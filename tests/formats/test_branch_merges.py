@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats.entry import FIELDS
-from memcli.formats.entry_merge import digest_of_rollup, merge_entry
-from memcli.formats.entry_values import UNION
+from memcli.formats.entry_fields import UNION
+from memcli.formats.entry_merge import digest_of_rollup, merge_entry, merge_settings
 from memcli.formats.frontmatter.document import parse, render
-from memcli.formats.frontmatter.key_merge import merge_settings
 from memcli.formats.history import disorder, records
 from memcli.formats.memory_page import HEADINGS, read_promoted, with_lines
 from memcli.formats.page_merge import merge_page
-from memcli.formats.record_merge import merge_history, merge_notes
-from memcli.formats.three_way import Merged, matches, merge_texts
+from memcli.formats.three_way import Merged, matches, merge_history, merge_notes, merge_texts
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "- d", "<e>", "f "]), max_size=10).map("\n".join)
 ENDS = st.sampled_from(["\n", "\r\n"])

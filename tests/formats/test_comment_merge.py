@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.entry_merge import merge_entry
+from memcli.formats.entry_merge import merge_entry, merge_settings
 from memcli.formats.frontmatter.document import load_mapping, parse
-from memcli.formats.frontmatter.key_merge import merge_settings
 from memcli.formats.three_way import Merged
 
 Setting = tuple[tuple[str, ...], str, str, str]

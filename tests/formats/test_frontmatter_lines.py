@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memcli.errors import MemError
-from memcli.formats.frontmatter import fast_reader as frontmatter_lines
-from memcli.formats.frontmatter.document import edit, load_mapping
+from memcli.formats.frontmatter import document as frontmatter_lines
+from memcli.formats.frontmatter.document import edit, load_mapping, read_lines
 from memcli.formats.frontmatter.edit import same
-from memcli.formats.frontmatter.fast_reader import read_lines
 
 KEYS = ["a", "b", "key-1", "_x", "title", "true", "null", "yes", "a b", '"q"', "é", "1", "-1", "-", "?", "<<", "a.b"]
 WORDS = [

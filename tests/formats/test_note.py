@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats.history import notes
-from memcli.formats.times import day_in
+from memcli.formats.ids import day_in
 
 LINES = st.sampled_from(
     ["[14:15] User: hi | Assistant: ho", "- [14:16] listed", "[14:17:03] seconds", "  [14:18]", "free text", "", " ",

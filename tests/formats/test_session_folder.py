@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.session_metadata import LONGEST, folder_name, session_id
+from memcli.formats.session_event import LONGEST, folder_name, session_id
 from tests.tables import cases
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from memcli.formats.session_metadata import SessionMetadata, read_metadata, render_metadata
+from memcli.formats.session_event import SessionMetadata, read_metadata, render_metadata
 
 FILE = """{
   "chatId": "12345", "id": "telegram:12345", "channelType": "telegram",

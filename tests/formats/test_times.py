@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.times import date_words, day_of, parse_time, parse_when, stamp
+from memcli.formats.ids import date_words, day_of, parse_time, parse_when, stamp
 from tests.tables import cases
 
 LISBON = ZoneInfo("Europe/Lisbon")

@@ -23,13 +23,11 @@ from memcli.formats.chunking import entry_chunks, history_chunks, memory_chunks,
 from memcli.formats.entry import read_entry
 from memcli.formats.entry_merge import merge_entry
 from memcli.formats.frontmatter import document
+from memcli.formats.ids import parse_time, parse_when
 from memcli.formats.ignore_patterns import ignored
 from memcli.formats.page_merge import merge_page
-from memcli.formats.record_merge import merge_history, merge_notes
-from memcli.formats.session_event import parse_event, read_item, render_event
-from memcli.formats.session_metadata import read_metadata, render_metadata
-from memcli.formats.three_way import Merged, merge_texts
-from memcli.formats.times import parse_time, parse_when
+from memcli.formats.session_event import parse_event, read_item, read_metadata, render_event, render_metadata
+from memcli.formats.three_way import Merged, merge_history, merge_notes, merge_texts
 from memcli.language.dates import dated
 from memcli.language.keyword_tokens import index_text, phrases, query_terms, quoted
 from memcli.language.periods import period_in
@@ -39,7 +37,7 @@ from memcli.search.query import parse_query
 from memcli.store.sessions.event_file import ended
 from memcli.store.settings import load_settings, set_in_file
 from memcli.transcripts.reader import read_transcript, read_transcripts
-from memcli.transfer.bundle import unpacked
+from memcli.transfer.export import unpacked
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Any
 
-from memcli.index import schema
+from memcli.index import database
 from memcli.index.index import Index
 from memcli.store.workspace import Workspace
 
@@ -55,7 +55,7 @@ def assert_as_new(index: Index) -> None:
 
 def made_anew(workspace: Workspace) -> Contents:
     """Tell what an index says that is made of the files alone."""
-    fresh = Index(workspace, *schema.connect(None))
+    fresh = Index(workspace, *database.connect(None))
     try:
         fresh.refresh(talk=True)
         return contents(fresh.connection)

@@ -10,7 +10,7 @@ from memcli.errors import UnavailableError
 from memcli.index import calibration, embedder, embeddings
 from memcli.index.calibration import Calibration, measure
 from memcli.index.embedding_model import find_model
-from memcli.search.thresholds import thresholds
+from memcli.search.query import thresholds
 from tests.conftest import Mem
 
 TEXTS = ("The bakery closes at noon on Sundays", "User's cat is called Miso", "Deploys run on Hetzner")

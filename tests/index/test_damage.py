@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memcli.index import schema
+from memcli.index import database
 from memcli.index.database import verify
 from memcli.index.index import Index, ask
 from memcli.index.writer import Writer
@@ -282,7 +282,7 @@ def test_an_index_that_reads_wrong_is_noticed_when_it_is_verified(mem: Mem, zoo:
     assert mem("ls").code == 0
     ask(here, verify)
     for damage in ("update texts set text = text || 'x'", "update words_content set c2 = 'weasel' where id = 1"):
-        index = Index(here, *schema.connect(here.derived))
+        index = Index(here, *database.connect(here.derived))
         index.connection.execute(damage)
         if "texts" in damage:
             index.connection.execute("update texts set text = 'x' || text")

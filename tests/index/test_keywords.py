@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcli.index.full_text import postings, scores
-from memcli.index.schema import TOKENIZE
+from memcli.index.database import TOKENIZE
+from memcli.index.filters import postings, scores
 from memcli.language.keyword_tokens import index_text
 
 ROWS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcli.index import schema, updater
+from memcli.index import database, updater
 from memcli.index.embeddings import Embedding
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
@@ -155,7 +155,7 @@ def test_an_index_that_cannot_be_opened_for_a_lock_is_busy_and_not_unavailable(
     assert mem("index").code == 0
     with closing(sqlite3.connect(workspace / ".mem" / "index.db", isolation_level=None)) as other:
         other.execute("pragma journal_mode = delete")
-        monkeypatch.setattr("memcli.index.schema.LOCK_WAIT", 0.05)
+        monkeypatch.setattr("memcli.index.database.LOCK_WAIT", 0.05)
         other.execute("begin exclusive")
         assert mem("index").code == 75
         assert mem("search", "quaggas", "--mode", "keyword").code == 0
@@ -352,7 +352,7 @@ def test_an_index_that_could_not_be_opened_leaves_the_vectors_alone(
             return real(path)
         raise sqlite3.OperationalError("unable to open database file")
 
-    real = schema._connection
-    monkeypatch.setattr(schema, "_connection", refused)
+    real = database._connection
+    monkeypatch.setattr(database, "_connection", refused)
     assert paths_found(mem, "quaggas") == ["entries/new.md"]
     assert sorted(workspace.glob(".mem/vectors-*")) == before

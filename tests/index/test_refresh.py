@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memcli.index import file_updater, schema, updater
+from memcli.index import database, file_updater, updater
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
@@ -62,7 +62,7 @@ class Refreshing(RuleBasedStateMachine):
         self.root = self.base / "memory"
         self.root.mkdir()
         self.zone = "UTC"
-        self.connection, self.folder, _ = schema.connect(schema.folder_of(self.root / ".mem", self.base))
+        self.connection, self.folder, _ = database.connect(database.folder_of(self.root / ".mem", self.base))
         self.connection.execute("pragma synchronous = off")
 
     def teardown(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memcli.index import schema, updater
+from memcli.index import database, updater
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
 
@@ -16,7 +16,7 @@ def test_what_a_refresh_has_seen_is_noted_once_nothing_is_new(put: Put, here: Wo
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(schema.connect(here.derived)[0]) as connection:
+    with closing(database.connect(here.derived)[0]) as connection:
         updater.refresh(connection, here)
         assert not seen(connection)
         updater.refresh(connection, here)
@@ -33,7 +33,7 @@ def test_a_refresh_does_not_note_what_another_has_overtaken(
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(schema.connect(here.derived)[0]) as one, closing(schema.connect(here.derived)[0]) as other:
+    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
         updater.refresh(one, here)
 
         def noted(*args: Any) -> None:
@@ -53,7 +53,7 @@ def test_a_refresh_does_not_wait_to_note_what_it_has_seen(put: Put, here: Worksp
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(schema.connect(here.derived)[0]) as one, closing(schema.connect(here.derived)[0]) as other:
+    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
         updater.refresh(one, here)
         other.execute("begin immediate")
         assert updater.refresh(one, here).files == 2

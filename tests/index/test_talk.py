@@ -12,7 +12,7 @@ from memcli.formats.chunking import Chunk
 from memcli.formats.session_event import Event, render_event
 from memcli.index import updater, writer
 from memcli.index.file_reader import PREVIOUS, Talk
-from memcli.index.full_text import scores
+from memcli.index.filters import scores
 from memcli.index.index import Index, ask
 from memcli.index.scan import FileListing, scan
 from memcli.index.text_vectors import CONTEXT_END

@@ -15,10 +15,9 @@ import pytest
 from memcli.api.agents import remember
 from memcli.api.workspace import open_workspace, surroundings
 from memcli.errors import BusyError, RefusedError
-from memcli.integrations.hooks.dispatch import CHARACTERS, respond
-from memcli.integrations.hooks.event import LARGEST
+from memcli.integrations.hooks.dispatch import CHARACTERS, LARGEST, respond
+from memcli.store.access_log import LARGEST_LOG
 from memcli.store.journal import exclusive
-from memcli.store.local_log import LARGEST_LOG
 from memcli.store.workspace import Surroundings, Workspace
 from tests.conftest import Mem, Ran
 
@@ -540,7 +539,7 @@ def killed(*args, **options):
     return real(*args, **options)
 {name}.{function} = killed
 from pathlib import Path
-from memcli.transcripts.turn_flush import flush
+from memcli.transcripts.live_events import flush
 from memcli.api.workspace import open_workspace
 flush(open_workspace())
 """
@@ -630,7 +629,7 @@ def test_an_event_without_a_question_loads_nothing_heavy(
         heavy.remove("sqlite3")
         assert not ours & {"memcli.index.embeddings", "memcli.index.vector_file", "memcli.consolidation.worth"}
     else:
-        assert ours <= {"memcli.index", "memcli.index.peek"}
+        assert ours <= {"memcli.index", "memcli.index.completions"}
     assert not loaded & heavy
     assert log(workspace) == []
 

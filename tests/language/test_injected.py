@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.language.harness_text import injections, recalls_memory, without_injected
+from memcli.language.foreign_text import injections, recalls_memory, without_injected
 from tests.tables import cases
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.index.schema import TOKENIZE
+from memcli.index.database import TOKENIZE
 from memcli.language.keyword_tokens import (
     MAX_TERMS,
     index_text,

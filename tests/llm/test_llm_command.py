@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
-from memcli.llm.client import Completion, Llm, LlmRequest
-from memcli.llm.command import CommandLlm
+from memcli.llm.client import CommandLlm, Completion, Llm, LlmRequest
 
 MESSAGES = [{"role": "system", "content": "Be brief – très bref."}, {"role": "user", "content": "Hi 😀"}]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
-from memcli.llm.client import LlmRequest
-from memcli.llm.command import CommandLlm
+from memcli.llm.client import CommandLlm, LlmRequest
 from tests.conftest import Mem
 
 MESSAGES = [{"role": "user", "content": "What is kept?"}]

@@ -10,10 +10,10 @@ import pytest
 
 from memcli.formats.entry import Entry
 from memcli.formats.memory_page import page_line
+from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import Fault, circles
 from memcli.store.archive import explain
-from memcli.store.git import Staged
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.conftest import FIXTURES, Mem
 from tests.two_branches import Repository

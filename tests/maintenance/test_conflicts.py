@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.formats.frontmatter.document import parse, render
-from memcli.store import merge_driver
+from memcli.git import merge_driver
 from tests.conftest import Mem
 from tests.two_branches import OURS, THEIRS, Repository
 

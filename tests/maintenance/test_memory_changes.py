@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memcli.maintenance.memory_changes import memory_changes
+from memcli.git.repository import FileVersions
+from memcli.maintenance.memory_diff import memory_changes
 from memcli.store.layouts import MEM
-from memcli.store.revisions import FileVersions
 from tests.conftest import Mem
 
 WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")

@@ -9,8 +9,7 @@ import pytest
 from memcli.beliefs.plan import Plan, applied, as_diff
 from memcli.formats.frontmatter import document
 from memcli.formats.ids import created, is_id
-from memcli.maintenance.checks import check
-from memcli.maintenance.fixes import mend_plan
+from memcli.maintenance.checks import check, mend_plan
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)

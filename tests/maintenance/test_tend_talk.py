@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
-from memcli.maintenance.session_tasks import SESSION_TASKS
-from memcli.maintenance.tend import Tended, tend
+from memcli.maintenance.tend import SESSION_TASKS, Tended, tend
 from memcli.store.sessions.sessions import find, reset
 from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import at, cursor, history, page, say, state

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memcli.errors import LlmError, UnavailableError, UsageError
 from memcli.formats.memory_page import strip_comments
 from memcli.index import embeddings
-from memcli.language.harness_text import quoted, without_injected
+from memcli.language.foreign_text import quoted, without_injected
 from memcli.recall import recall as module
 from memcli.recall.pack import LONG_TERM, NOTES, RECENT, RELEVANT, Pack
 from memcli.recall.recall import recall

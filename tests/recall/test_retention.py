@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import UsageError
 from memcli.recall.retention import fading, retention
-from memcli.store.settings_table import TABLE
+from memcli.store.settings import TABLE
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 SETTINGS = {setting.name: setting.default for setting in TABLE}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memcli.recall import session_state
-from memcli.recall.session_state import SessionState, SurfacedTurn, load_state, moved_topic, record_turn
+from memcli.recall import request
+from memcli.recall.request import SessionState, SurfacedTurn, load_state, moved_topic, record_turn
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 
@@ -21,7 +21,7 @@ def place(workspace: Path) -> Workspace:
 
 
 def only_file(place: Workspace) -> Path:
-    (file,) = (place.derived / session_state.FOLDER).iterdir()
+    (file,) = (place.derived / request.FOLDER).iterdir()
     return file
 
 
@@ -52,9 +52,7 @@ def test_any_name_of_a_session_has_a_file_of_its_own(place: Workspace, session: 
     record_turn(place, session, SurfacedTurn(("one",)))
     record_turn(place, "another", SurfacedTurn(("two",)))
     assert load_state(place, session).shown == ("one",)
-    assert {path.parent for path in (place.derived / session_state.FOLDER).iterdir()} == {
-        place.derived / session_state.FOLDER
-    }
+    assert {path.parent for path in (place.derived / request.FOLDER).iterdir()} == {place.derived / request.FOLDER}
 
 
 def test_a_torn_line_costs_no_other(place: Workspace) -> None:
@@ -109,24 +107,24 @@ def test_a_long_session_stays_small_and_keeps_what_it_knows(place: Workspace) ->
     for number in range(1200):
         record_turn(place, "a", SurfacedTurn((f"project mem_{number:020} {number:012}",)))
     state = load_state(place, "a")
-    assert only_file(place).stat().st_size <= 2 * session_state.LARGE
-    assert (len(state.shown), state.turns) == (session_state.SHOWN, 1200)
+    assert only_file(place).stat().st_size <= 2 * request.LARGE
+    assert (len(state.shown), state.turns) == (request.SHOWN, 1200)
     assert state.shown[-1].endswith("1199")
 
 
 def test_the_oldest_sessions_go(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_state, "SESSIONS", 3)
+    monkeypatch.setattr(request, "SESSIONS", 3)
     for number in range(6):
         record_turn(place, f"s{number}", SurfacedTurn(("one",)))
-        for file in (place.derived / session_state.FOLDER).iterdir():
+        for file in (place.derived / request.FOLDER).iterdir():
             status = file.stat()
             os.utime(file, ns=(status.st_mtime_ns - 10**9, status.st_mtime_ns - 10**9))
     assert [load_state(place, f"s{number}").is_new for number in range(6)] == [True] * 3 + [False] * 3
 
 
 def test_a_place_that_cannot_be_written_is_no_error(place: Workspace) -> None:
-    (place.derived / session_state.FOLDER).parent.mkdir(exist_ok=True)
-    (place.derived / session_state.FOLDER).write_text("a file")
+    (place.derived / request.FOLDER).parent.mkdir(exist_ok=True)
+    (place.derived / request.FOLDER).write_text("a file")
     record_turn(place, "a", SurfacedTurn(("one",)))
     assert load_state(place, "a") == SessionState()
     record_turn(replace(place, root=place.root / "gone" / "away"), "a", SurfacedTurn(("one",)))

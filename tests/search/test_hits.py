@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from memcli.index.index import Piece
+from memcli.search.query import certainty
 from memcli.search.ranking import Scored
 from memcli.search.results import distinct
-from memcli.search.thresholds import certainty
 
 
 def piece(chunk: int, text: str, **known: Any) -> Piece:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index import schema
+from memcli.index import database
 from memcli.index.index import Index
 from memcli.index.lookups import names_of_one
 from memcli.search.query import parse_query, with_other_names
@@ -89,7 +89,7 @@ def test_the_query_is_embedded_with_the_other_name_too() -> None:
 
 def test_where_no_entry_has_aliases_none_is_looked_at(people: Path) -> None:
     where = opened(Surroundings(people, os.environ, datetime.now(UTC)), people)
-    index = Index(where, *schema.connect(None))
+    index = Index(where, *database.connect(None))
     run = index.connection.executemany
     numbers = [(number, f"{number}.md") for number in range(500)]
     run("insert into files values(?, ?, 'entry', 'active', 0, 0, 0, 0, 0, '')", numbers)

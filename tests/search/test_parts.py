@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.search.passages import MOST, parts_of
+from memcli.search.search import MOST, parts_of
 from tests.conftest import Mem
 from tests.tables import cases
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import access_log, local_log
+from memcli.store import access_log
 from memcli.store.access_log import Access, counts, finish_folding, note, take
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.transcripts.sources import ImportLog, Seen
@@ -131,11 +131,11 @@ for _ in range(20):
 def test_a_line_that_was_cut_off_costs_only_itself_whichever_file_it_is_in(root: Path, torn: bytes) -> None:
     workspace = at(root)
     for name in ("imports.jsonl", "access", "turns/one.jsonl"):
-        local_log.append(workspace, name, b"first\n")
+        access_log.append(workspace, name, b"first\n")
         with (root / ".mem" / name).open("ab") as file:
             file.write(torn)
         for line in (b"second\n", b"third\n"):
-            local_log.append(workspace, name, line)
+            access_log.append(workspace, name, line)
         assert (root / ".mem" / name).read_bytes() == b"first\n" + torn + b"\nsecond\nthird\n"
 
 

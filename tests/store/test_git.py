@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import GitError
-from memcli.store import git
+from memcli.git import run
 from tests.conftest import Mem
 from tests.tables import cases
 
@@ -133,7 +133,7 @@ def test_a_commit_is_still_shown_plainly(trap: Trap, mem: Mem) -> None:
 @cases("words")
 def test_no_reading_of_git_runs_what_a_repository_names(trap: Trap, words: tuple[str, ...]) -> None:
     with suppress(GitError):  # such as for the blob that is not here
-        git.run(trap.top, *words)
+        run.run(trap.top, *words)
     assert trap.sang == ""
 
 
@@ -141,7 +141,7 @@ def test_gits_variables_of_another_repository_are_not_heeded(world: Path, monkey
     for name in ("here", "there"):
         real(world, "init", "-q", name)
     monkeypatch.setenv("GIT_DIR", str(world / "there/.git"))
-    assert git.text(world / "here", "rev-parse", "--show-toplevel").strip() == str(world / "here")
+    assert run.text(world / "here", "rev-parse", "--show-toplevel").strip() == str(world / "here")
 
 
 def test_a_git_that_hangs_is_given_up(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_a_git_that_hangs_is_given_up(world: Path, monkeypatch: pytest.MonkeyPat
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
     with pytest.raises(GitError, match=r"took more than 0\.2 s"):
-        git.run(world, "log", seconds=0.2)
+        run.run(world, "log", seconds=0.2)
 
 
 @pytest.mark.parametrize("hooks", ["", "own hooks", "/somewhere/else"])
@@ -160,6 +160,6 @@ def test_the_folder_of_hooks_is_the_one_git_uses(world: Path, hooks: str, tmp_pa
     if hooks:
         real(world, "config", "core.hooksPath", hooks)
     told = real(world, "rev-parse", "--git-path", "hooks")
-    assert git.hooks_folder(world) == world / told
+    assert run.hooks_folder(world) == world / told
     (world / "inner").mkdir()
-    assert git.hooks_folder(world / "inner").resolve() in ((world / told).resolve(), (world / "inner" / told).resolve())
+    assert run.hooks_folder(world / "inner").resolve() in ((world / told).resolve(), (world / "inner" / told).resolve())

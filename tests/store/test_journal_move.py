@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.formats.times import parse_time
+from memcli.formats.ids import parse_time
 from memcli.store import atomic_files
 from memcli.store.file_steps import is_temporary
 from memcli.store.journal import Append, Change, Move, apply, exclusive, finish

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.formats.frontmatter.document import parse
-from memcli.store import merge_driver
+from memcli.git import merge_driver
 from tests.tables import cases
 from tests.two_branches import OURS, THEIRS, Repository
 
@@ -241,5 +241,5 @@ def test_the_driver_loads_little(tmp_path: Path) -> None:
         "subprocess",
         "sqlite3",
         "filelock",
-        "memcli.store.git",
+        "memcli.git.run",
     }

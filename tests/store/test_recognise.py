@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.layout_detection import recognise
+from memcli.store.layouts import recognise
 from tests.tables import cases
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"

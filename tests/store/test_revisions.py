@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import UsageError
-from memcli.store.revisions import FileVersions, changed_files, compared, since, texts_at
+from memcli.git.repository import FileVersions, changed_files, compared, since, texts_at
 from memcli.store.workspace import Workspace
 from tests.store.test_staged import ENVIRON, at
 

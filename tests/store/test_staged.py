@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import UsageError
-from memcli.formats.times import parse_time
-from memcli.store.git import Staged, in_repository, staged
+from memcli.formats.ids import parse_time
+from memcli.git.run import Staged, in_repository, staged
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 ENVIRON = {

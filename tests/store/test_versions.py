@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from memcli.store.git import versions
+from memcli.git.run import versions
 
 
 def test_a_separator_of_lines_in_a_commits_subject_hides_no_version(world: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.transfer.bundle import BundledFile, packed, unpacked
+from memcli.transfer.export import BundledFile, packed, unpacked
 from tests.tables import cases
 
 PARTS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(

@@ -10,11 +10,18 @@ from typing import Annotated, Any
 
 from ...dataclass import dataclass
 from ...errors import RefusedError
-from ...formats.ids import blake2b, new_id
-from ...formats.session_event import Event, moment, parse_event, render_event, word
-from ...formats.session_metadata import PROJECT, SessionMetadata, folder_name
+from ...formats.ids import blake2b, new_id, parse_time
+from ...formats.session_event import (
+    PROJECT,
+    Event,
+    SessionMetadata,
+    folder_name,
+    moment,
+    parse_event,
+    render_event,
+    word,
+)
 from ...formats.text_lines import decoded
-from ...formats.times import parse_time
 from ...results import SessionId
 from .. import atomic_files
 from ..journal import exclusive
@@ -22,8 +29,7 @@ from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .call_filter import CallFilter, call_filter, events_of_calls, without_excluded
-from .counts import Counts, counts_of, note_added
-from .event_file import batch_of, ended, rewrite, standing_ids
+from .event_file import Counts, batch_of, counts_of, ended, note_added, rewrite, standing_ids
 from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from ...dataclass import dataclass
 from ...errors import NotFoundError, UsageError
-from ...formats.session_event import Event, view, word
-from ...formats.session_metadata import PROJECT, folder_name, session_id
+from ...formats.session_event import PROJECT, Event, folder_name, session_id, view, word
 from ...formats.text_lines import FileProblem, FileProblems, Problem
-from ...language.pasted_text import Prompt
+from ...language.foreign_text import Prompt
 from ...results import CreatedAt, FilePath, Id, Result, Scope, SessionId, UpdatedAt
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..redaction import Redacted

@@ -14,14 +14,13 @@ from typing import Any
 
 from ...dataclass import dataclass
 from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
-from ...formats.session_metadata import SessionMetadata, folder_name, read_metadata, render_metadata, session_id
+from ...formats.session_event import SessionMetadata, folder_name, read_metadata, render_metadata, session_id
 from .. import atomic_files
 from ..journal import Change, exclusive
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
-from .counts import Counts, counted
-from .event_file import EVENTS, METADATA
+from .event_file import EVENTS, METADATA, Counts, counted
 
 _TRIES = 5
 _LONGEST_ID = 1000

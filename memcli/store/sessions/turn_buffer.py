@@ -16,8 +16,8 @@ from ...dataclass import dataclass
 from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
+from ..access_log import append, log
 from ..file_steps import is_running
-from ..local_log import append, log
 from ..redaction import redactor
 from ..workspace import Workspace
 

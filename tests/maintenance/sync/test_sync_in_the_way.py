@@ -273,7 +273,7 @@ def test_who_has_no_name_is_told_how_to_get_one(laptop: Machine, world: Path) ->
 
 
 def test_a_lock_of_gits_that_was_left_behind_is_named(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memcli.store.repository._PATIENCE", 0.1)
+    monkeypatch.setattr("memcli.git.repository._PATIENCE", 0.1)
     lock = laptop.top / ".git/index.lock"
     lock.write_text("")
     laptop.write("Kai is in Lisbon.")

@@ -1,0 +1,78 @@
+"""What the index held last: nothing is refreshed, created or waited for, and nothing heavy is loaded."""
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from ..store.workspace import Workspace
+
+SHOWN = 50
+
+
+def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """Return the ids that begin or end with a text, and the summaries of their entries; the latest first."""
+    return _asked(
+        derived,
+        "select id, summary from entries where substr(id, 1, ?1) = ?2 or (?1 > 2 and substr(id, -?1) = ?2)"
+        f" order by updated_at desc limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
+def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """Return the keys that begin with a text, and the summaries of their entries."""
+    return _asked(
+        derived,
+        "select key, summary from entries where key <> '' and status = 'active' and substr(key, 1, ?) = ?"
+        f" order by key limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
+def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """Return the tags that begin with a text, the most used first, and how many entries have them."""
+    return _asked(
+        derived,
+        "select value, count(*) || ' entries' from entries, json_each(entries.tags)"
+        f" where substr(value, 1, ?) = ? group by value order by count(*) desc limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
+def _asked(derived: Path, question: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
+    import sqlite3
+
+    from .database import FILE
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)) as index:
+            return index.execute(question, values).fetchall()
+    except sqlite3.Error:
+        return []
+
+
+_MOST = 50  # files looked at
+
+
+def was_here(workspace: Workspace) -> bool:
+    """Return whether the index in a workspace's own folder was made here, of the files that stand there."""
+    import sqlite3  # rarely: once for each workspace
+
+    from .database import FILE
+
+    path = workspace.derived / FILE
+    if path.is_symlink() or not path.is_file():
+        return False
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        noted = connection.execute(f"select path, inode, ctime from files limit {_MOST}").fetchall()
+        return any(_stands(workspace.root / str(name), inode, ctime) for name, inode, ctime in noted)
+    return False
+
+
+def _stands(path: Path, inode: object, ctime: object) -> bool:
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return (status.st_ino, status.st_ctime_ns) == (inode, ctime)

@@ -1,0 +1,345 @@
+"""Make the memory that a pack shows of a search hit: its text, layer, source, age, and how much is left of it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..errors import MemError
+from ..formats.entry import REPOSITORY, layer_of
+from ..formats.frontmatter import document
+from ..formats.ids import day_of, parse_time, past
+from ..formats.memory_page import read_promoted, says_something, strip_comments
+from ..formats.session_event import folder_name
+from ..formats.text_lines import FileProblem, blanked
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..index.lookups import IndexedFile, forgotten_texts, indexed_files
+from ..search.index_search import SearchRequest, search_index
+from ..search.later import MOST_ADDED
+from ..search.query import asks_memory, gate_of, is_telling, snippet
+from ..search.reference_docs import folders
+from ..search.results import DOCUMENT, Hit, SearchResults, watch
+from ..search.search import has_talk, search_parts, search_talk
+from ..store import access_log
+from ..store.addresses import Place, part
+from ..store.layouts import SESSION_FOLDER as SESSIONS
+from ..store.sessions.event_file import EVENTS
+from ..store.workspace import Workspace
+from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory, digest
+from .request import Matches, RecallRequest
+from .retention import retention
+
+WHOLE, PASSAGE = 500, 320
+"""Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
+NOTHING = IndexedFile("", "", {})
+
+
+_RUNS = ("note", "session")
+
+
+class _Content(NamedTuple):
+    """The text of a memory, its layer, and the digest by which a change of it is noticed."""
+
+    text: str
+    layer: str
+    digest: str
+
+
+class MemoryReader:
+    """Reads what hits say, for one prompt of one session in one workspace."""
+
+    def __init__(
+        self, workspace: Workspace, query: str, session: str, folder: str, as_of: str, forgotten: Collection[str]
+    ) -> None:
+        """Take the prompt, the session and the folder of its conversation, which may be empty; `as_of` is RFC 3339.
+
+        `forgotten` are texts, as `normalized` gives them, that are blanked out of what says them still.
+        """
+        self._forgotten = forgotten
+        self._workspace = workspace
+        self._query = query
+        self._session = session
+        self._folder = folder
+        self._noted = access_log.counts(workspace)
+        self._changes = watch(workspace, as_of)
+
+    def memory(self, hit: Hit, file: IndexedFile, asked: str) -> Memory | None:
+        """Return what a pack shows of a hit; None for what has expired, and for the prompt itself.
+
+        `asked` is the part of the prompt that the hit fits best, empty where that is the whole.
+        """
+        workspace, noted = self._workspace, self._noted
+        row: Mapping[str, Any] = file.entry
+        content = self._entry_content(hit, file) if row else self._page_content(hit, file)
+        if content is None:
+            return None
+        content = content._replace(text=blanked(content.text, self._forgotten))
+        text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query)
+        accesses = noted[hit.id].count if hit.id in noted else 0
+        # What is no entry fades like an episode, and was observed.
+        source = "" if workspace.is_trusted else REPOSITORY
+        renewed = access_log.renewed(row, noted.get(access_log.CONFIRMED + hit.id))
+        measured = renewed or {"type": "episode", "source": source or "observed"}
+        retained = retention(measured, workspace.now, workspace.settings, accesses)
+        weight = workspace.settings["recall.recency_weight"]
+        return Memory(
+            hit.id,
+            RELEVANT,
+            text,
+            layer=content.layer,
+            kind=hit.kind,
+            type=hit.type,
+            source=source or hit.source,
+            # A page states no date, and that of its file is the day it was cloned.
+            date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
+            path=hit.path,
+            scope=hit.scope,
+            summary=blanked(hit.summary, self._forgotten),
+            relevance=hit.relevance,
+            asked=asked,
+            parts=hit.parts,
+            kept=retained,
+            score=hit.relevance * (1 - weight + weight * retained),
+            conflicts=tuple(str(row.get("conflicts_with") or "").split()),
+            changed=self._changes(file.text) if row else (),
+            later_than=hit.later_than,
+            is_whole=is_whole and hit.kind not in _RUNS,
+            digest=content.digest,
+        )
+
+    def _entry_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
+        """Read an entry; return None for one that has expired."""
+        if past(file.entry.get("expires_at"), self._workspace.now):
+            return None
+        body = document.parse(file.text).body
+        fields = file.text[: len(file.text) - len(body)]
+        is_own = bool(self._session) and f"session:{self._session}" in fields
+        layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
+        return _Content(body.strip(), layer, file.digest[:12])
+
+    def _page_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
+        """Read what is no entry; return None for a heading alone, and for the prompt itself."""
+        if hit.kind in _RUNS:
+            # The passage differs from question to question, so the mark of a change is made of the id.
+            is_turn = hit.kind == "session"
+            is_prompt = is_turn and " ".join(self._query.split()) in " ".join(hit.summary.split())
+            is_own = is_turn and bool(self._folder) and hit.path.startswith(self._folder)
+            return None if is_prompt else _Content(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
+        body = part_named(self._workspace, hit, file.text)
+        if hit.kind != "memory":
+            return _Content(body, EPISODIC, digest(body))
+        return _Content(strip_comments(body), SEMANTIC, digest(body)) if says_something(body) else None
+
+
+def excerpt(text: str, query: str) -> tuple[str, bool]:
+    """Return a text, or the passage of a long one that fits the query; and whether that is the whole text."""
+    return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE)[0], False)
+
+
+def part_named(workspace: Workspace, hit: Hit, text: str) -> str:
+    """Read the section, the record or the notes a hit names; its passage where the file has changed meanwhile."""
+    of_file = f"{hit.path}#"
+    anchor = hit.id.removeprefix(of_file) if hit.id.startswith(of_file) else hit.id if hit.kind == "history" else ""
+    try:
+        start, stop = part(workspace, Place(hit.path, anchor), text)
+    except MemError:
+        return hit.summary
+    body = text[start:stop].strip("\ufeff \t\r\n")
+    return body.partition("\n")[2].strip() if hit.kind == "history" and body.startswith("##") else body
+
+
+def _day(workspace: Workspace, timestamp: str) -> str:
+    moment = parse_time(timestamp)
+    return day_of(moment, workspace.zone).isoformat() if moment else ""
+
+
+POOL = 60
+"""Hits looked at; the limits of the layers, what was shown and what has faded take from them."""
+PASSAGES = 5
+"""Passages of conversations that may be shown where memories have nothing."""
+LATEST = 20
+"""Turns of a session that are still before its eyes."""
+KINDS = ("entry", "memory", "history", "note")
+RULES = ("preference", "constraint", "instruction")
+"""Types that guide whoever works on their subject: they are wanted unasked, and share few words with what is asked."""
+RULE_SHARE = 0.5
+"""Of the least relevance of a memory that of a rule: one that is missed is broken, one too many costs a line."""
+
+
+def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, mode: str, seconds: float) -> Matches:
+    """Return the memories of a workspace that fit a prompt, the best first, those of the session among them.
+
+    `mode` is one of `index_search.MODES`; embedding texts that have no vector takes at most `seconds`.
+
+    A session has its latest turns, and what was noted of them today, before its eyes, unless it is fresh: compacted.
+    """
+    settings, session, is_fresh = workspace.settings, recall.session, recall.fresh
+    folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
+    # Looked for only where it exists: conversations are long, and most are not kept here.
+    is_kept = bool(folder) and (workspace.root / folder).is_dir()
+    answers: dict[str, str] = {}
+
+    def find(
+        index: Index,
+    ) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]], frozenset[str]]:
+        request = SearchRequest(
+            query,
+            POOL,
+            Filter(kinds=KINDS, as_of=recall.as_of),
+            mode,
+            settings["recall.min_score"],
+            weight if (weight := settings["search.vector_weight"]) >= 0 else None,
+            seconds,
+            marks_later=True,
+        )
+        results, parts = search_parts(index, request, settings["recall.gate"])
+        answers.update(parts)
+        hits = [*results.hits, *results.later]
+        rules = _rules(index, request, results)
+        if is_kept:
+            talk = Filter(kinds=("session",), paths=(folder,))
+            own_request = SearchRequest(query, POOL, talk, mode, request.min_score, None, seconds)
+            last_unseen = 0 if is_fresh else _lines(workspace, folder) - LATEST
+            hits += [hit for hit in search_index(index, own_request).hits if is_fresh or hit.line <= last_unseen]
+        if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, results):
+            hits += [hit for hit in _from_conversations(index, request) if not hit.path.startswith(folder or "/")]
+        paths = {hit.path for hit in (*hits, *rules) if hit.kind != "session"} | {workspace.layout.memory}
+        texts = indexed_files(index, paths)
+        page = texts.get(workspace.layout.memory)
+        promoted = {line.id for line in read_promoted(page.text).lines} if page and not recall.as_of else set()
+        # An entry that is a line of MEMORY.md is shown with the page.
+        hit_files, rule_files = (
+            [(hit, texts.get(hit.path, NOTHING)) for hit in group if hit.id not in promoted] for group in (hits, rules)
+        )
+        return results, hit_files, rule_files, forgotten_texts(index)
+
+    results, hits, rules, forgotten = ask(workspace, find)
+    reader = MemoryReader(workspace, query, session, folder, recall.as_of, forgotten)
+    in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
+    memories = [
+        memory
+        for hit, file in hits
+        if (is_fresh or hit.path != in_view)
+        and (memory := reader.memory(hit, file, answers.get(hit.id, ""))) is not None
+    ]
+    memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
+    binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
+    return Matches(tuple(memories), results.problems, results.notices, results.vector, results.model, binding)
+
+
+def _with_later(memories: Sequence[Memory]) -> list[Memory]:
+    """Return memories; one that is later than another about the same is put beside it, with the same score.
+
+    The later stands before the other where a search puts it there, else after it: so at most `MOST_ADDED`. Where
+    several workspaces meet they are ordered by their scores again, so that both have one.
+    """
+    ids = {memory.id for memory in memories}
+    # What has expired is not shown, so that nothing is later than it.
+    memories = [memory if memory.later_than in ids else replace(memory, later_than="") for memory in memories]
+    by_id = {memory.id: memory for memory in memories}
+    before: dict[str, list[Memory]] = defaultdict(list)
+    after: dict[str, list[Memory]] = defaultdict(list)
+    placed: set[str] = set()
+    for memory in memories:
+        earlier = by_id.get(memory.later_than)
+        if earlier is None or earlier.id in placed or memory.score >= earlier.score:
+            continue
+        is_first = memory.relevance >= earlier.relevance
+        if is_first or sum(map(len, after.values())) < MOST_ADDED:
+            (before if is_first else after)[earlier.id].append(replace(memory, score=earlier.score))
+            placed.add(memory.id)
+    return [
+        each
+        for memory in memories
+        if memory.id not in placed
+        for each in (*before[memory.id], memory, *after[memory.id])
+    ]
+
+
+def _rules(index: Index, request: SearchRequest, results: SearchResults) -> tuple[Hit, ...]:
+    """Return the rules and preferences whose subject a prompt is about, by meaning alone."""
+    settings = index.workspace.settings
+    most = settings["recall.limit.rules"]
+    if not (most and results.vector and is_telling(request.query)):
+        return ()
+    wanted = replace(request.wanted, kinds=("entry",), types=RULES)
+    least = RULE_SHARE * settings["recall.min_score"]
+    return search_index(index, replace(request, wanted=wanted, mode="vector", limit=most, min_score=least)).hits
+
+
+def _has_enough(workspace: Workspace, query: str, results: SearchResults) -> bool:
+    """Return whether the best hit is relevant enough for a prompt that does not ask for memories."""
+    best = max((hit.relevance for hit in results.hits), default=0.0)
+    return asks_memory(query, best, gate_of(results.model, workspace.settings["recall.gate"]))
+
+
+def _from_conversations(index: Index, request: SearchRequest) -> tuple[Hit, ...]:
+    """Return passages of conversations, each as relevant as its best turn: many weak turns make no memory."""
+    if not has_talk(index.workspace):
+        return ()
+    hits = search_talk(index, replace(request, limit=PASSAGES), PASSAGE).hits
+    return tuple(replace(hit, relevance=hit.relevance - hit.parts["passage"]) for hit in hits if "passage" in hit.parts)
+
+
+def _lines(workspace: Workspace, folder: str) -> int:
+    try:
+        return (workspace.root / folder / EVENTS).read_bytes().count(b"\n")
+    except OSError:
+        return 0
+
+
+def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Matches:
+    """Return the passages of the folders of `index.include` that fit a prompt, the best first.
+
+    A folder that cannot be searched becomes a notice. Embedding takes at most `seconds` in all.
+    """
+    from ..store.redaction import redactor
+
+    named, refused = folders(workspace)
+    clean = redactor(workspace, "documents").text  # nobody looked through them when they were written
+    notices = list(refused)
+    memories: list[Memory] = []
+    problems: list[FileProblem] = []
+    for name, folder in named.items():
+        request = SearchRequest(
+            query, POOL, Filter(), mode, workspace.settings["recall.min_score"], embed_budget=seconds / len(named)
+        )
+        try:
+            results, texts = ask(folder, lambda index, request=request: _with_texts(index, request))  # type: ignore[misc]
+        except MemError as error:
+            notices.append(f"index.include: {name}: {error}")
+            continue
+        problems += [replace(problem, path=f"{name}/{problem.path}") for problem in results.problems]
+        for hit in results.hits:
+            if (folder.root / hit.path).is_relative_to(workspace.root):
+                continue  # memories, which have their own rules
+            memories.append(_document(folder, name, hit, texts.get(hit.path, NOTHING), query, clean))
+    memories.sort(key=lambda memory: -memory.score)
+    return Matches(tuple(memories), tuple(problems), tuple(notices))
+
+
+def _with_texts(index: Index, request: SearchRequest) -> tuple[SearchResults, Mapping[str, IndexedFile]]:
+    results = search_index(index, request)
+    return results, indexed_files(index, {hit.path for hit in results.hits})
+
+
+def _document(
+    folder: Workspace, name: str, hit: Hit, file: IndexedFile, query: str, clean: Callable[[str], str]
+) -> Memory:
+    body = part_named(folder, hit, file.text)
+    # Before it is cut: half a secret is one too, and no rule would see it.
+    text, is_whole = excerpt(clean(strip_comments(body) or hit.summary), query)
+    return Memory(
+        f"{name}/{hit.id}",
+        DOCUMENTS,
+        text,
+        kind=DOCUMENT,
+        path=f"{name}/{hit.path}",
+        scope=hit.scope,
+        summary=clean(hit.summary),
+        relevance=hit.relevance,
+        score=hit.relevance,
+        is_whole=is_whole,
+        digest=digest(body),
+    )
