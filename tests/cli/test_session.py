@@ -357,12 +357,6 @@ def test_an_event_behind_the_last_one_is_not_found(mem: Mem, workspace: Path) ->
         assert (ran.code, "no event 2 in session s" in ran.err) == (4, True)
 
 
-def test_a_session_past_a_limit_says_so(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEM_SESSION_SOFT_LIMIT", "10")
-    assert mem("session", "append", "--session", "s", "--text", "x").code == 0
-    assert "(hard limit), past the soft limit\n" in mem("session", "stats", "s").out
-
-
 @cases("said", "is_open")
 def test_a_recap_calls_open_what_asks_for_something(mem: Mem, workspace: Path, said: str, is_open: bool) -> None:
     assert mem("session", "append", "--session", "talk", "--role", "user", "--text", said).code == 0

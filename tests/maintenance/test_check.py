@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from memcli.formats.entry import Entry
 from memcli.formats.memory_page import page_line
 from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
-from memcli.maintenance.invariants import Fault, circles
+from memcli.maintenance.invariants import circles
 from memcli.store.archive import explain
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.conftest import FIXTURES, Mem
@@ -172,17 +171,6 @@ def test_links_out_of_the_workspace_and_unreadable_names_are_told(workspace: Wor
     ]
 
 
-def test_an_index_out_of_step_is_noticed(workspace: Workspace) -> None:
-    put(workspace, "entries/a.md", entry("a"))
-    assert said(workspace) == []
-    with sqlite3.connect(workspace.derived / "index.db") as connection:
-        connection.execute("update files set digest = 'other', noted = noted + 1000000000000000000")
-    connection.close()
-    (fault,) = check(workspace).faults
-    assert (fault.path, fault.rule, fault.fixable) == (".mem/index.db", "index", True)
-    assert "knows entries/a.md otherwise than it is" in fault.reason
-
-
 def test_a_reason_stays_on_its_line(workspace: Workspace) -> None:
     put(workspace, "entries/a.md", entry("a", 'superseded_by: "x\\ny\\e[31m"\n'))
     assert all(line.isprintable() for line in said(workspace))
@@ -209,10 +197,6 @@ def test_staged_versions_are_checked_against_what_is_there(workspace: Workspace)
         "entries/c.md:2: has the id mem_a of entries/a.md: give one of them another",
         "entries/l.md:1: a symbolic link that leaves the workspace",
     ]
-
-
-def test_a_fault_says_which_rule_it_breaks() -> None:
-    assert str(Fault("entries/a\n.md", 3, "is odd", "id")) == "entries/a\\n.md:3: is odd"
 
 
 CLASH = "# Deploys\n\nShops\n=======\n\nThey run on {}.\n"

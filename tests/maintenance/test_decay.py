@@ -16,7 +16,7 @@ from memcli.index.index import Index, ask
 from memcli.maintenance.decay import DecayReport, decay_plan
 from memcli.maintenance.decay import decay as decayed
 from memcli.recall.retention import Judged, judged, last_accessed
-from memcli.store import access_log, entries
+from memcli.store import access_log
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 from tests.tables import cases
@@ -72,16 +72,6 @@ def verdicts(workspace: Workspace) -> dict[str, str]:
 LONG_AGO = "2026-09-01T00:00:00Z"
 
 
-def test_the_lowest_score_comes_first_and_explains_itself(workspace: Workspace) -> None:
-    put(workspace, "young", 15, "access_count: 2\n")
-    put(workspace, "old", 300)
-    old, young = judge(workspace)
-    assert (old.id, old.verdict) == ("old", "archive")
-    assert old.reason == "e^(-300.0/30) × (1 + ln(0 + 1)) × 1 = 0.000; below 0.1"
-    assert (young.verdict, round(young.score, 3)) == ("keep", 1.273)
-    assert young.reason == "e^(-15.0/30) × (1 + ln(2 + 1)) × 1 = 1.273; not below 0.1"
-
-
 @cases("head", "verdict")
 def test_who_fades_and_who_is_spared_after_300_days(workspace: Workspace, head: str, verdict: str | None) -> None:
     text = put(workspace, "one", 300, head).read_text()
@@ -94,37 +84,6 @@ def test_what_has_expired_has_faded_however_young(workspace: Workspace) -> None:
     put(workspace, "gone", 0, "expires_at: 2026-11-21\n")
     put(workspace, "good", 0, "expires_at: 2026-11-22\n")
     assert verdicts(workspace) == {"gone": "archive", "good": "keep"}
-
-
-def test_a_clock_that_goes_back_makes_nothing_fade(workspace: Workspace) -> None:
-    put(workspace, "tomorrow", -300)
-    assert verdicts(workspace) == {"tomorrow": "keep"}
-
-
-def test_faded_entries_move_as_they_are_and_come_back_byte_for_byte(workspace: Workspace) -> None:
-    path = put(workspace, "old", 300, "mine: 'kept' # so\n")
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    path.chmod(0o600)
-    os.utime(path, (1e9, 1e9))
-    before, status = path.read_bytes(), path.stat()
-    access_log.note(workspace, ["old"], LONG_AGO)
-    done = run(workspace)
-    assert done.archived == (("old", "archive/entries/old.md"),)
-    assert not path.exists()
-    entries.restore(workspace, "archive/entries/old.md")
-    assert path.read_bytes() == before
-    assert (path.stat().st_mode, path.stat().st_mtime) == (status.st_mode, status.st_mtime)
-    assert judge(workspace)[0].accesses == 1
-
-
-def test_one_record_of_history_tells_of_it(workspace: Workspace) -> None:
-    (workspace.root / "HISTORY-2026-11.md").write_text("## 2026-11-01T00:00:00Z <!-- hist_a -->\n\nBefore.\n")
-    for name in ("a", "b"):
-        put(workspace, name, 300)
-    run(workspace)
-    said = (workspace.root / "HISTORY-2026-11.md").read_text()
-    assert "-->\n\nBefore.\n\n## 2026-11-21T20:15:03.000Z <!-- hist_" in said
-    assert said.endswith("\n\n[2026-11-21 20:15] 2 entries have faded and went to the archive: a, b.\n")
 
 
 def test_a_year_of_ids_is_not_listed_in_full(workspace: Workspace) -> None:
@@ -143,17 +102,6 @@ def test_nothing_faded_writes_nothing(workspace: Workspace) -> None:
     assert not list(workspace.root.glob("HISTORY*"))
 
 
-def test_more_than_a_quarter_at_once_is_refused_and_nothing_moves(workspace: Workspace) -> None:
-    for name in ("a", "b"):
-        put(workspace, name, 300)
-    for name in ("c", "d", "e"):
-        put(workspace, name)
-    with pytest.raises(RefusedError, match=r"2 of 5 .* more than 25%.*--max-fraction 0\.4 "):
-        run(workspace, 0.25)
-    assert not (workspace.root / "archive").exists()
-    assert len(run(workspace, 0.4).archived) == 2
-
-
 def test_a_quarter_is_not_more_than_a_quarter(workspace: Workspace) -> None:
     put(workspace, "a", 300)
     for name in ("b", "c", "d"):
@@ -168,17 +116,6 @@ def test_a_name_that_the_archive_has_already_gets_a_number(workspace: Workspace)
     there.write_text("another one")
     assert run(workspace).archived == (("old", "archive/entries/old-2.md"),)
     assert there.read_text() == "another one"
-
-
-def test_what_does_not_parse_is_left_where_it_is(workspace: Workspace) -> None:
-    path = put(workspace, "odd", 300)
-    path.write_text("---\ntitle: a: b\n---\nText.\n")
-    os.utime(path, (1e9, 1e9))
-    (one,) = judge(workspace, unread={"entries/odd.md"})
-    assert one.verdict == "unread"
-    done = decay(workspace, [one], noise)
-    assert done.failed == (("entries/odd.md", "left alone: its frontmatter does not parse"),)
-    assert path.exists()
 
 
 def test_counters_go_into_the_files_that_stay_and_nothing_else_changes(workspace: Workspace) -> None:

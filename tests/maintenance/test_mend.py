@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.beliefs.plan import Plan, applied, as_diff
+from memcli.beliefs.plan import Plan, applied
 from memcli.formats.frontmatter import document
 from memcli.formats.ids import created, is_id
 from memcli.maintenance.checks import check, mend_plan
@@ -126,12 +126,6 @@ def test_files_of_another_tools_folder_are_given_nothing(tmp_path: Path) -> None
     put(workspace, "user_role.md", b"---\nname: Role\n---\nx\n")
     put(workspace, "plain.md", b"x\n")
     assert not proposed(workspace)
-
-
-def test_the_plan_is_a_diff_and_changes_nothing_by_itself(workspace: Workspace) -> None:
-    path = put(workspace, "entries/plain.md", b"Just words.\n")
-    assert as_diff(proposed(workspace)).startswith("--- a/entries/plain.md\n+++ b/entries/plain.md\n@@ -1 +1,")
-    assert path.read_bytes() == b"Just words.\n"
 
 
 def test_the_same_file_gets_the_same_id_when_the_plan_is_made_again(workspace: Workspace) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.beliefs.plan import applied
-from memcli.errors import NotFoundError, RefusedError
+from memcli.errors import RefusedError
 from memcli.formats.memory_page import page_line
 from memcli.index.filters import Filter
 from memcli.index.index import ask
@@ -104,12 +104,6 @@ def test_what_no_person_said_is_promoted_by_name_only(workspace: Workspace, sour
     assert by_name(workspace, "one").promoted
 
 
-def test_a_second_run_does_nothing(workspace: Workspace) -> None:
-    put(workspace, "one", "User prefers tabs.")
-    assert auto(workspace).promoted == (("one", "User prefers tabs."),)
-    assert not auto(workspace).plan
-
-
 def test_by_name_any_active_entry_is_promoted(workspace: Workspace) -> None:
     put(workspace, "one", "User prefers tabs.", "")
     by_name(workspace, "one")
@@ -205,11 +199,6 @@ def test_a_line_whose_entry_is_gone_can_be_demoted(workspace: Workspace) -> None
     (workspace.root / "entries/two.md").unlink()
     demote(workspace, "one")
     assert page(workspace) == PAGE
-
-
-def test_demoting_what_is_not_there_says_so(workspace: Workspace) -> None:
-    with pytest.raises(NotFoundError, match="no promoted line of 'x'"):
-        demote(workspace, "x")
 
 
 @pytest.mark.parametrize(("head", "why"), [("status: superseded\n", "superseded"), ("title: a: b\n", "line 6")])

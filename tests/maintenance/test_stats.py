@@ -29,23 +29,6 @@ def counted(*rows: dict[str, Any], zone: str = "UTC", **accesses: Access) -> Sta
     return stats(rows, accesses, NOW, ZoneInfo(zone), SETTINGS)
 
 
-def test_nothing_is_counted_as_nothing() -> None:
-    assert counted() == Stats(growth={"2026-11": 0}, most_used=[], stalest=[], conflicts=[])
-
-
-def test_what_is_superseded_or_archived_counts_by_status_and_month_alone() -> None:
-    found = counted(row("a"), row("b", status="superseded", type="lesson"), row("c", status="archived"))
-    assert found.statuses == {"active": 1, "archived": 1, "superseded": 1}
-    assert found.types == {"fact": 1}
-    assert found.growth == {"2026-11": 3}
-
-
-def test_the_most_frequent_comes_first() -> None:
-    rows = [row(str(number), tags=["x"] if number else ["x", "y"]) for number in range(3)]
-    assert list(counted(*rows, row("z", type="lesson")).types.items()) == [("fact", 3), ("lesson", 1)]
-    assert counted(*rows).tags == {"x": 3, "y": 1}
-
-
 @pytest.mark.parametrize(
     ("days", "age"),
     [(0.5, "under 1 day"), (1, "under 1 week"), (8, "under 1 month"), (400, "older"), (-30, "under 1 day")],
@@ -62,11 +45,6 @@ def test_months_without_an_entry_are_shown_and_no_more_than_a_year() -> None:
 def test_a_month_is_the_one_where_the_user_lives() -> None:
     late = row("a", created_at="2026-10-31T23:30:00Z")
     assert counted(late, zone="Asia/Tokyo").growth == {"2026-11": 1}
-
-
-def test_reads_not_yet_in_the_files_count() -> None:
-    found = counted(row("a", access_count=2), row("b"), row("c"), b=Access(5, "2026-11-21T00:00:00Z"))
-    assert [(one.id, one.accesses) for one in found.most_used] == [("b", 5), ("a", 2)]
 
 
 def test_the_stalest_are_those_that_fade_first() -> None:

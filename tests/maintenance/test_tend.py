@@ -8,7 +8,6 @@ import pytest
 
 from memcli.errors import RefusedError
 from memcli.maintenance.tend import TASKS, Task, tend
-from memcli.store.lock import locked
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
@@ -53,16 +52,6 @@ def test_a_task_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None
     assert good.said == "did it"
 
 
-def test_two_at_once_are_one_too_many(tmp_path: Path) -> None:
-    workspace = at(tmp_path / "memory")
-    tend(workspace, noise, ())
-    with (
-        locked(workspace.derived / "tend", command="mem tend", now="2026-11-21T20:15:03Z"),
-        pytest.raises(RuntimeError),  # in one thread; another process gets BusyError, as the command's test shows
-    ):
-        tend(workspace, noise, ())
-
-
 def test_decay_and_promotion_wait_for_their_settings(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory")
     put(workspace, "old", "2026-01-01")
@@ -84,12 +73,3 @@ def test_what_is_switched_off_is_never_due(tmp_path: Path, switch: str) -> None:
         put(workspace, name, head="source: user\nstrength: 3\n")
     done = tend(workspace, noise, (DECAY, PROMOTE)).tasks
     assert [one.task for one in done] == (["promote"] if switch == "MEM_DECAY_ENABLED" else ["decay"])
-
-
-def test_too_many_faded_at_once_are_left_for_a_person_and_are_no_failure_every_night(tmp_path: Path) -> None:
-    workspace = at(tmp_path / "memory", MEM_DECAY_AUTO="yes")
-    put(workspace, "old", "2026-01-01")
-    (done,) = tend(workspace, noise, (DECAY,)).tasks
-    assert done.error is None
-    assert "1 of 1 have faded, too many to archive unasked: look at them with `mem decay`" in done.said
-    assert (workspace.root / "entries/old.md").exists()

@@ -63,13 +63,6 @@ def test_a_message_makes_the_session_with_its_page(workspace: Path) -> None:
     }  # fmt: skip
 
 
-def test_without_a_name_each_session_gets_an_id_of_its_own(workspace: Path) -> None:
-    found = here(workspace)
-    made = {append(found, "", [said("hi")], noise("the same")).session.id for _ in range(3)}
-    assert len(made) == 3
-    assert all(name.startswith("ses_") for name in made)
-
-
 def test_the_same_message_said_twice_is_kept_twice(workspace: Path) -> None:
     found = here(workspace)
     for _ in range(3):

@@ -8,7 +8,7 @@ import pytest
 
 from memcli.errors import UsageError
 from memcli.formats.ids import parse_time
-from memcli.git.run import Staged, in_repository, staged
+from memcli.git.run import Staged, staged
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 ENVIRON = {
@@ -85,22 +85,6 @@ def test_links_are_told_from_files_and_modules_are_passed_over(top: Path, root: 
     git(root / "entries/inner", "commit", "-q", "--allow-empty", "-m", "x")
     git(top, "add", "-A")
     assert staged(at(root), ENVIRON, top) == [Staged("entries/l.md", b"../../../out.md", True)]
-
-
-def test_the_index_of_a_hook_is_the_one_that_is_read(top: Path, root: Path) -> None:
-    (root / "entries/a.md").write_text("first")
-    git(top, "add", "-A")
-    (top / ".git/index").rename(top / ".git/other")
-    assert staged(at(root), ENVIRON, top) == []
-    assert len(staged(at(root), ENVIRON | {"GIT_INDEX_FILE": ".git/other"}, top)) == 1
-
-
-def test_outside_a_repository_it_says_so(tmp_path: Path) -> None:
-    (tmp_path / "memory").mkdir()
-    workspace = at(tmp_path / "memory")
-    assert not in_repository(workspace, ENVIRON, tmp_path)
-    with pytest.raises(UsageError, match="not a git repository"):
-        staged(workspace, ENVIRON, tmp_path)
 
 
 def test_without_git_it_says_so(top: Path, root: Path, tmp_path: Path) -> None:
