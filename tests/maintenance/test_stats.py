@@ -29,6 +29,19 @@ def counted(*rows: dict[str, Any], zone: str = "UTC", **accesses: Access) -> Sta
     return stats(rows, accesses, NOW, ZoneInfo(zone), SETTINGS)
 
 
+def test_what_is_superseded_or_archived_counts_by_status_and_month_alone() -> None:
+    found = counted(row("a"), row("b", status="superseded", type="lesson"), row("c", status="archived"))
+    assert found.statuses == {"active": 1, "archived": 1, "superseded": 1}
+    assert found.types == {"fact": 1}
+    assert found.growth == {"2026-11": 3}
+
+
+def test_the_most_frequent_comes_first() -> None:
+    rows = [row(str(number), tags=["x"] if number else ["x", "y"]) for number in range(3)]
+    assert list(counted(*rows, row("z", type="lesson")).types.items()) == [("fact", 3), ("lesson", 1)]
+    assert counted(*rows).tags == {"x": 3, "y": 1}
+
+
 @pytest.mark.parametrize(
     ("days", "age"),
     [(0.5, "under 1 day"), (1, "under 1 week"), (8, "under 1 month"), (400, "older"), (-30, "under 1 day")],
