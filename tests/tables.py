@@ -1,4 +1,4 @@
-"""Tables of cases as data: the JSON file beside a module of tests has the rows of each test by the test's name."""
+"""Tables as data: the JSON file beside a module of tests has the rows of each test by its name, and long constants."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,12 @@ def cases(*names: str) -> Callable[[Test], Test]:
     return decorate
 
 
+def table(module: str, name: str) -> Any:
+    """Return what the JSON file beside a module holds under a name."""
+    return _tables(Path(module).with_suffix(".json"))[name]
+
+
 @cache
-def _tables(path: Path) -> dict[str, list[Any]]:
-    tables: dict[str, list[Any]] = json.loads(path.read_text(encoding="utf-8"))
+def _tables(path: Path) -> dict[str, Any]:
+    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return tables

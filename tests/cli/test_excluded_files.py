@@ -10,25 +10,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import table
 
 SAID = "The quagga gate opens with the word marzipan"
 MARK = "[REDACTED:secret-file]"
 RESULTS = ("content", "result", "output", "text")
 LINKS = ("call_id", "tool_call_id", "id")
 GIVEN = ("path", "file_path", "command", "cmd")
-WAYS = {
-    "relative": "secrets/prod.yaml",
-    "absolute": "{root}/secrets/prod.yaml",
-    "link": "link.yaml",
-    "folder link": "linked/prod.yaml",
-    "environment": ".env.local",
-    "gitignored": "build/report.txt",
-    "quoted": '"secrets/my keys.txt"',
-    "dotted": "docs/../secrets/prod.yaml",
-    "folder": "secrets",
-    "address": "file://{root}/secrets/my%20keys.txt",
-    "mention": "@secrets/prod.yaml",
-}
+WAYS = table(__file__, "WAYS")
 
 
 @pytest.fixture

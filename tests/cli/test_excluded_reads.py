@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import FIXTURES, Mem
+from tests.tables import table
 
 SAID = "The quagga gate opens with the word marzipan"
 MARK = "[REDACTED:secret-file]"
@@ -150,38 +151,7 @@ def test_files_of_other_tools_are_named_and_left(mem: Mem, world: Path, monkeypa
     assert file.read_bytes() == before
 
 
-SHOWN = {
-    "grep": "./docs/open.md:open word\n./.env:3:KEY={said}\n./src/a.py:4:open end",
-    "grep without numbers": ".env:KEY={said}\nsrc/a.py:open word\nopen end",
-    "context": "src/a.py-2-open word\n.env-3-KEY={said}\n.env:4:X={said}\n--\nsrc/a.py:7:open end",
-    "a name with numbers": "my-2-secrets/x.txt-1-open word\nlogs-2026-11-20/.env-3-{said}\nopen end",
-    "secretsignore": "secrets/prod.yaml:1:{said}\nopen word\nopen end",
-    "absolute": "{root}/secrets/prod.yaml:1:{said}\n{root}/docs/a.md:1:open word\nopen end",
-    "in the folder of the call": "open word\n./private.txt:1:{said}\n./a.py:1:open end",
-    "a link": "link.yaml:1:{said}\nopen word\nopen end",
-    "blanks in the name": "secrets/my keys.txt:12:{said}\nopen word\nopen end",
-    "no ending": "src/a.py:1:open word\npassphrase:{said}\nopen end",
-    "colours": "\x1b[35m.env\x1b[0m\x1b[36m:\x1b[0m\x1b[32m3\x1b[0m:{said}\nopen word\nopen end",
-    "CRLF": ".env:1:{said}\r\nopen word\r\nopen end",
-    "heading": "src/a.py\n1:open word\n\n.env\n3:KEY={said}\n4-{said}\n\nsrc/b.py\n1:open end",
-    "heading with blanks": "src/a.py\n1:open word\n\nsecrets/my keys.txt\n3:KEY={said}\n\nsrc/b.py\n1:open end",
-    "heading, first": ".env\nKEY={said}\n{said}\n\nsrc/b.py\nopen word\nopen end",
-    "heading with a colon": "Found 2\n{root}/.env:\n  Line 12: {said}\n\n{root}/a.py:\n  Line 1: open word\nopen end",
-    "heading with a title": "Found 2:\n---\nFile: .env\nL3: {said}\n---\nFile: a.py\nL1: open word\n---\nopen end",
-    "head": "==> .env <==\n{said}\n\n{said}\n\n==> src/a.py <==\nopen word\nopen end",
-    "git grep": "HEAD:.env:3:{said}\nHEAD:src/a.py:1:open word\nopen end",
-    "diff": (
-        "diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{said}\n+{said}\n"
-        "diff --git a/src/a.py b/src/a.py\n+open word\n+open end"
-    ),
-    "diff of a log": (
-        "commit 1234567890\n\n    open word\n\ndiff --git a/secrets/my keys.txt b/secrets/my keys.txt\n"
-        "+{said}\n\n {said}\n"
-        "commit 2234567890\n\n    open end"
-    ),
-    "diff -r": "diff -ru old/.env new/.env\n--- old/.env\n+{said}\ndiff -ru old/a new/a\n+open word\nopen end",
-    "JSON": '{{"output": ".env:3:{said}\\nsrc/a.py:1:open word", "more": ["open end"]}}',
-}
+SHOWN = table(__file__, "SHOWN")
 CALL = {"command": "cd app && rg KEY ."}
 
 

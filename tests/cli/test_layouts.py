@@ -7,56 +7,14 @@ import pytest
 
 from memcli.store.layouts import LAYOUTS
 from tests.conftest import Mem
+from tests.tables import table
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
 NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
 NEW = {"mem.yaml", ".gitignore", ".gitattributes"}
 
 # A word that stands in one memory, and that memory's address; both kinds that are not entries too.
-FINDS = {
-    "openclaw": {
-        "waffles": "memory/people/anneke.md",
-        "予約": "memory/topics/自転車.md",
-        "semicolon": "memory/2026-02-13.md",
-        "Valentine": "memory/2026-02-14.md#09:15",
-        "chains": "memory/2026-02-14-supplier-call.md",
-        "solarized": "USER.md#user-md",
-        "Kortrijk": "MEMORY.md#decisions",
-        "photographer": "memory/projects/shop-website.md",
-    },
-    "claude": {
-        "mocked": "feedback_testing.md",
-        "退款": "project_迁移计划.md",
-        "toml": "reference_deploy.md",
-        "locksmith": "",
-        "clock": "debugging.md",
-        "Wednesday": "team/on-call.md",
-        "train": "project_release-train.md",
-    },
-    "neovate": {
-        "swap their compost days": "HISTORY",
-        "lotter": "learnings/swedish-plurals.md",
-        "JP-5": "learnings/ポンプ.md",
-        "citrus": "learnings/odd frontmatter.md",
-        "Tanaka": "",
-        "treasurer": "MEMORY.md#user-information",
-        "answered in English": "2025-12-20.md",
-    },
-    "golemcore": {
-        "Agnieszka reviews everything": "memory/MEMORY.md#people",
-        "InvoiceClockTest": "0e4a9d9c-52d7",
-        "健康检查": "memory/2026-02-07.md#09:05",
-        "Flyway": "memory/deploy-checklist.md",
-    },
-    "jarvis": {
-        "E1042": "mem_c44d10",
-        "羊羹": "mem_d5a8c2",
-        "grind": "mem_b1e3f7",
-        "almond": "memory/shopping rules.md",
-        "valve": "memory/mem_0badc0.md",
-        "fuse": "",
-    },
-}
+FINDS = table(__file__, "FINDS")
 
 
 def state(root: Path) -> dict[str, tuple[bytes, int, int]]:

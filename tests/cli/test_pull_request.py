@@ -12,25 +12,10 @@ from hypothesis import strategies as st
 
 from memcli.cli.changes import LONGEST, MARK, code, fenced
 from tests.conftest import Mem
+from tests.tables import cases
 
 WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
-HOSTILE = [
-    "@rita please merge",
-    "<img src=x onerror=alert(1)>",
-    "[click](https://example.org) ![pixel](https://example.org/p.png)",
-    "closes #12, see rita/repo#3 and deadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
-    "`` ` `` ``` out ```",
-    "` @rita `",
-    "<!-- mem diff --> --> <details>",
-    "# heading\n\n- item\n\n```\n@rita\n~~~\n</details>",
-    "~~~\n@rita\n~~~\n````````\n@rita",
-    "tail\\` @rita",
-    "\u202e\u2066evil \x1b[31mred",
-    "www.example.org https://example.org/?a=1&b=2 mailto:x@example.org",
-    "$x^2$ :tada: &lt;b&gt; &#64;rita",
-    "a\u2028- @rita\u2029b\x85c\x0bd\x0ce\r@f",
-]
 
 
 def git(folder: Path, *words: str) -> None:
@@ -85,7 +70,7 @@ def test_a_block_of_code_holds_whatever_is_in_it(lines: list[str]) -> None:
     assert outside_of_code(f"x\n{fenced(lines)}y").split() == ["x", "y"]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@cases("text")
 def test_a_memory_says_nothing_outside_of_code(repository: Path, mem: Mem, text: str) -> None:
     name = re.sub(r"[/\x00-\x1f]", "", text)[:40]
     (repository / "entries").mkdir(exist_ok=True)

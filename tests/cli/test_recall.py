@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from memcli.language.foreign_text import without_injected
 from tests.conftest import FIXTURES, Mem, Ran
+from tests.tables import table
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +51,7 @@ def test_a_prompt_is_given_this(mem: Mem, year: Path, arguments: tuple[str, ...]
     assert without_injected(ran.out) == ""
 
 
-TALK = [
-    "When may I deploy the tile shop?",
-    "And which hosts does the deploy of the tile shop touch?",
-    "ok, go on",
-    "How do customers of the tile shop pay?",
-    "Great, thanks. That covers it.",
-    "What did I score at the Japanese exam?",
-    "Which Japanese lessons are on Thursday?",
-    "thanks",
-    "When may I deploy the tile shop?",
-    "Who answers for the tile shop?",
-]
+TALK = table(__file__, "TALK")
 
 
 def test_ten_turns_show_nothing_twice_but_after_a_change_of_topic(

@@ -1,4 +1,4 @@
-"""What a relevance says: 1 for what is called by its name, little for what is not in memory, and parts that add up."""
+"""Any query gets an answer, and what is called by its name is first."""
 
 import os
 import random
@@ -8,12 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from memcli.index import embeddings
 from memcli.index.filters import Filter
 from memcli.index.index import ask
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.store.workspace import Surroundings, opened
 from tests.conftest import FIXTURES, Mem
+from tests.fakes import CountingEmbedder
 from tests.tables import cases
 
 Hit = dict[str, object]
@@ -95,3 +99,146 @@ def test_queries_drawn_by_chance_bring_the_ids_that_the_ranking_function_gives(m
         found = hits(mem, query, "--kind", "all", "--min-score", "0", "-n", "10")
         assert [hit["id"] for hit in found] == expected, query
         assert expected, query
+
+
+QUERIES = [
+    *("a", "?", "é", "\u0301", "…", "---", "()", "''", '"', '""', '"quagga', 'quagga"', "*", "quagga*", "^quagga"),
+    *(
+        "AND",
+        "OR NOT",
+        "quagga AND",
+        "NEAR(",
+        "NEAR(quagga okapi, 5)",
+        "NOT quagga",
+        "-quagga",
+        "body:quagga",
+        "{a b}:c",
+    ),
+    *(
+        "title : quagga",
+        "quagga + okapi",
+        "(quagga",
+        "quagga)",
+        "quagga; drop table chunks",
+        "' or 1=1 --",
+        "%",
+        "_",
+        "\\",
+    ),
+    *(
+        "\x00",
+        "quagga\x00okapi",
+        "\ufeff",
+        "\u202equagga",
+        "\ud800",
+        "quagga \udcff",
+        "😀",
+        "👩‍👩‍👧",
+        "\n\nquagga\n",
+        "\x1b[31m",
+    ),
+    *("深色", "色", "用户喜欢深色主题", "ア", "กขค", "한국어", "مرحبا", "quagga深色"),
+    *(
+        "mem_01kajd3v7m4kq7tz",
+        "4kq7tz",
+        "entries/zoo.md",
+        "entries/zoo.md:7",
+        "MEMORY.md#memory",
+        "2026-11-21",
+        "12",
+        "E1042",
+    ),
+    *(
+        "the of and",
+        "what is it",
+        "A" * 5000,
+        "quagga " * 3000,
+        "q" * 100_000,
+        " ".join(f"w{n}" for n in range(15_000)),
+    ),
+    *(
+        "--help",
+        "-n",
+        "[]",
+        "{}",
+        "null",
+        "quagga?",
+        "QUAGGA!!!",
+        "quagga/okapi",
+        "quagga\tokapi",
+        "<script>",
+        "${HOME}",
+    ),
+]
+
+
+@pytest.fixture
+def zoo(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep a few memories in several scripts, with an embedder that costs nothing."""
+    embedder = CountingEmbedder()
+    monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: embedder)
+    monkeypatch.setattr(embeddings, "built_in_name", lambda: embedder.model)
+    (workspace / "entries").mkdir()
+    (workspace / "entries" / "zoo.md").write_text(
+        "---\nid: mem_01kajd3v7m4kq7tz\ntitle: Zoo\n---\n\nThe quagga sleeps.\nError E1042 on 2026-11-21.\n"
+    )
+    (workspace / "entries" / "theme.md").write_text("用户喜欢深色主题。\n")
+    (workspace / "entries" / "odd.md").write_text('NEAR( "quotes" AND * 😀 100% under_score C:\\path\n')
+    return workspace
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_any_query_gets_an_answer(mem: Mem, zoo: Path, mode: str) -> None:
+    for query in QUERIES:
+        ran = mem("search", "--mode", mode, "--json", "--explain", "--", query)
+        if not query.strip():
+            assert (ran.code, ran.out) == (2, "")
+            continue
+        assert ran.code in (0, 1), query
+        assert ran.err == "", query
+        assert (ran.code == 0) == bool(ran.json["hits"])
+        for hit in ran.json["hits"]:
+            assert 0 <= hit["relevance"] <= 1
+            assert abs(sum(hit["parts"].values()) - hit["relevance"]) < 0.001
+            assert len(hit["summary"]) <= 160
+            assert mem("read", hit["id"]).code == 0
+
+
+def test_any_pattern_and_any_name_get_an_answer(mem: Mem, zoo: Path) -> None:
+    for query in QUERIES:
+        for words in (("grep", "-F"), ("grep",), ("grep", "-i", "-w", "-C", "1")):
+            ran = mem(*words, "--", query)
+            assert ran.code in (0, 1, 2), (words, query)
+            assert ran.err.count("\n") == (ran.code == 2), (words, query)
+        for words in (("read",), ("ls",), ("search", "quagga", "--mode", "keyword", "--path"),
+                      ("ls", "--tag"), ("ls", "--type"), ("ls", "--project"), ("ls", "--path")):  # fmt: skip
+            argument = (f"{words[-1]}={query}",) if words[-1].startswith("--") else ("--", query)
+            ran = mem(*words[: -1 if words[-1].startswith("--") else None], *argument)
+            assert ran.code in (0, 1, 2, 4), (words, query, ran.err)
+            assert len(ran.err) < 300_000
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given((st.text(max_size=60) | st.text('"*():^-+{}ANDORNT quagga', max_size=30)).filter(lambda query: query != "-"))
+def test_any_text_is_a_query(mem: Mem, zoo: Path, query: str) -> None:
+    ran = mem("search", "--mode", "keyword", "--", query)
+    assert ran.code in (0, 1, 2)
+    assert (ran.code == 2) == (not query.strip())
+
+
+def top(mem: Mem, query: str) -> str:
+    ran = mem("search", query, "--mode", "keyword", "--json")
+    return str(ran.json["hits"][0]["path"]) if ran.json["hits"] else ""
+
+
+@cases("query", "path")
+def test_words_and_parts_of_words_are_found(mem: Mem, zoo: Path, query: str, path: str) -> None:
+    assert top(mem, query) == path
+
+
+def test_a_query_comes_from_standard_input(mem: Mem, zoo: Path) -> None:
+    assert mem("search", "-", "--mode", "keyword", stdin="quagga\n").rows[0][4] == "memory/entries/zoo.md:6"
+    assert mem("search", "-", stdin=b"\xff").code == 2
+    assert mem("search", "-", stdin=b"").code == 2

@@ -1,7 +1,8 @@
-"""What reaches a terminal, a pipe and a closed stream: nothing that drives a terminal, and never a traceback."""
+"""What goes through streams stays as it is, and a printed path opens."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,166 @@ def test_an_unknown_settings_file_is_one_line_a_command_and_all_of_it_in_check(m
         assert ran.err.count("\n") == 1, command
         assert "unknown setting other0 (and 4 more: run `mem check`)" in ran.err
     assert mem("check").out.count("unknown setting other") == 5
+
+
+BROKEN = "---\nid: mem_1\ntags: [a\n---\n\nA broken walrus.\n"
+CONFLICT = "---\ntype: fact\n---\n\n<<<<<<< HEAD\nOur penguin.\n=======\nTheir penguin.\n>>>>>>> other\n"
+PLACES = [".", "memory", "memory/entries", "memory/entries/projects", "src/deep"]
+
+
+@pytest.fixture
+def kept(mem: Mem, workspace: Path) -> Path:
+    """Keep one memory at a path and one in a conversation's notes."""
+    assert mem("write", "The otter lives in the harbour.", "--path", "projects/otter.md", "--no-dedup").code == 0
+    assert mem("note", "The otter was fed.").code == 0
+    (workspace.parent / "src" / "deep").mkdir(parents=True)
+    return workspace
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("command", "column"),
+    [
+        (("grep", "-l", "otter lives"), 0),
+        (("search", "otter lives", "--mode", "keyword", "--kind", "entry"), 4),
+        (("ls",), 3),
+        (("write", "--id", "projects/otter.md", "The otter left."), 2),
+        (("edit", "projects/otter.md", "--replace", "lives", "lived"), 2),
+        (("note", "Again."), 1),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else "",
+)
+def test_a_printed_path_opens_from_where_one_stands(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch, place: str, command: tuple[str, ...], column: int
+) -> None:
+    monkeypatch.chdir(kept.parent / place)
+    ran = mem(*command)
+    assert ran.code == 0, ran.err
+    printed = ran.rows[0][column].partition(".md:")[0].removesuffix(".md") + ".md"
+    assert Path(printed).is_file()
+    assert not Path(printed).is_absolute()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_printed_path_is_taken_by_every_command_that_takes_one(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(kept.parent / place)
+    path = mem("grep", "-l", "otter lives").out.strip()
+    assert mem("read", path).out == "The otter lives in the harbour.\n"
+    assert mem("search", path, "--mode", "keyword", "--json").json["hits"][0]["path"] == "entries/projects/otter.md"
+    assert mem("ls", path).rows[0][3] == path
+    assert mem("ls", "--path", path).rows[0][3] == path
+    assert mem("grep", "-l", "otter", "--path", path).out.strip() == path
+    assert mem("edit", path, "--replace", "harbour", "bay").code == 0
+    assert mem("write", "--id", path, "The otter lives in the bay.").code == 0
+    assert mem("forget", path).code == 0
+    assert mem("ls").out == ""
+    assert mem("restore", path).rows[0][2] == path
+    assert mem("ls").rows[0][3] == path
+
+
+def test_a_path_of_a_workspace_elsewhere_is_printed_in_full(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "other" / "place").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "other" / "place")
+    ran = mem("grep", "-l", "otter lives", "--workspace", str(kept))
+    assert ran.out.strip() == str(kept / "entries" / "projects" / "otter.md")
+
+
+def test_json_keeps_paths_of_the_workspace_wherever_one_stands(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in PLACES:
+        monkeypatch.chdir(kept.parent / place)
+        assert mem("ls", "--json").json["entries"][0]["path"] == "entries/projects/otter.md"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["projects/", "projects", "entries/projects/", "memory/entries/projects", "./memory/"]
+)
+def test_a_folder_means_the_same_in_every_command(mem: Mem, kept: Path, prefix: str) -> None:
+    assert mem("write", "The heron lives by the lake.", "--no-dedup").code == 0
+    listed = {row[3] for row in mem("ls", "--path", prefix).rows}
+    assert listed == {row[3] for row in mem("ls", prefix).rows}
+    assert listed == {row[4].partition(":")[0] for row in mem("search", "lives", "--path", prefix).rows}
+    assert listed == set(mem("grep", "-l", "lives", "--path", prefix).out.split())
+    exported = [line for line in mem("export", "--path", prefix).out.splitlines() if '"kind": "entry"' in line]
+    assert len(exported) == len(listed) == (2 if prefix == "./memory/" else 1)
+
+
+@pytest.mark.parametrize("folder", ["projects/", "memory/entries/projects/", "./memory/entries/projects/"])
+def test_write_puts_a_memory_into_the_folder_that_the_others_look_in(mem: Mem, kept: Path, folder: str) -> None:
+    ran = mem("write", "The seal sleeps on the pier.", "--path", folder, "--no-dedup")
+    assert ran.code == 0, ran.err
+    path = Path(ran.rows[0][2])
+    assert path.parent == Path("memory/entries/projects")
+    assert path.is_file()
+
+
+def test_a_name_of_two_files_is_refused_and_the_one_here_can_be_said(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = next((kept / "notes").glob("*.md"))
+    (kept / "entries" / "notes").mkdir()
+    shutil.copy(note, kept / "entries" / "notes" / note.name)
+    monkeypatch.chdir(kept / "entries")
+    ran = mem("forget", f"notes/{note.name}")
+    assert ran.code == 4
+    assert f"entries/notes/{note.name}" in ran.err
+    assert f"./notes/{note.name}" in ran.err
+    assert mem("forget", f"./notes/{note.name}").code == 0
+    assert note.is_file()
+    assert not (kept / "entries" / "notes").exists() or not list((kept / "entries" / "notes").glob("*.md"))
+
+
+def test_an_editor_opens_what_grep_lists_in_a_pipe(mem: Mem, kept: Path) -> None:
+    binary = kept.parent / "bin"
+    binary.mkdir()
+    (binary / "mem").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memcli "$@"\n')
+    (binary / "mem").chmod(0o755)
+    root = str(Path(__file__).parent.parent.parent)
+    environ = {**os.environ, "PATH": f"{binary}:{os.environ['PATH']}", "PYTHONPATH": root}
+    done = subprocess.run(
+        ["sh", "-c", "cat $(mem grep -l 'otter lives')"],
+        cwd=kept.parent / "src",
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "The otter lives in the harbour." in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("search", "walrus"), ("ls",), ("grep", "walrus"), ("recall", "walrus"), ("decay",), ("history", "show")],
+)
+def test_a_broken_file_that_is_found_all_the_same_is_not_named_on_every_call(
+    mem: Mem, workspace: Path, command: tuple[str, ...]
+) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "broken.md").write_text(BROKEN)
+    assert mem(*command).err == ""
+
+
+def test_a_broken_file_is_named_by_check_and_by_what_needs_it(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "broken.md").write_text(BROKEN)
+    assert mem("check").out.startswith("memory/entries/broken.md:3: ")
+    assert mem("read", "broken.md").err.startswith("mem: memory/entries/broken.md:3: ")
+    assert "entries/broken.md:3: " in mem("write", "--id", "broken.md", "--tag", "b").err
+    assert mem("ls", "--tag", "a").err.startswith("mem: memory/entries/broken.md:3: ")
+    assert [one["left_out"] for one in mem("ls", "--json").json["problems"]] == [False]
+    assert [one["left_out"] for one in mem("ls", "--tag", "a", "--json").json["problems"]] == [True]
+
+
+def test_a_file_that_an_answer_lacks_is_named_by_the_answer(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "conflict.md").write_text(CONFLICT)
+    (workspace / "entries" / "broken.md").write_text(BROKEN)
+    for command in (("search", "penguin", "--mode", "keyword"), ("ls",), ("recall", "penguin")):
+        assert mem(*command).err.startswith("mem: memory/entries/conflict.md:5: a git conflict marker"), command
+    ran = mem("grep", "-l", "penguin")  # which reads the file as it is
+    assert (ran.out, ran.err) == ("memory/entries/conflict.md\n", "")

@@ -9,23 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
-from tests.tables import cases
+from tests.tables import cases, table
 
-NOTES = {
-    "Home.md": "# Home\n\nSee [[Ana]] and [[Coffee machine|the machine]], and [[The Beast]].\n",
-    "People/Ana Sousa.md": "---\naliases: [Ana, Anita]\ntags: [people]\n---\n\nAna repairs the espresso machine.\n",
-    "People/Rui.md": "---\nalias: Ruizinho\n---\n\nRui bakes sourdough. #people #work/clients/porto\n",
-    "Things/Coffee machine.md": "---\naliases:\n  - The Beast\n---\n\nCitric acid: descale. `#nocode`\n\n#house\n",
-    "Meetings/2026-03-04 Budget with Ana.md": "We agreed on 400 euros for beans.\n",
-    "Journal/2026/11/2026-11-21.md": "[09:10] The grinder arrived.\n[18:00] Calibrated it to 14.\n",
-    "2026-11-20.md": "Bought beans from the roastery in Graça.\n",
-    "Templates/Meeting.md": "# {{title}} descale template\n",
-    ".trash/Old.md": "Descale with vinegar.\n",
-    ".obsidian/daily-notes.json": '{"folder": "Journal", "format": "YYYY/MM/YYYY-MM-DD"}',
-    "Private/Diary.md": "Nobody should descale this.\n",
-    ".memignore": "# mine alone\nPrivate/\n*.draft.md\n",
-    "idea.draft.md": "Descale robots.\n",
-}
+NOTES = table(__file__, "NOTES")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Comments of a person in the head of an entry and in mem.yaml come through every merge of two branches."""
+"""Comments and lines of three versions are merged, and markers of a conflict are known."""
 
 from collections.abc import Callable
 from itertools import count
@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from memcli.formats.entry_merge import merge_entry, merge_settings
 from memcli.formats.frontmatter.document import load_mapping, parse
+from memcli.formats.page_merge import merged
+from memcli.formats.text_lines import conflict_marker
 from memcli.formats.three_way import Merged
+from tests.tables import cases
 
 Setting = tuple[tuple[str, ...], str, str, str]
 """Comments above a key, the key, its value and the comment behind that."""
@@ -128,3 +131,37 @@ def test_what_stood_at_the_end_stands_once_above_what_both_put_below_it() -> Non
     merged = merge_settings(base, f"{base}one: 2\n", f"{base}other: 3\n").text
     assert merged.count("# last\n") == 1
     assert load_mapping(merged)[0] == {"mine": 1, "one": 2, "other": 3}
+
+
+PAGE = st.lists(st.sampled_from([*"abcdefgh", "", " i"]), max_size=12)
+
+
+@given(PAGE, PAGE)
+def test_a_change_of_one_side_is_taken(base: list[str], changed: list[str]) -> None:
+    assert merged(base, changed, base) == changed
+    assert merged(base, base, changed) == changed
+
+
+@given(PAGE, PAGE, PAGE)
+def test_no_line_that_either_side_added_is_lost(base: list[str], ours: list[str], theirs: list[str]) -> None:
+    result = {line.strip() for line in merged(base, ours, theirs)}
+    known = {line.strip() for line in base}
+    assert {line.strip() for line in (*ours, *theirs)} - known <= result
+
+
+def test_changes_of_different_lines_are_both_taken() -> None:
+    assert merged(list("abcde"), list("aXcde"), list("abcdY")) == list("aXcdY")
+
+
+def test_where_both_changed_a_line_ours_stays_and_theirs_follows() -> None:
+    assert merged(list("abc"), list("aXc"), list("aYc")) == list("aXYc")
+
+
+@cases("text", "line")
+def test_a_conflict_is_named_by_its_first_line(text: str, line: int) -> None:
+    assert conflict_marker(text) == line
+
+
+@cases("text")
+def test_a_text_about_conflicts_is_not_in_conflict(text: str) -> None:
+    assert conflict_marker(text) is None

@@ -11,18 +11,10 @@ from memcli.errors import MemError
 from memcli.formats.frontmatter import document as frontmatter_lines
 from memcli.formats.frontmatter.document import edit, load_mapping, read_lines
 from memcli.formats.frontmatter.edit import same
+from tests.tables import table
 
 KEYS = ["a", "b", "key-1", "_x", "title", "true", "null", "yes", "a b", '"q"', "é", "1", "-1", "-", "?", "<<", "a.b"]
-WORDS = [
-    "x", "two words", "7", "-5", "007", "1.10", "1.5", "12:30", "2026-11-21", "2026-11-21T20:15:03Z", "true",
-    "no", "~", "", "http://a/b#c", "C#", "a #c", "a# b", "#c", "a: b", "a:b", "a:", ": a", ":a", "- a", "-",
-    "-a", "--", "---", "...", "? a", "?a", "[a]", "[a, b]", "[a,b, 1]", "[]", "[ ]", "[a, ]", "[,]", "[[a]]",
-    '["x", y]', '["x, y"]', "['a', 'b']", "[a: b]", "[a:b]", "[a #b]", "[a] # c", "[a] x", "[/p/q, .x]", "[-a]",
-    "[1.10, 1.5]", "[日本, é]", "[a?]", "{}", "{a: b}", '"x"', '"x" # c', '"x" y', '"a\\"b"', '"a""b"', '""',
-    "''", "'it''s'", '"', "'", '"a: b"', '"a #b"', "|", ">", "|-", "&a x", "*a", "!x y", "!!str 1", "@a", "%a",
-    "`a`", "\tx", "x\t", "é", "日本 語", "🎉", "\xa0x\xa0", "a\u2028b", "a\x85b", "\x07", "\ufeffx", "a\rb", "+1",
-    ".5", "=", "<", ">x", "a, b", "a]", "x  y", "a\\b", "x'y", 'x"y',
-]  # fmt: skip
+WORDS = table(__file__, "WORDS")
 INDENTS = st.sampled_from(["", "", "", "  ", "  ", "    ", " ", "\t"])
 ENDS = st.sampled_from(["", "", "", " ", "  # c", " #", "\r"])
 PAIRS = st.tuples(

@@ -1,12 +1,29 @@
-"""A session is read from whatever stands in its file, and written back with nothing lost."""
+"""Events, folders and pages of sessions are read and written."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.session_event import Event, events, moment, parse_event, render_event, turns
+from memcli.formats.session_event import (
+    LONGEST,
+    Event,
+    SessionMetadata,
+    events,
+    folder_name,
+    moment,
+    parse_event,
+    read_metadata,
+    render_event,
+    render_metadata,
+    session_id,
+    turns,
+)
+from memcli.formats.text_lines import first_line, shorten, summarise
+from tests.tables import cases
 
 LINE = '{"id":"msg_1","type":"message","role":"user","content":"I moved to Lyon","timestamp":"2026-11-21T14:15:00Z"}'
 JSON_VALUES = st.recursive(
@@ -181,3 +198,152 @@ def test_turns_are_the_messages_with_their_positions_and_places() -> None:
 )
 def test_any_spelling_of_an_instant_is_written_the_same(stated: object, expected: str) -> None:
     assert moment(stated) == expected
+
+
+@cases("identifier", "name")
+def test_an_id_is_written_as_a_safe_name(identifier: str, name: str) -> None:
+    assert folder_name(identifier) == name
+    assert session_id(name) == identifier
+
+
+@given(st.text(max_size=12))
+def test_any_id_is_read_back_from_its_name(identifier: str) -> None:
+    name = folder_name(identifier)
+    assert re.fullmatch(r"[a-z0-9._@+=%A-F-]+", name)
+    assert not name.startswith((".", "-"))
+    assert not name.endswith((".", " "))
+    assert session_id(name) == identifier
+
+
+@given(st.text(max_size=12))
+def test_two_ids_never_share_a_folder_even_where_capitals_do_not_count(one: str) -> None:
+    other = one.swapcase()
+    assert (folder_name(one).lower() == folder_name(other).lower()) == (one == other)
+
+
+def test_a_very_long_id_keeps_its_beginning_and_a_digest() -> None:
+    one, other = folder_name("é" * 500 + "1"), folder_name("é" * 500 + "2")
+    assert one != other
+    assert max(len(one), len(other)) <= LONGEST
+    assert one.startswith("%C3%A9%C3")
+    assert session_id(one) is None
+
+
+def test_a_folder_made_by_hand_stands_for_its_own_name() -> None:
+    assert session_id("My Session") == "My Session"
+    assert session_id("50%zz") == "50%zz"
+    assert session_id("bad%FF") == "bad%FF"
+
+
+FILE = """{
+  "chatId": "12345", "id": "telegram:12345", "channelType": "telegram",
+  "createdAt": 1795270500, "mood": {"is": "good"}, "state": "PAUSED",
+  "messageCount": "many", "consolidatedTo": "msg_7", "metadata": {"topic": "café"}
+}"""
+
+
+def test_what_a_file_says_is_read() -> None:
+    session = read_metadata(FILE)
+    assert session == SessionMetadata(
+        "telegram:12345",
+        "12345",
+        "telegram",
+        state="PAUSED",
+        created_at="2026-11-21T14:15:00Z",
+        consolidated_to="msg_7",
+        metadata={"topic": "café"},
+    )
+
+
+def test_only_what_changed_is_written_anew() -> None:
+    session = read_metadata(FILE)
+    assert session is not None
+    changed = json.loads(render_metadata(replace(session, message_count=3, updated_at="2026-11-22T00:00:00Z")))
+    assert list(changed)[:6] == ["chatId", "id", "channelType", "createdAt", "mood", "state"]
+    assert changed["createdAt"] == 1795270500
+    assert changed["mood"] == {"is": "good"}
+    assert changed["messageCount"] == 3
+    assert changed["updatedAt"] == "2026-11-22T00:00:00Z"
+    assert "channelId" not in changed
+
+
+def test_the_time_of_creation_survives_every_rewrite() -> None:
+    session = SessionMetadata("s", created_at="2026-11-21T14:15:00Z")
+    for count in range(3):
+        again = read_metadata(render_metadata(replace(session, message_count=count)))
+        assert again is not None
+        session = again
+    assert session.created_at == "2026-11-21T14:15:00Z"
+    assert session.message_count == 2
+
+
+def test_a_new_file_has_every_key_in_one_order() -> None:
+    assert list(json.loads(render_metadata(SessionMetadata("s")))) == [
+        "id",
+        "channelId",
+        "channelType",
+        "userId",
+        "state",
+        "messageCount",
+        "tokenCount",
+        "messageTokens",
+        "toolsUsed",
+        "createdAt",
+        "updatedAt",
+        "consolidatedTo",
+        "metadata",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{torn", "[]", "null", '"x"'])
+def test_a_file_that_is_no_object_gives_none(text: str) -> None:
+    assert read_metadata(text) is None
+
+
+def test_wrong_values_are_their_defaults() -> None:
+    session = read_metadata('{"id": 7, "state": "ASLEEP", "messageCount": -1, "tokenCount": true, "metadata": []}')
+    assert session == SessionMetadata("7")
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        ["# Head", "- item", "> said", "1. one", "```", "~~~sh", "---", "", "  ", "plain words", "日本語", "\x0c"]
+    )
+    | st.text(max_size=30),
+    max_size=8,
+).map("\n".join)
+
+
+@given(MARKDOWN | st.text(max_size=400), st.text(max_size=40), st.integers(2, 200))
+def test_a_summary_is_one_line_within_its_limit(text: str, title: str, limit: int) -> None:
+    for line in (shorten(text, limit), summarise(title, text, limit)):
+        assert len(line) <= max(limit, 0) or line == title
+        assert len(line.splitlines()) <= 1
+    assert len(first_line(text).splitlines()) <= 1
+
+
+@given(MARKDOWN)
+def test_a_text_that_says_something_has_a_summary(text: str) -> None:
+    if any(word in text for word in ("Head", "item", "said", "one", "plain", "日本語")):
+        assert summarise("", text)
+
+
+@cases("title", "body", "line")
+def test_a_summary_reads_like_a_sentence(title: str, body: str, line: str) -> None:
+    assert summarise(title, body) == line
+
+
+@cases("text", "line")
+def test_the_first_line_is_the_first_that_says_something(text: str, line: str) -> None:
+    assert first_line(text) == line
+
+
+def test_a_long_text_is_cut_at_a_word() -> None:
+    assert shorten("one two three, four", 15) == "one two three…"
+    assert shorten("x" * 30, 10) == "x" * 9 + "…"
+
+
+def test_a_comment_alone_on_its_line_says_nothing() -> None:
+    assert first_line("<!-- mem:rollup 1 -->\nThe shop.") == "The shop."
+    assert summarise("Shop", "<!-- a -->\nIt sells <!-- b --> tea.") == "Shop: It sells <!-- b --> tea."
+    assert first_line("<!-- a --> tea <!-- b -->") == "<!-- a --> tea <!-- b -->"

@@ -1,6 +1,7 @@
-"""The real model: near in meaning is near in number, whatever the text and however it is opened."""
+"""The model makes the same vectors in every way it is opened, from a prepared copy too."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from memcli.errors import UnavailableError
 from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.embedding_model import built_in_name, find_model
+from memcli.index.onnx_session import discard, prepare, prepared_file, usable
 from memcli.index.text_vectors import CONTEXT_END, batched
 from tests.processes import run
 
@@ -277,3 +279,88 @@ def test_a_text_is_read_whole_whatever_its_context(embedder: OnnxEmbedder, conte
     assert plain @ long == pytest.approx(1, abs=1e-5)
     (short,) = embedder.embed([f"{context}{CONTEXT_END}"])
     assert short @ short == pytest.approx(1, abs=1e-5)
+
+
+def write(target: Path) -> None:
+    target.write_bytes(b"graph")
+    target.with_name("weights.bin").write_bytes(b"weights")
+
+
+def test_a_copy_is_found_by_model_and_version(tmp_path: Path) -> None:
+    assert prepared_file(tmp_path, "a" * 64, "1.0") is None
+    file = prepare(tmp_path, "a" * 64, "1.0", write)
+    assert file == prepared_file(tmp_path, "a" * 64, "1.0")
+    assert prepared_file(tmp_path, "a" * 64, "1.1") is None
+    assert prepared_file(tmp_path, "b" * 64, "1.0") is None
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fail(target: Path) -> None:
+        write(target)
+        raise OSError("disk full")
+
+    assert prepare(tmp_path, "a" * 64, "1.0", fail) is None
+    assert os.listdir(tmp_path / "models") == []
+    (tmp_path / "file").touch()
+    assert prepare(tmp_path / "file", "a" * 64, "1.0", write) is None
+
+
+def test_an_interrupted_copy_leaves_nothing(tmp_path: Path) -> None:
+    def interrupt(target: Path) -> None:
+        write(target)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path, "a" * 64, "1.0", interrupt)
+    assert os.listdir(tmp_path / "models") == []
+
+
+def test_of_two_that_prepare_at_once_one_is_used_by_both(tmp_path: Path) -> None:
+    def slow(target: Path) -> None:
+        write(target)
+        (target.parent.with_name("other")).mkdir()
+        write(target.parent.with_name("other") / "model.onnx")
+        target.parent.with_name("other").rename(target.parent.with_suffix(""))
+
+    file = prepare(tmp_path, "a" * 64, "1", slow)
+    assert file is not None
+    assert file == prepared_file(tmp_path, "a" * 64, "1")
+    assert len(os.listdir(tmp_path / "models")) == 1
+
+
+def test_copies_out_of_use_are_removed_when_another_is_made(tmp_path: Path) -> None:
+    old = prepare(tmp_path, "a" * 64, "1.0", write)
+    recent = prepare(tmp_path, "b" * 64, "1.0", write)
+    assert old
+    assert recent
+    os.utime(old.parent, (0, 0))
+    prepare(tmp_path, "a" * 64, "1.1", write)
+    assert not old.parent.exists()
+    assert recent.exists()
+
+
+def test_a_copy_can_be_discarded(tmp_path: Path) -> None:
+    file = prepare(tmp_path, "a" * 64, "1.0", write)
+    assert file
+    discard(file)
+    assert prepared_file(tmp_path, "a" * 64, "1.0") is None
+
+
+def test_a_number_that_is_named_counts() -> None:
+    assert usable(3) == 3
+
+
+def test_without_a_number_every_core_this_process_may_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 5, 6})
+    assert usable() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert usable() == 8
+
+
+def test_whoever_scans_or_embeds_has_told_numpys_blas_to_use_one_thread() -> None:
+    for module in ("vector_file", "embedder", "hnsw"):
+        ended = run(
+            f"import os, sys, memcli.index.{module}\nprint('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+        )
+        assert ended.out.split() == ["False", "1"]

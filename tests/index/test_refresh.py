@@ -1,18 +1,23 @@
-"""After whatever happened to the files, the index says what one made anew would say."""
+"""A refresh reads what changed and nothing else."""
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
+import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memcli.index import database, file_updater, updater
+from memcli.index import database, file_updater, updater, writer
+from memcli.index.database import verify
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
@@ -357,3 +362,95 @@ def test_another_layout_gives_files_another_kind(mem: Mem, workspace: Path) -> N
     (hit,) = mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"]
     assert (hit["kind"], hit["path"]) == ("note", "memory/2026-11-21.md")
     assert mem("grep", "-c", "quaggas").out == "memory/memory/2026-11-21.md:1\n"
+
+
+def test_what_a_refresh_has_seen_is_noted_once_nothing_is_new(put: Put, here: Workspace) -> None:
+    put("a.md")
+    here.derived.mkdir(exist_ok=True)
+    time.sleep(0.03)
+    with closing(database.connect(here.derived)[0]) as connection:
+        updater.refresh(connection, here)
+        assert not seen(connection)
+        updater.refresh(connection, here)
+        assert seen(connection)
+        assert updater.refresh(connection, here).files == 2
+        put("b.md")
+        assert updater.refresh(connection, here).added == 1
+        assert not seen(connection)
+
+
+def test_a_refresh_does_not_note_what_another_has_overtaken(
+    put: Put, here: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("a.md")
+    here.derived.mkdir(exist_ok=True)
+    time.sleep(0.03)
+    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
+        updater.refresh(one, here)
+
+        def noted(*args: Any) -> None:
+            monkeypatch.undo()
+            put("b.md")
+            updater.refresh(other, here)
+            updater._note_seen(*args)
+
+        monkeypatch.setattr(updater, "_note_seen", noted)
+        updater.refresh(one, here)
+        assert not seen(one)
+        (here.root / "entries" / "b.md").unlink()
+        assert updater.refresh(one, here).removed == 1
+
+
+def test_a_refresh_does_not_wait_to_note_what_it_has_seen(put: Put, here: Workspace) -> None:
+    put("a.md")
+    here.derived.mkdir(exist_ok=True)
+    time.sleep(0.03)
+    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
+        updater.refresh(one, here)
+        other.execute("begin immediate")
+        assert updater.refresh(one, here).files == 2
+        other.execute("rollback")
+        assert not seen(one)
+        assert one.execute("pragma busy_timeout").fetchone() == (250,)
+
+
+def seen(connection: sqlite3.Connection) -> list[tuple[str]]:
+    return connection.execute("select key from meta where key like 'seen%'").fetchall()
+
+
+def taken_in(index: Index) -> None:
+    """Refresh the index and look it through."""
+    index.refresh()
+    verify(index)
+
+
+def test_words_are_written_in_as_many_goes_as_it_takes(
+    here: Workspace, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_HELD", 30)
+    for number in range(7):
+        put(f"{number}.md", f"text number {number} of some\n")
+    ask(here, taken_in)
+    for number in range(3):
+        put(f"{number}.md", f"another text, number {number}\n")
+    (here.root / "entries/5.md").unlink()
+    ask(here, taken_in)
+    ask(here, assert_as_new)
+
+
+def test_words_that_cannot_be_written_leave_the_index_as_it_was(
+    here: Workspace, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("a.md", "the first text\n")
+    ask(here, taken_in)
+    put("b.md", "the second text\n")
+
+    def failing(self: writer.WordRows) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(writer.WordRows, "write", failing)
+        with pytest.raises(KeyboardInterrupt):
+            ask(here, taken_in)
+    ask(here, taken_in)
+    ask(here, assert_as_new)

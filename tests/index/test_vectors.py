@@ -1,4 +1,4 @@
-"""The matrix gives the cosines numpy gives, and nothing for a row that is not sound."""
+"""Vectors are kept, compared and found, whatever happens to their file."""
 
 import os
 import signal
@@ -6,7 +6,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
+from memcli.index import similarity
+from memcli.index.calibration import BUILT_IN
+from memcli.index.filters import Filter
+from memcli.index.index import Index, ask
+from memcli.index.similarity import nearest_before, nearest_to_each, similar_pairs, twins
+from memcli.index.text_vectors import ReadTexts, TokenVectors
 from memcli.index.vector_file import Matrix
+from memcli.store import entries
+from memcli.store.workspace import Surroundings, Workspace, opened
+from tests.fakes import CountingEmbedder
 from tests.processes import running
 
 HEADER = 64
@@ -223,3 +234,165 @@ for row in range(100_000):
     assert matrix is not None
     assert matrix.rows >= len(reported)
     assert np.flatnonzero(~matrix.verify(reported)).tolist() == []
+
+
+NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
+ENTRIES = Filter(kinds=("entry",))
+TEXTS = ["red apple pie", "red apple cake", "green pear", "green pear tart", "blue sky", "red apple pie"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Give a workspace with a few texts."""
+    root = tmp_path / "memory"
+    root.mkdir()
+    workspace = opened(Surroundings(root, {"HOME": str(tmp_path), "MEM_TIMEZONE": "UTC"}, NOW), root)
+    for number, text in enumerate(TEXTS):
+        entries.write(workspace, {}, text, lambda _, number=number: bytes([number] * 8))
+    return workspace
+
+
+def embedded(index: Index) -> CountingEmbedder:
+    """Bring the index in step, with vectors of shared words."""
+    embedder = CountingEmbedder(index.embedding.embedder().model)
+    index.embedding.lend(embedder)
+    index.refresh()
+    index.embedding.embed_missing(None)
+    return embedder
+
+
+def texts_of(index: Index) -> dict[int, str]:
+    return {chunk: piece.text.strip() for chunk, piece in index.pieces(list(index.documents(ENTRIES))).items()}
+
+
+def test_pairs_above_a_cosine_are_each_given_once_whatever_the_block(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(index: Index) -> list[tuple[list[str], float]]:
+        embedded(index)
+        texts = texts_of(index)
+        return [
+            (sorted((texts[one], texts[other])), round(cosine, 3))
+            for one, other, cosine in similar_pairs(index, 0.5, ENTRIES)
+        ]
+
+    vectors = CountingEmbedder().embed(TEXTS)
+    cosines = vectors @ vectors.T
+    wanted = sorted(
+        (sorted((TEXTS[one], TEXTS[other])), round(float(cosines[one, other]), 3))
+        for one in range(len(TEXTS))
+        for other in range(one + 1, len(TEXTS))
+        if cosines[one, other] > 0.5
+    )
+    assert len(wanted) >= 4
+    for block in (1, 2, 5, 1024):
+        monkeypatch.setattr(similarity, "BLOCK", block)
+        assert sorted(ask(workspace, found)) == wanted
+
+
+def test_a_damaged_row_is_no_neighbour(workspace: Workspace) -> None:
+    ask(workspace, embedded)
+    (matrix,) = (workspace.derived).glob("vectors-*.f32")
+    data = bytearray(matrix.read_bytes())
+    data[64 : 64 + 4 * 64] = b"\xff" * (4 * 64)
+    matrix.write_bytes(bytes(data))
+    found = ask(workspace, lambda index: list(similar_pairs(index, 0.5, ENTRIES)))
+    assert all(np.isfinite(cosine) for _, _, cosine in found)
+
+
+def test_the_nearest_to_each_of_many_are_those_asked_one_by_one(workspace: Workspace) -> None:
+    def both(index: Index) -> tuple[list[dict[int, float]], list[dict[int, float]]]:
+        vectors = embedded(index).embed(["red apple", "pear tart", "unheard of"])
+        together = nearest_to_each(index, vectors, ENTRIES, 2)
+        single = [index.embedding.nearest(vector, ENTRIES, 2)[0] for vector in vectors]
+        return together, single
+
+    together, single = ask(workspace, both)
+    rounded = [[sorted(round(value, 4) for value in row.values()) for row in rows] for rows in (together, single)]
+    assert rounded[0] == rounded[1]
+    assert [len(row) for row in together] == [2, 2, 2]
+
+
+def test_an_empty_workspace_has_no_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    workspace = opened(Surroundings(tmp_path, {"HOME": str(tmp_path)}, NOW), tmp_path / "empty")
+    vectors = CountingEmbedder().embed(["one", "two"])
+    assert ask(workspace, lambda index: nearest_to_each(index, vectors, ENTRIES, 5)) == [{}, {}]
+    assert ask(workspace, lambda index: list(similar_pairs(index, 0.5, ENTRIES))) == []
+
+
+def test_the_nearest_before_looks_back_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = CountingEmbedder().embed(TEXTS)
+    for block in (1, 4, 1024):
+        monkeypatch.setattr(similarity, "BLOCK", block)
+        found = nearest_before(vectors, 2, BUILT_IN)
+        assert found[0] == {}
+        assert list(found[1]) == [0]
+        assert all(earlier < number for number, row in enumerate(found) for earlier in row)
+        assert next(iter(found[5])) == 0
+        assert found[5][0] == pytest.approx(1.0)
+
+
+def test_twins_hold_exactly_a_text(workspace: Workspace) -> None:
+    def found(index: Index) -> dict[str, list[str]]:
+        index.refresh()
+        texts = texts_of(index)
+        asked = twins(index, ["red apple pie", "red apple", "blue sky"], ENTRIES)
+        return {text: [texts[chunk] for chunk in chunks] for text, chunks in asked.items()}
+
+    assert ask(workspace, found) == {"red apple pie": ["red apple pie"] * 2, "blue sky": ["blue sky"]}
+
+
+class Reader:
+    """A model that gives each word of a text the same vector, and notes what it read."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed_tokens(self, texts: list[str]) -> tuple[Any, list[TokenVectors]]:
+        self.asked += texts
+        found = []
+        for text in texts:
+            count = len(text.split())
+            vectors = np.full((count, 2), len(text), np.float32)
+            found.append(TokenVectors(text, (1,) * count, ((0, 1),) * count, vectors, np.full(2, len(text))))
+        return None, found
+
+
+@pytest.mark.parametrize("asked", [["a b", "c"], ["a b", "a b", "d e f"], [""]])
+def test_what_was_read_is_not_read_again(asked: list[str]) -> None:
+    reader, texts = Reader(), ReadTexts()
+    first = texts.read(reader, asked)  # type: ignore[arg-type]
+    again = texts.read(reader, asked)  # type: ignore[arg-type]
+    assert (list(first), list(again)) == ([*dict.fromkeys(asked)],) * 2
+    assert reader.asked == [*dict.fromkeys(asked)]
+
+
+def test_every_text_has_a_row_in_the_order_of_the_texts() -> None:
+    reader, texts = Reader(), ReadTexts()
+    texts.read(reader, ["three words here"])  # type: ignore[arg-type]
+    rows = texts.vectors(reader, ["one", "three words here", "one"])  # type: ignore[arg-type]
+    assert rows[:, 0].tolist() == [3, 16, 3]
+
+
+def test_what_was_used_longest_ago_is_let_go_when_there_is_no_room() -> None:
+    reader, texts = Reader(), ReadTexts(room=4)
+    for text in ("a b", "c d", "a b", "e f", "a b", "c d"):
+        assert list(texts.read(reader, [text])) == [text]  # type: ignore[arg-type]
+    assert reader.asked == ["a b", "c d", "e f", "c d"]
+
+
+def test_more_than_there_is_room_for_is_read_and_not_kept() -> None:
+    reader, texts = Reader(), ReadTexts(room=2)
+    assert list(texts.read(reader, ["a b c", "d"])) == ["a b c", "d"]  # type: ignore[arg-type]
+    texts.read(reader, ["a b c"])  # type: ignore[arg-type]
+    assert reader.asked == ["a b c", "d", "a b c"]
+
+
+def test_what_is_kept_in_bulk_comes_back_as_it_was_but_for_its_last_digits() -> None:
+    reader, texts = Reader(), ReadTexts(in_bulk=True)
+    (first,) = texts.read(reader, ["x" * 2049]).values()  # type: ignore[arg-type]
+    (again,) = texts.read(reader, ["x" * 2049]).values()  # type: ignore[arg-type]
+    assert again.vectors.dtype == first.vectors.dtype == np.float32
+    assert np.allclose(again.vectors, first.vectors, rtol=1e-3)
+    assert len(reader.asked) == 1

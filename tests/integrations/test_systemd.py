@@ -11,6 +11,7 @@ import pytest
 from memcli.errors import RefusedError
 from memcli.integrations.install import nightly
 from tests.conftest import Mem
+from tests.tables import table
 
 
 def units(home: Path) -> list[Path]:
@@ -91,17 +92,7 @@ def test_a_timer_is_of_one_workspace(workspace: Path, mem: Mem) -> None:
     assert mem("hook", "install", "systemd", "--user").code == 2
 
 
-NAMES = [
-    "plain",
-    "with space",
-    "100% sure",
-    'quo"te',
-    "dollar$HOME",
-    "back\\slash",
-    "semi;colon",
-    "日本語",
-    "apo'strophe",
-]
+NAMES = table(__file__, "NAMES")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,90 +1,17 @@
-"""Which file of a folder is of which kind, in mem's own layout and in those of other tools."""
+"""What kind a file is of by the layout of its folder, and by what a tool's folder is known."""
 
+import shutil
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from memcli.errors import UsageError
-from memcli.store.layouts import KINDS, LAYOUTS, MEM, OPENCLAW, Layout, adjusted
-from tests.tables import cases
+from memcli.store.layouts import KINDS, LAYOUTS, MEM, OPENCLAW, Layout, adjusted, recognise
+from tests.tables import cases, table
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
-OURS = {
-    "openclaw": {
-        "memory": ["MEMORY.md", "USER.md"],
-        "note": [
-            "memory/2026-02-12.md",
-            "memory/2026-02-13.md",
-            "memory/2026-02-14-supplier-call.md",
-            "memory/2026-02-14.md",
-            "memory/2026-02-15-0931.md",
-            "memory/daily/2025-12-30.md",
-        ],
-        "entry": [
-            "memory/lessons-learned.md",
-            "memory/people/anneke.md",
-            "memory/people/jonas-dewael.md",
-            "memory/projects/shop-website.md",
-            "memory/topics/自転車.md",
-        ],
-    },
-    "claude": {
-        "memory": ["MEMORY.md"],
-        "entry": [
-            "debugging.md",
-            "empty.md",
-            "feedback_no_emoji.md",
-            "feedback_testing.md",
-            "project_release-train.md",
-            "project_迁移计划.md",
-            "reference_dashboards.md",
-            "reference_deploy.md",
-            "seat-map-rewrite.md",
-            "team/on-call.md",
-            "user_role.md",
-        ],
-    },
-    "neovate": {
-        "memory": ["MEMORY.md"],
-        "history": ["HISTORY-2026-01.md", "HISTORY-2026-02.md", "HISTORY-2026-03.md", "HISTORY.md"],
-        "note": ["2025-12-20.md"],
-        "entry": [
-            "learnings/odd frontmatter.md",
-            "learnings/swedish-plurals.md",
-            "learnings/weather-station.md",
-            "learnings/ポンプ.md",
-        ],
-    },
-    "golemcore": {
-        "memory": ["memory/MEMORY.md"],
-        "note": [
-            "memory/2026-02-05.md",
-            "memory/2026-02-06.md",
-            "memory/2026-02-07.md",
-            "memory/items/episodic/2026-02-06.jsonl",
-            "memory/items/procedural.jsonl",
-            "memory/items/semantic.jsonl",
-        ],
-        "entry": ["memory/deploy-checklist.md"],
-        "session": ["sessions/telegram:12345.json", "sessions/web:3f2a.json"],
-    },
-    "jarvis": {
-        "entry": [
-            "memory/mem_0badc0.md",
-            "memory/mem_9c1d44.md",
-            "memory/mem_9f02aa.md",
-            "memory/mem_abc123.md",
-            "memory/mem_b1e3f7.md",
-            "memory/mem_c44d10.md",
-            "memory/mem_d5a8c2.md",
-            "memory/mem_e77b90.md",
-            "memory/mem_f10e55.md",
-            "memory/shopping rules.md",
-        ],
-        "session": ["sessions/telegram_12345_user_67890/session.jsonl"],
-    },
-}
+OURS = table(__file__, "OURS")
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -170,3 +97,60 @@ def test_single_paths_can_be_set() -> None:
 def test_a_path_that_came_with_a_clone_cannot_lead_elsewhere(name: str, value: str, words: str) -> None:
     with pytest.raises(UsageError, match=words.replace("{", r"\{")):
         adjusted(MEM, {name: value})
+
+
+NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
+
+
+def filled(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tools_folder_is_recognised(name: str) -> None:
+    found = recognise(FIXTURES / name)
+    assert found is not None
+    assert (found.layout, found.root) == (name, FIXTURES / name)
+    assert found.why
+
+
+@pytest.mark.parametrize("name", ["claude", "neovate"])
+def test_a_folder_called_memory_is_recognised_from_above(name: str, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / name, tmp_path / "memory")
+    (tmp_path / "AGENTS.md").write_text("# Agents\n")
+    found = recognise(tmp_path)
+    assert found is not None
+    assert (found.layout, found.root) == (name, tmp_path / "memory")
+
+
+@cases("files", "layout")
+def test_a_small_folder_is_recognised_by_what_it_has(files: dict[str, str], layout: str, tmp_path: Path) -> None:
+    found = recognise(filled(tmp_path, files))
+    assert found is not None
+    assert found.layout == layout
+
+
+def test_a_claude_folder_is_known_by_where_it_lies(tmp_path: Path) -> None:
+    place = tmp_path / ".claude" / "projects" / "-home-noor-tickets" / "memory"
+    place.mkdir(parents=True)
+    found = recognise(place)
+    assert found is not None
+    assert found.layout == "claude"
+
+
+@cases("files")
+def test_other_folders_are_nobodys(files: dict[str, str], tmp_path: Path) -> None:
+    assert recognise(filled(tmp_path, files)) is None
+
+
+def test_what_cannot_be_looked_into_is_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "MEMORY.md").mkdir()
+    (tmp_path / "a.md").mkdir()
+    assert recognise(tmp_path / "file") is None
+    assert recognise(tmp_path / "missing") is None
+    assert recognise(tmp_path) is None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import table
 
 ENTRY = """---
 id: mem_evil
@@ -238,18 +239,7 @@ def test_a_real_clone_of_a_trusted_workspace_is_asked_about(mem: Mem, world: Pat
     assert not is_trusted(mem, tmp_path / "c/memory")
 
 
-BAD = {
-    "paths.notes": "paths:\n  notes: ../../../../x/n-{date}.md\n",
-    "paths.memory": "paths: {memory: /etc/passwd}\n",
-    "paths.entries": "paths.entries: .git/hooks\n",
-    "timezone": "timezone: Mars/Olympus\n",
-    "search.limit": "search: {limit: -7}\n",
-    "decay.threshold": "decay:\n  threshold: [1, 2]\n",
-    "layout": "layout: nothing\n",
-    "format": "format: 1layousg/{date}.md'\n",
-    "format '1.5": "format: '1.5'\n",
-    "line 1": "a: b: c\n",
-}
+BAD = table(__file__, "BAD")
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -9,6 +9,7 @@ import pytest
 
 from memcli.transcripts.reader import read_transcripts
 from memcli.transcripts.transcript_format import TranscriptFile
+from tests.tables import table
 from tests.transcripts.reading_data import read, said, tools
 
 GEMINI: dict[str, Any] = {
@@ -45,75 +46,9 @@ GEMINI: dict[str, Any] = {
         {"id": "m3", "timestamp": "2026-11-20T09:00:02Z", "type": "info", "content": "META"},
     ],
 }
-OPENCODE: dict[str, Any] = {
-    "info": {"id": "ses_1", "directory": "/p", "title": "Ports", "time": {"created": 1_795_165_200_000}},
-    "messages": [
-        {
-            "info": {"id": "msg_1", "role": "user", "time": {"created": 1_795_165_200_000}},
-            "parts": [
-                {"type": "text", "text": "Which port is free?"},
-                {"type": "text", "text": "INJECTED", "synthetic": True},
-                {"type": "file", "mime": "image/png", "url": "data:"},
-            ],
-        },
-        {
-            "info": {"id": "msg_2", "role": "assistant", "time": {"created": 1_795_165_201_000}},
-            "parts": [
-                {"type": "step-start"},
-                {"type": "reasoning", "text": "THOUGHT"},
-                {
-                    "type": "tool",
-                    "callID": "c",
-                    "tool": "bash",
-                    "state": {"status": "completed", "input": {"command": "ss -lnt"}, "output": "8080"},
-                },
-                {"type": "text", "text": "8081 is."},
-            ],
-        },
-        {"info": {"id": "msg_3", "role": "assistant", "summary": True}, "parts": [{"type": "text", "text": "SUMMARY"}]},
-    ],
-}
-COPILOT = [
-    {
-        "type": "session.start",
-        "id": "e0",
-        "timestamp": "2026-11-20T09:00:00Z",
-        "data": {"sessionId": "cop-1", "context": {"cwd": "/p", "branch": "main"}},
-    },
-    {"type": "user.message", "id": "e1", "data": {"content": "Build it", "transformedContent": "INJECTED Build it"}},
-    {"type": "tool.execution_start", "id": "e2", "data": {"toolCallId": "t", "toolName": "bash", "arguments": "make"}},
-    {
-        "type": "tool.execution_complete",
-        "id": "e3",
-        "data": {"toolCallId": "t", "success": False, "error": {"message": "no rule"}},
-    },
-    {"type": "assistant.message", "id": "e4", "data": {"content": "SIDECHAIN", "parentToolCallId": "t"}},
-    {"type": "assistant.message", "id": "e5", "data": {"content": "There is no rule.", "reasoningText": "THOUGHT"}},
-]
-VSCODE: dict[str, Any] = {
-    "requesterUsername": "me",
-    "responderUsername": "GitHub Copilot",
-    "requests": [
-        {
-            "requestId": "r1",
-            "message": {"text": "Where is the clock set?", "parts": []},
-            "timestamp": 1_795_165_200_000,
-            "response": [
-                {"value": "In "},
-                {"kind": "inlineReference", "inlineReference": {"path": "/p/clock.py", "scheme": "file"}},
-                {"value": ", at the top."},
-                {"kind": "thinking", "value": "THOUGHT"},
-                {
-                    "kind": "toolInvocationSerialized",
-                    "toolCallId": "t1",
-                    "toolId": "run_in_terminal",
-                    "invocationMessage": {"value": "Running"},
-                    "toolSpecificData": {"kind": "terminal", "commandLine": {"original": "pytest -q"}},
-                },
-            ],
-        }
-    ],
-}
+OPENCODE: dict[str, Any] = table(__file__, "OPENCODE")
+COPILOT = table(__file__, "COPILOT")
+VSCODE: dict[str, Any] = table(__file__, "VSCODE")
 CURSOR = [
     {"role": "user", "message": {"content": [{"type": "text", "text": "<user_info>\nINJECTED\n</user_info>"}]}},
     {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>\nFix it\n</user_query>"}]}},
@@ -274,29 +209,7 @@ def chatgpt(current: str | None = "a2") -> dict[str, Any]:
             "create_time": 1_795_165_200, "mapping": mapping}  # fmt: skip
 
 
-CLAUDE_AI = {
-    "uuid": "cl-1",
-    "name": "Bread",
-    "created_at": "2026-11-20T09:00:00Z",
-    "updated_at": "2026-11-20T09:10:00Z",
-    "chat_messages": [
-        {
-            "uuid": "h1",
-            "sender": "human",
-            "text": "How long does rye rise?",
-            "content": [{"type": "text", "text": "How long does rye rise?"}],
-            "created_at": "2026-11-20T09:00:00Z",
-            "attachments": [{"file_name": "a.txt", "extracted_content": "INJECTED"}],
-        },
-        {
-            "uuid": "a1",
-            "sender": "assistant",
-            "text": "Two hours.",
-            "content": [],
-            "created_at": "2026-11-20T09:00:09Z",
-        },
-    ],
-}
+CLAUDE_AI = table(__file__, "CLAUDE_AI")
 
 
 def conversations(data: object) -> list[tuple[str, list[tuple[str, str]]]]:
