@@ -28,7 +28,7 @@ IN_PROCESS = """
 import json, os, statistics, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from memcli.index import schema, updater
+from memcli.index import database, updater
 from memcli.index.index import Index
 from memcli.index.scan import scan
 from memcli.store.workspace import Surroundings, opened
@@ -63,7 +63,7 @@ def median(work, times):
         spent.append(1000 * (time.perf_counter() - start))
     return statistics.median(spent)
 
-index = Index(workspace, schema.connect(None)[0], None)
+index = Index(workspace, database.connect(None)[0], None)
 updater.refresh(index.connection, workspace, talk=False)
 time.sleep(0.1)
 updater.refresh(index.connection, workspace, talk=False)
@@ -73,7 +73,7 @@ for _ in range(runs):
     bare.append(median(walk, 1))
 
 def anew():
-    Index(workspace, schema.connect(None)[0], None).refresh()
+    Index(workspace, database.connect(None)[0], None).refresh()
 
 few = max(3, runs // 3)
 new, read = [], []

@@ -14,7 +14,6 @@ from ..maintenance import checks
 from ..maintenance.invariants import FRACTION, ExcludedReads, Fault, excluded_reads
 from ..maintenance.rivals import with_conflicts
 from ..results import Diff, Result
-from ..store.archive import newly_adopted
 from .workspace import Workspace, locate, recorded
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "check_cited",
     "check_since",
     "check_staged",
-    "newly_adopted",
 ]
 
 ALL = "all"

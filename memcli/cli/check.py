@@ -110,11 +110,6 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
             "1 entry has no id but its" if report.nameless == 1 else f"{report.nameless:,} entries have no id but their"
         )
         output.note(f"{what} path: `mem check --fix` gives one")
-    if old := api.newly_adopted(where):
-        what = "1 file was" if len(old) == 1 else f"{len(old):,} files were"
-        ways = "`mem ls --status archived` lists what is there, `mem restore PATH` brings one back"
-        first = context.here(where, old[0])
-        output.note(f"{what} in the archive before records of forgetting ({first}), taken as forgotten: {ways}")
     if not report.problems and output.is_heard():
         output.note(f"{report.files:,} files, nothing wrong")
 

@@ -225,7 +225,8 @@ LOST = "merged"
 
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
 _FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "likely_same", "distinct", "cited")
-_STANDING = ("status", "superseded_by", "superseded_at", "references", "forgotten_at", "forgotten_by", "reason")
+_STANDING = ("status", "superseded_by", "superseded_at", "references")
+_PUT_AWAY = ("forgotten_at", "forgotten_by", "reason", "archived_as")
 
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
@@ -321,7 +322,7 @@ def is_bookkeeping(before: str, after: str) -> bool:
 
 def says_the_same(before: str, after: str) -> bool:
     """Return whether an entry was at most counted, flagged or superseded, replaced another or came back into use."""
-    return _changed(before, after) <= {*_COUNTED, *_FLAGS, *_STANDING}
+    return _changed(before, after) <= {*_COUNTED, *_FLAGS, *_STANDING, *_PUT_AWAY}
 
 
 def _changed(before: str, after: str) -> set[str]:

@@ -17,7 +17,7 @@ from ..formats.frontmatter import document
 from ..formats.text_lines import conflict_marker
 from ..formats.three_way import Merged, merge_texts
 from ..store.access_log import DISPUTED as DISPUTED
-from ..store.archive import cleared, is_archived_entry, records_folder, records_of
+from ..store.archive import settled
 from ..store.workspace import Workspace
 from .commit import PathChange
 from .merge_driver import kind_in, merge_content
@@ -94,7 +94,6 @@ class _Work:
         self.clashes: list[str] = []
         self.notices: list[str] = []
         self.disputed: list[str] = []
-        self.deleted: list[str] = []  # on one side, and moved on the other
 
     def settle(self, path: str, stages: Stages) -> None:
         """Settle one path."""
@@ -195,7 +194,6 @@ class _Work:
             self.tell(path if is_now else to.path, to.path)
             return
         self.files[to.path] = None
-        self.deleted.append(self.within(to.path))
         self.tell_gone(path, "moved" if was == is_now else "put away" if is_now else "restored")
 
     def moved_from(self, path: str, identifier: str) -> str:
@@ -234,21 +232,11 @@ class _Work:
         self.notices.append(f"{self.within(path)}: deleted on one side and {how} on the other: it is gone")
 
     def done(self) -> Resolution:
-        """Return all files, with the records of what they put into the archive."""
-        contents = {
-            self.within(path): file[1]
-            for path, file in self.files.items()
-            if file and is_archived_entry(self.workspace.layout, self.within(path))
-        }
-        folder = f"{self.prefix}{records_folder(self.workspace.layout)}/"
-        made = [one for one in (*self.sides.ours, *self.sides.theirs) if self.deleted and one.path.startswith(folder)]
-        for one in (one for one in made if not one.is_gone):
-            for name, kept in cleared(one.path, text(self.sides.read({one.new})[one.new]), self.deleted).items():
-                self.files[name] = (_PLAIN[0], kept.encode("utf-8", "surrogateescape")) if kept else None
-        records = records_of(self.workspace, contents) if contents else {}
-        for path, told in records.items():
-            if not self.taken(self.prefix + path):
-                self.files[self.prefix + path] = (_PLAIN[0], told.encode("utf-8", "surrogateescape"))
+        """Return all files; those that are put into the archive have a mark that fits them, the others none."""
+        for path, file in self.files.items():
+            if file is not None and file[0] in _PLAIN:
+                marked = settled(self.workspace.layout, self.within(path), text(file[1]))
+                self.files[path] = (file[0], marked.encode("utf-8", "surrogateescape"))
         clashes = tuple(sorted(set(self.clashes)))
         return Resolution(self.files, clashes, tuple(self.notices), tuple(self.disputed))
 

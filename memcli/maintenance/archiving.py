@@ -37,7 +37,6 @@ from ..index.lookups import earlier_than, paths_by_id, successors, supersession_
 from ..results import IF_ANY, OPTIONAL, Action, FilePath, Result
 from ..store import access_log, archive, atomic_files, entries, trust
 from ..store.addresses import Place
-from ..store.archive import explain
 from ..store.entry_revision import keep_page, page_of, page_versions
 from ..store.journal import Change
 from ..store.undo_log import forget, noted_ids, telling_lines
@@ -152,8 +151,6 @@ def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Forg
         found = forgetting(where, [path], by=by, reason=reason)
         applied(where, found.plan, "mem forget")
         place, notices = found.places[0], (*put_away_note(one.name, found.earlier), *found.plan.reasons)
-        if place == path:
-            explain(where, {path: atomic_files.read(where.path(path))})
         if found.files and (places := still_said(where, found.files[0].entry)):
             notices += (f"{one.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
         action = "unchanged" if place == path else "archived"

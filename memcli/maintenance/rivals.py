@@ -27,7 +27,7 @@ from ..git.run import unmerged
 from ..git.tree_merge import add, made_by_merges, settle_half_done
 from ..index.file_reader import Reading, try_bytes
 from ..store.access_log import note_disputed
-from ..store.archive import CHANGED, is_recorded
+from ..store.archive import CHANGED, fits
 from ..store.journal import Change, Move
 from ..store.workspace import Workspace
 from .archiving import TAKEN_OFF, stale_lines
@@ -139,7 +139,7 @@ def said_again(workspace: Workspace, found: Checked) -> dict[str, str]:
         for one in found.readings
         if one.path in strays and one.entry is not None
         for data in before_merge(workspace, one.path)
-        if is_recorded(workspace, one.path, data) and is_said_again(text(data), one.text)
+        if fits(text(data)) and is_said_again(text(data), one.text)
     }
 
 

@@ -29,8 +29,7 @@ from ..index.lookups import supersession_rows
 from ..results import Result
 from ..store import entries
 from ..store.access_log import note_disputed
-from ..store.archive import changed_since, explain, may_have_forgotten
-from ..store.atomic_files import read
+from ..store.archive import changed_since, mark_again, may_have_forgotten
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.workspace import MARKER, Workspace
@@ -55,14 +54,13 @@ _MARK = b"superseded_by"
 
 
 def explain_merged(workspace: Workspace, paths: Collection[str], disputed: Collection[str]) -> list[str]:
-    """Record the archived memories among these whose text a merge changed; return what there is to say of each.
+    """Let the archived memories that a merge changed stay as they are; return what there is to say of each.
 
     Of those that are `disputed`, by id, a person is asked whether to keep them.
     """
     note_disputed(workspace, disputed)
     found = changed_since(workspace, paths)
-    if found:
-        explain(workspace, {path: read(workspace.path(path)) for path in found})
+    mark_again(workspace, found)
     way = "`mem restore {0}` brings it back as it was changed"
     return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in found]
 

@@ -6,7 +6,6 @@ What two of them know is told twice, since they may disagree.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Annotated, NamedTuple
 
@@ -20,7 +19,6 @@ from ..git.repository import edits
 from ..results import ChangedLines, FilePath, Result
 from ..search.provenance import Origin
 from ..store import access_log, atomic_files
-from ..store.archive import archived_since
 from ..store.entry_revision import page_versions
 from ..store.workspace import Workspace
 from .memory_diff import changed_lines, entry_changes, entry_version
@@ -126,9 +124,7 @@ def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]
     elif entry.updated_at > max(entry.created_at, *(one.entry.superseded_at for one in versions), ""):
         yield TimelineItem(entry.updated_at, "changed", "", "last by then, as the file says", path)
     if workspace.layout.is_archived(path):
-        record, moment = archived_since(workspace, path)
-        at = stamp(datetime.fromtimestamp(moment, UTC)) if record else ""
-        yield TimelineItem(at, "forgotten", "", "recorded on this machine by then" if record else "", record or path)
+        yield TimelineItem(entry.forgotten_at, "forgotten", "", "", path)
 
 
 def _replaced(workspace: Workspace, file: EntryFile, chain: Sequence[ChainLink]) -> Iterator[EntryFile]:

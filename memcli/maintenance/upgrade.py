@@ -10,7 +10,7 @@ from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.text_lines import BOM
 from ..git import merge_driver
-from ..store.archive import records_of
+from ..store.archive import archived, settled
 from ..store.entries import decoded
 from ..store.file_changes import read_bytes
 from ..store.init import ignored_lines
@@ -51,8 +51,10 @@ def upgrade(workspace: Workspace, plan: Plan) -> None:
 def _from_unstated(workspace: Workspace) -> Plan:
     """Add what the first versions of mem did not write yet."""
     found = list(_completed(workspace))
-    for path, text in records_of(workspace, {}).items():
-        found.append((Change(path, None, text), "what lies in the archive is recorded as put there on purpose"))
+    for path in archived(workspace):
+        text = decoded(path, read_bytes(workspace.root / path) or b"")
+        if (new := settled(workspace.layout, path, text)) != text:
+            found.append((Change(path, text, new), "it lies in the archive on purpose"))
     ids = mend_plan(workspace, check(workspace).readings, (), lambda seed: workspace.noise(seed)(0))
     return Plan(tuple(step for step, _ in found), tuple(f"{step.path}: {why}" for step, why in found)) + ids
 

@@ -1,31 +1,37 @@
-"""What keeps the archive and git apart: emptied folders stay in git, and each archived file has a record of its move.
+"""The archive: what belongs there says so, folders that it empties stay in git, and what was forgotten is looked for.
 
 git takes a folder that lost all its files to another one for a renamed folder: at the next merge it puts the files
-that other clones made there into the archive too. So a folder that is emptied keeps a `.gitkeep`, and a file in the
-archive that no record names, or that changed since, can be told. A record is a file of its own, named by what it
-says, so that records of two clones never conflict.
+that other clones made there into the archive too. So a folder that is emptied keeps a `.gitkeep`, and an entry that is
+archived holds the digest of what it says: one without a mark, or with another text, was put there or changed by
+somebody else.
 """
 
 import os
-import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from ..errors import MemError
+from ..errors import MemError, RefusedError
+from ..formats.entry import spelled
+from ..formats.frontmatter.document import Document, edit, parse
 from ..formats.text_lines import FileProblem, normalized
 from . import atomic_files, trust
 from .file_steps import is_temporary
 from .layouts import Layout
-from .privacy import make_derived, write_private
+from .plan_steps import Change, Move, Step, encoded, text_of_file
+from .privacy import write_private
 from .workspace import Workspace
 
 KEEP = ".gitkeep"
-RECORDS = ".moves"
-ADOPTED = "adopted-"
-"""How the name of the record begins that explains what was in the archive before there were records."""
+MARK = "archived_as"
+"""The field of an archived entry with the digest of what it said when it was put there."""
+_EXPLAINING = (MARK, "forgotten_at", "version_of")
+"""Fields of which an archived entry has one."""
+_OLD_RECORDS = ".moves"
+"""The folder in which an older mem kept the paths of what it archived, a file for each time."""
 _UNMARKED = "unforgotten"
 """The file of derived data with the stats of archived files that have no mark of forgetting."""
 _FEW = 16
@@ -37,8 +43,8 @@ UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was e
 
 
 def records_folder(layout: Layout) -> str:
-    """Return the folder of the records."""
-    return f"{layout.archive}{RECORDS}"
+    """Return the folder in which an older mem recorded what it put into the archive."""
+    return f"{layout.archive}{_OLD_RECORDS}"
 
 
 def is_archived_entry(layout: Layout, path: str) -> bool:
@@ -62,167 +68,129 @@ def is_hollow(folder: Path) -> bool:
     return bool(names) and set(names) == {KEEP}
 
 
-def records_of(workspace: Workspace, contents: Mapping[str, bytes]) -> dict[str, str]:
-    """Return path and text of the records that explain files of the archive, given by their paths there.
+def with_marks(workspace: Workspace, steps: Sequence[Step], at: Callable[[str], Path]) -> list[Step]:
+    """Return steps after which each entry they put into the archive has a mark, and each they take out has none."""
+    layout = workspace.layout
+    changed = {step.path for step in steps if isinstance(step, Change)}
+    marked: list[Step] = []
+    after_moves: list[Step] = []
+    last_move = max((number for number, step in enumerate(steps) if isinstance(step, Move)), default=-1)
+    for number, step in enumerate(steps):
+        if isinstance(step, Change) and step.after is not None:
+            step = replace(step, after=settled(layout, step.path, step.after))
+        marked.append(step)
+        if isinstance(step, Move):
+            file = os.fspath(at(step.path))
+            for name in [file] if step.digest else files_below(Path(file)):
+                path = step.to + name.removeprefix(file)
+                if layout.kind_of(path) == "entry" and path not in changed:
+                    text = text_of_file(Path(name)) or ""
+                    new = settled(layout, path, text)
+                    after_moves += [Change(path, text, new)] * (new != text)
+        if number == last_move:
+            marked += after_moves
+    return marked
 
-    The first record is preceded by one of the files that lay there already: a mem that kept no records, or whoever made
-    the folder, put them there.
+
+def settled(layout: Layout, path: str, text: str) -> str:
+    """Return the text of an entry at a path with a mark that fits it in the archive, and with none elsewhere.
+
+    A text whose frontmatter cannot be changed, and an earlier text of another entry, is returned as it is.
     """
-    found = {}
-    for mark, told in ((ADOPTED, _unrecorded(workspace)), ("", contents)):
-        text = "".join(
-            f"{_digest(data)}\t{path}\n" for path, data in sorted(told.items()) if mark == "" or path not in contents
-        )
-        name = atomic_files.digest(text.encode("utf-8", "surrogateescape"))[:20]
-        if text:
-            found[f"{records_folder(workspace.layout)}/{mark}{name}.tsv"] = text
-    return found
+    if layout.kind_of(path) != "entry" or not (layout.is_archived(path) or f"{MARK}:" in text):
+        return text
+    document = parse(text)
+    mark = _mark_of(document) if layout.is_archived(path) else None
+    if document.problem or "version_of" in document.fields or document.fields.get(MARK) == mark:
+        return text
+    try:
+        text.encode()
+        new = edit(text, {MARK: mark})
+    except (RefusedError, UnicodeEncodeError):
+        return text
+    return new if mark or len(document.fields) > 1 else parse(new).body.removeprefix("\n")
 
 
-def newly_adopted(workspace: Workspace) -> list[str]:
-    """Return, once on this machine, the files that were in the archive before it was recorded who put them there."""
-    told = workspace.derived / "adopted-told"
-    old = [] if told.exists() else adopted(workspace)
-    if old:
-        with suppress(OSError):  # said again the next time
-            make_derived(told.parent)
-            write_private(told, "")
-    return old
+def _mark_of(document: Document) -> str:
+    """Return the digest of what an entry says and of how often it was confirmed, whichever line ends a checkout has."""
+    strength = document.fields.get(spelled(document.fields, "strength"), 1)
+    body = document.body.replace("\r\n", "\n").strip()
+    return atomic_files.digest(encoded(f"{strength} {body}"))[:16]
 
 
-def adopted(workspace: Workspace) -> list[str]:
-    """List the archived entries that nothing says who put there: they were there before the first record."""
-    if not workspace.layout.is_mems and not workspace.layout.is_vault:
-        return []  # the archive may be another tool's own
-    records = _listed(workspace.root / records_folder(workspace.layout))
-    if not records:
-        return sorted(_archived(workspace, None))
-    found = _known([one for one in records if os.path.basename(one).startswith(ADOPTED)])
-    return sorted(path for path in found if (workspace.root / path).is_file())
-
-
-def archived_since(workspace: Workspace, path: str) -> tuple[str, float]:
-    """Return the record that explains an archived file, and when it came to this machine; empty and 0 without one."""
-    for record in sorted(_listed(workspace.root / records_folder(workspace.layout))):
-        if path in _known([record]):
-            with suppress(OSError):
-                return os.path.relpath(record, workspace.root), os.stat(record).st_mtime
-    return "", 0.0
-
-
-def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
-    """Take files that were deleted for good out of the records of their moves: names are made of what files say."""
-    for record in map(Path, _listed(workspace.root / records_folder(workspace.layout))):
-        told = atomic_files.read(record).replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
-        for name, kept in cleared(os.fspath(record), told, paths).items():
-            if not kept:
-                atomic_files.remove(record, for_good=True)
-                continue
-            with suppress(FileExistsError):
-                atomic_files.create(Path(name), kept.encode("utf-8", "surrogateescape"))
-
-
-def cleared(record: str, told: str, paths: Collection[str]) -> dict[str, str]:
-    """Return what becomes of a record, given by its path, without some files: texts by path, empty for what goes."""
-    lines = told.splitlines(keepends=True)
-    kept = "".join(line for line in lines if line.rstrip("\r\n").partition("\t")[2] not in paths)
-    if kept == told:
-        return {}
-    folder, slash, name = record.rpartition("/")
-    digest = atomic_files.digest(kept.encode("utf-8", "surrogateescape"))[:20]
-    new = f"{folder}{slash}{ADOPTED * name.startswith(ADOPTED)}{digest}.tsv"
-    return {**({new: kept} if kept else {}), record: ""}
-
-
-def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
-    """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
-    found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}
-    if found:
-        for path, text in records_of(workspace, found).items():
-            with suppress(FileExistsError):
-                atomic_files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
-
-
-def _unrecorded(workspace: Workspace) -> dict[str, bytes]:
-    """Read the archive of a mem that kept no records; nothing where one is."""
-    there: dict[str, bytes] = {}
-    for path in [] if _listed(workspace.root / records_folder(workspace.layout)) else _archived(workspace, None):
-        with suppress(MemError, OSError):
-            there[path] = atomic_files.read(workspace.root / path)
-    return there
+def fits(text: str) -> bool:
+    """Return whether a text has the mark of an archived entry, and says what it said then."""
+    document = parse(text)
+    return document.fields.get(MARK) == _mark_of(document)
 
 
 def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
-    """Name the archived entries that no record explains; with `most`, look only at so many, the last changed first.
+    """Name the entries in the archive that say no reason to be there, or changed since they were put there.
 
-    In a folder of another tool a file without a record counts only where a record names another file of its folder:
-    an archive may be that tool's own. An archive without any record was made by a mem that kept none.
+    With `most`, look only at so many, the last changed first. An archive in another tool's folder is that tool's own.
     """
-    known = _known(_listed(workspace.root / records_folder(workspace.layout)))
-    if not known:
-        return []
-    folders = {path.rpartition("/")[0] for path in known}
-    is_own = workspace.layout.is_mems
+    layout = workspace.layout
     found = []
-    for path in _archived(workspace, most):
-        if path in known:
-            if _is_changed(workspace.root / path, known[path]):
+    for path in archived(workspace, most) if layout.is_mems else []:
+        with suppress(MemError, OSError):
+            text = text_of_file(workspace.root / path) or ""
+            fields = parse(text).fields
+            if MARK in fields and not fits(text):
                 found.append(FileProblem(path, 1, CHANGED))
-        elif is_own or path.rpartition("/")[0] in folders:
-            found.append(FileProblem(path, 1, UNEXPLAINED))
-    return sorted(found, key=lambda one: one.path)
+            elif not any(fields.get(name) for name in _EXPLAINING) and settled(layout, path, text) != text:
+                found.append(FileProblem(path, 1, UNEXPLAINED))
+    old = _recorded(workspace) if found else ()
+    return sorted((one for one in found if one.path not in old), key=lambda one: one.path)
+
+
+def _recorded(workspace: Workspace) -> set[str]:
+    """Return the paths that an older mem recorded as archived."""
+    records = (workspace.root / records_folder(workspace.layout)).glob("*.tsv")
+    lines = (line for record in records for line in (text_of_file(record) or "").splitlines())
+    return {line.partition("\t")[2] for line in lines}
+
+
+def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
+    """Take files that were deleted for good out of an older mem's records: names are made of what files say."""
+    for record in (workspace.root / records_folder(workspace.layout)).glob("*.tsv"):
+        data = atomic_files.read(record)
+        lines = data.splitlines(keepends=True)
+        remaining = [line for line in lines if os.fsdecode(line).rstrip("\r\n").partition("\t")[2] not in paths]
+        if not remaining:
+            atomic_files.remove(record, for_good=True)
+        elif len(remaining) < len(lines):
+            atomic_files.replace(record, b"".join(remaining), atomic_files.digest(data))
 
 
 def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:
-    """Return those of some archived entries whose text no record names, though one names their path."""
-    among = [path for path in paths if is_archived_entry(workspace.layout, path)]
-    known = _known(_listed(workspace.root / records_folder(workspace.layout))) if among else {}
-    return [path for path in among if path in known and _is_changed(workspace.root / path, known[path])]
+    """Return those of some archived entries that do not say what they said when they were put there."""
+    changed = []
+    for path in paths:
+        if is_archived_entry(workspace.layout, path):
+            with suppress(MemError, OSError):
+                text = text_of_file(workspace.root / path) or ""
+                changed += [path] * (f"{MARK}:" in text and settled(workspace.layout, path, text) != text)
+    return changed
 
 
-def is_recorded(workspace: Workspace, path: str, data: bytes) -> bool:
-    """Return whether a record names this text of an archived file."""
-    known = _known(_listed(workspace.root / records_folder(workspace.layout)))
-    return _digest(data) in known.get(path, ())
+def mark_again(workspace: Workspace, paths: Collection[str]) -> None:
+    """Let entries belong in the archive as they are now."""
+    for path in paths:
+        target = workspace.path(path)
+        text = text_of_file(target) or ""
+        if (new := settled(workspace.layout, path, text)) != text:
+            atomic_files.replace(target, encoded(new), atomic_files.digest(encoded(text)))
 
 
-def _is_changed(file: Path, digests: Collection[str]) -> bool:
-    """Return whether a file has another text than its records name; an earlier text of an entry belongs there as is."""
-    with suppress(MemError, OSError):
-        data = atomic_files.read(file)
-        # A merge of two clones that both kept it may change its frontmatter.
-        return _digest(data) not in digests and not re.search(rb"(?m)^version_of: ", data)
-    return False
-
-
-def _digest(data: bytes) -> str:
-    """Return the digest of a text whichever line ends a checkout of git wrote."""
-    return atomic_files.digest(data.replace(b"\r\n", b"\n"))
-
-
-def _known(records: Iterable[str]) -> dict[str, set[str]]:
-    """Read records: the digests each archived path may have."""
-    known: dict[str, set[str]] = {}
-    for record in records:
-        with suppress(OSError):
-            for line in Path(record).read_text(encoding="utf-8", errors="surrogateescape").split("\n"):
-                digest, _, path = line.rstrip("\r").partition("\t")
-                if path:
-                    known.setdefault(path, set()).add(digest)
-    return known
-
-
-def _archived(workspace: Workspace, most: int | None) -> list[str]:
-    """List the entries in the archive."""
+def archived(workspace: Workspace, most: int | None = None) -> list[str]:
+    """List the entries in the archive; with `most`, so many of them, the last changed first."""
     root = os.fspath(workspace.root)
-    names = (
-        os.path.relpath(name, root).replace(os.sep, "/")
-        for name in files_below(workspace.root / workspace.layout.archive)
-    )
-    found = [name for name in names if is_archived_entry(workspace.layout, name)]
-    if most is None or len(found) <= most:
-        return found
-    return sorted(found, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
+    below = files_below(workspace.root / workspace.layout.archive)
+    names = (os.path.relpath(name, root).replace(os.sep, "/") for name in below)
+    paths = [name for name in names if is_archived_entry(workspace.layout, name)]
+    if most is None or len(paths) <= most:
+        return paths
+    return sorted(paths, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
 
 
 def may_have_forgotten(workspace: Workspace, texts: Collection[str] | None = None) -> bool:
@@ -290,13 +258,6 @@ def files_below(folder: Path) -> Iterator[str]:
         yield from (os.path.join(place, name) for name in names if not is_temporary(name))
 
 
-def _listed(folder: Path) -> list[str]:
-    try:
-        return [item.path for item in os.scandir(folder) if item.name.endswith(".tsv")]
-    except OSError:
-        return []
-
-
 def put(
     workspace: Workspace,
     path: str,
@@ -305,13 +266,13 @@ def put(
     modified: datetime | None = None,
     over: str | None = None,
 ) -> None:
-    """Write a file, explained where it is in the archive, or replace the one whose digest is `over`.
+    """Write a file, marked where it is an entry in the archive, or replace the one whose digest is `over`.
 
     `modified` is when a file that comes from elsewhere was last changed. The mode is never more than the user's umask
     allows. Raises FileExistsError if the name is taken.
     """
     target = workspace.path(path)
-    explain(workspace, {path: data})
+    data = encoded(settled(workspace.layout, path, data.decode("utf-8", "surrogateescape")))
     if over is None:
         atomic_files.create(target, data, mode)
     else:

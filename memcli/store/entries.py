@@ -16,9 +16,9 @@ from ..formats.frontmatter import document
 from ..formats.ids import new_id
 from ..formats.text_lines import first_line, shorten
 from ..results import IF_ANY, OPTIONAL, ConflictsWith, FilePath, Id, Reason
-from . import atomic_files
+from . import archive, atomic_files
 from .addresses import Place, hide, require_ours, show_again
-from .archive import explain, keep_folders
+from .archive import keep_folders
 from .atomic_files import remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
 from .lock import changing
@@ -216,6 +216,7 @@ def edit(
         identifier = stated_id(document.parse(new).fields) or path
         if new == text:
             return EntryChange(identifier, path, "unchanged", text)
+        new = archive.settled(workspace.layout, path, new)
         held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
@@ -223,7 +224,6 @@ def edit(
         if len(steps) > 1:
             apply(workspace, steps, held)
         else:  # one file is changed or it is not: what fails is not done later
-            explain(workspace, {path: new.encode("utf-8")})
             atomic_files.replace(target, new.encode("utf-8"), atomic_files.digest(data))
     return EntryChange(identifier, path, "updated", new)
 
@@ -240,8 +240,7 @@ def forget(workspace: Workspace, path: str, *, by: str = USER, reason: str = "")
     require_entry(workspace, path)
     with exclusive(workspace, "mem forget") as held:
         steps, (where,) = forgetting(workspace, [path], by=by, reason=reason)
-        if not apply(workspace, steps, held).done:
-            explain(workspace, {path: atomic_files.read(workspace.path(path))})
+        apply(workspace, steps, held)
     return where
 
 
@@ -292,12 +291,13 @@ def _marking(workspace: Workspace, path: str, place: str, told: Mapping[str, Any
     try:
         text = decoded(path, atomic_files.read(workspace.path(path)))
         fields = document.parse(text).fields
-        if fields.get("forgotten_at"):
-            return []
-        new = revised(workspace, path, text, told, touch=False)
+        new = text if fields.get("forgotten_at") else revised(workspace, path, text, told, touch=False)
+        new = archive.settled(workspace.layout, place, new)
     except RefusedError:  # no frontmatter that can be changed: it is put away as it is
         return []
-    if told["reason"] and "reason" in fields:
+    if new == text:
+        return []
+    if told["reason"] and "reason" in fields and not fields.get("forgotten_at"):
         raise UsageError(f"{path} has a `reason` of its own", "leave out --reason")
     return [Change(place, text, new)]
 

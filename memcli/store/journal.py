@@ -20,7 +20,7 @@ from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
-from .archive import files_below, is_archived_entry, keep_folders, put, records_folder, records_of
+from .archive import keep_folders, put, with_marks
 from .atomic_files import move, move_all, remove
 from .lock import BRINGING, Held, changing, locked
 from .plan_steps import (
@@ -107,9 +107,8 @@ def apply(
     """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another.
 
     Raise UnfinishedError if the disk fails once they are noted: `finish` does the rest. Unless they are to be done
-    `exactly`, what enters the archive is recorded, the promoted lines of what changes follow it, and an emptied folder
-    is kept in git. `folded` names the counters that
-    the steps bring into files: whoever does the steps ends the folding.
+    `exactly`, what enters the archive is marked, the promoted lines of what changes follow it, and an emptied folder is
+    kept in git. `folded` names the counters that the steps bring into files: whoever does the steps ends the folding.
     """
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, at)]
@@ -117,6 +116,8 @@ def apply(
         from .page_lines import with_page_lines  # late: what only adds files has no line yet
 
         steps = with_page_lines(workspace, steps, at)
+    if not exactly:
+        steps = with_marks(workspace, steps, at)
     moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for step in steps:
         if not is_as_planned(step, at if isinstance(step, Move) else lambda path: at(_before(moves, path))):
@@ -125,7 +126,6 @@ def apply(
             require_no_conflict(step.path, text_of_file(at(step.path)) or "")
     if not steps:
         return Applied()
-    steps = [*([] if exactly else _explaining(workspace, steps, at)), *steps]
     held.check()
     note = workspace.derived / _FOLDER / f"{workspace.stamp.replace(':', '')}-{os.urandom(4).hex()}.json"
     told = [noted(step) for step in steps]
@@ -241,8 +241,7 @@ def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Plac
             elif isinstance(step, Change):
                 _change(target, step, keeps_age=_before(moves, step.path) != step.path)
                 folders[target.parent] = None
-            if not step.path.startswith(records_folder(workspace.layout)):
-                done.append(step.path)
+            done.append(step.path)
     for folder in folders:
         with file_steps.naming("write", folder):
             file_steps.sync_folder(folder)
@@ -280,23 +279,6 @@ def _change(target: Path, step: Change, *, keeps_age: bool) -> None:
         atomic_files.replace(
             target, encoded(step.after), atomic_files.digest(encoded(step.before)), lasting=False, keeps_age=keeps_age
         )
-
-
-def _explaining(workspace: Workspace, steps: Sequence[Step], at: Places) -> list[Change]:
-    """Return the step that records what the others put into the archive."""
-    contents: dict[str, bytes] = {}
-    is_entry = partial(is_archived_entry, workspace.layout)
-    for step in steps:
-        if isinstance(step, Move):
-            files = files_below(at(step.path)) if not step.digest else [os.fspath(at(step.path))]
-            places = {step.to + file.removeprefix(os.fspath(at(step.path))): Path(file) for file in files}
-            contents |= {place: atomic_files.read(file) for place, file in places.items() if is_entry(place)}
-        elif isinstance(step, Change) and step.after and is_entry(step.path):
-            contents[step.path] = step.after.encode()
-    if not contents:
-        return []
-    found = records_of(workspace, contents)
-    return [Change(path, None, text) for path, text in found.items() if not at(path).exists()]
 
 
 def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool) -> list[str]:

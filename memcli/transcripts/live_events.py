@@ -16,7 +16,6 @@ from ..dataclass import dataclass
 from ..errors import GitError, MemError, UsageError
 from ..formats.ids import parse_time, stamp
 from ..formats.session_event import PROJECT, STATES, Event, load, moment, role_of, word
-from ..git import run
 from ..language.foreign_text import recalls_memory
 from ..results import Numbers, Result
 from ..store.redaction import SECRET_FILE, Redacted, RedactedPlaces, redactor
@@ -209,6 +208,8 @@ def append_commits(workspace: Workspace, commits: Commits) -> Session:
 
 
 def _git(folder: Path, *words: str) -> str:
+    from ..git import run  # late: few hooks ask for commits
+
     try:
         return run.text(folder, *words, seconds=SECONDS)
     except GitError as error:

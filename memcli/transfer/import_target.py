@@ -42,7 +42,7 @@ DERIVED_FIELDS = (
         ]
     )
     | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
-    | frozenset(["forgotten_at", "forgotten_by", "reason"])
+    | frozenset(["forgotten_at", "forgotten_by", "reason", "archived_as"])
 )
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")

@@ -257,39 +257,35 @@ def test_a_model_does_not_see_the_folder_it_deleted_and_may_use_its_name_again(w
     assert (workspace / "entries/d/x.md").is_file()
 
 
-def test_who_upgrades_is_not_told_of_all_that_an_older_mem_archived(mem: Mem, workspace: Path) -> None:
+def test_what_an_older_mem_recorded_belongs_in_the_archive_and_a_purge_leaves_no_name(
+    mem: Mem, workspace: Path
+) -> None:
     for number in range(3):
         put(workspace, f"archive/entries/a/{number}.md", f"mem_a{number}", TOPICS[number])
-    assert mem("check").out == ""
-    written = mem("write", "The kettle is broken.", "--no-dedup").rows[0][1]
-    assert mem("forget", written).code == 0
-    assert mem("check").out == ""
-    put(workspace, "archive/entries/a/late.md", "mem_late", TOPICS[3])  # from now on, each has its record
-    assert "archive/entries/a/late.md:1: " in mem("check").out
-    (workspace / "archive/entries/a/0.md").write_text("changed\n")
-    assert "archive/entries/a/0.md:1: changed" in mem("check").out
-
-
-@pytest.mark.parametrize("before", ["check", "forget"])
-def test_files_of_the_archive_that_no_record_explains_are_told_once_with_what_to_do(
-    mem: Mem, workspace: Path, before: str
-) -> None:
-    assert "archive" not in mem("check").err
-    for number in range(2):
-        put(workspace, f"archive/entries/a/{number}.md", f"mem_a{number}", TOPICS[number])
-    if before == "forget":  # which makes the first record
-        assert mem("forget", mem("write", TOPICS[2], "--no-dedup").rows[0][1]).code == 0
+    record = workspace / "archive/.moves/0123.tsv"
+    record.parent.mkdir()
+    record.write_text("".join(f"{'0' * 32}\tarchive/entries/a/{number}.md\n" for number in range(2)))
     ran = mem("check")
-    assert (ran.code, ran.out) == (0, "")
-    (line,) = [line for line in ran.err.splitlines() if "archive" in line]
-    assert line.startswith(
-        "mem: 2 files were in the archive before records of forgetting (memory/archive/entries/a/0.md)"
-    )
-    assert "`mem ls --status archived`" in line
-    assert {"mem_a0", "mem_a1"} <= {row[0] for row in mem("ls", "--status", "archived").rows}
-    assert "archive" not in mem("check").err
-    assert mem("restore", "archive/entries/a/0.md").code == 0
-    assert "mem_a0" in {row[0] for row in mem("ls").rows}
+    assert [line.partition(":")[0] for line in ran.out.splitlines()] == ["memory/archive/entries/a/2.md"]
+    assert mem("forget", "archive/entries/a/2.md").code == 0, "it may stay there"
+    assert mem("check").out == ""
+    assert mem("forget", "archive/entries/a/0.md", "--purge").code == 0
+    assert record.read_text() == f"{'0' * 32}\tarchive/entries/a/1.md\n"
+    assert mem("forget", "archive/entries/a/1.md", "--purge").code == 0
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("text", ["---\nid: [broken\n---\n\nText.\n", "---\n{id: mem_f}\n---\n\nText.\n", "\xff"])
+def test_what_can_bear_no_mark_is_put_away_as_it_is_and_not_named_for_it(workspace: Path, mem: Mem, text: str) -> None:
+    file = workspace / "entries/a.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text.encode("latin-1"))
+    assert mem("forget", "entries/a.md").code == 0
+    archived = workspace / "archive/entries/a.md"
+    assert "archive" not in mem("check").out.replace("archive/entries/a.md", "")
+    assert mem("restore", "archive/entries/a.md").code == 0
+    assert file.read_bytes() == text.encode("latin-1")
+    assert not archived.exists()
 
 
 def test_a_change_that_came_with_a_clone_is_named(mem: Mem, workspace: Path) -> None:

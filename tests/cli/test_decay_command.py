@@ -77,8 +77,8 @@ def test_what_had_expired_and_was_restored_stays(mem: Mem, aged: Path) -> None:
         .rows[0][2]
         .removeprefix("memory/")
     )
+    before = (aged / path).read_bytes()
     mem("decay", "--apply", "--max-fraction", "1")
-    before = (aged / "archive" / path).read_bytes()
     mem("restore", f"archive/{path}")
     assert (aged / path).read_bytes() == before
     assert mem("decay", "--apply", "--max-fraction", "1").rows == []

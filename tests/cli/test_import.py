@@ -29,7 +29,7 @@ def content(root: Path) -> dict[str, tuple[bytes, int]]:
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
         for path in root.rglob("*")
-        if path.is_file() and not {".mem", ".moves"} & set(path.parts) and path.name not in OWN
+        if path.is_file() and ".mem" not in path.parts and path.name not in OWN
     }
 
 
@@ -80,7 +80,7 @@ def test_odd_files_come_through_too(mem: Mem, workspace: Path, other: Path) -> N
         "entries/broken.md": b"---\na: [b\n---\nx\n",
         "entries/conflict.md": b"<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n",
         "notes/2026-11-20.md": b"[10:00] x\n",
-        "archive/entries/2026-01/old.md": b"x\n",
+        "archive/entries/2026-01/old.md": b"---\narchived_as: c600886ad1ff3e28\n---\n\nx\n",
         "HISTORY-2026-11.md": b"## 2026-11-20T10:00:00Z\nx\n",
     }
     for name, data in odd.items():

@@ -22,7 +22,7 @@ def state(root: Path) -> dict[str, tuple[bytes, int, int]]:
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
         for path in root.rglob("*")
-        if path.is_file() and not {".mem", ".moves"} & set(path.parts) and path.name not in {*NEW, ".gitkeep"}
+        if path.is_file() and ".mem" not in path.parts and path.name not in {*NEW, ".gitkeep"}
     }
 
 

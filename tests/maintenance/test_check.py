@@ -12,7 +12,7 @@ from memcli.formats.memory_page import page_line
 from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import circles
-from memcli.store.archive import explain
+from memcli.store.archive import settled
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.conftest import FIXTURES, Mem
 from tests.two_branches import Repository
@@ -33,8 +33,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def put(workspace: Workspace, path: str, text: str) -> Path:
     file = workspace.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    explain(workspace, {path: text.encode()})
+    file.write_text(settled(workspace.layout, path, text))
     return file
 
 

@@ -99,7 +99,7 @@ def test_without_git_changes_supersedings_and_the_archive_are_known(
     assert told(later, "replaced")["text"] == f"{old}: The port is 8081."
     assert told(later, "promoted")["place"] == "MEMORY.md"
     assert mem("forget", old).code == 0
-    assert told(items(mem, old), "forgotten")["place"].startswith("archive/.moves/")
+    assert told(items(mem, old), "forgotten")["at"] == "2026-11-23T08:00:00Z"
 
 
 def test_an_edit_by_another_takes_nobodys_words(workspace: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ def test_a_driver_killed_at_its_last_step_leaves_ours_whole(tmp_path: Path) -> N
         (tmp_path / name).write_text(text)
     script = (
         "import os,sys; os.replace = lambda *names: os.kill(os.getpid(), 9)\n"
-        "from memcli.store import merge_driver\nmerge_driver.run(sys.argv[1:])"
+        "from memcli.git import merge_driver\nmerge_driver.run(sys.argv[1:])"
     )
     names = [str(tmp_path / name) for name in "oab"]
     done = subprocess.run([sys.executable, "-c", script, *names, "7", "entries/a.md"], check=False)
