@@ -16,13 +16,11 @@ from memcli.beliefs.supersession import read_entry_file
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.entry import Entry
 from memcli.store import access_log, atomic_files, entries
-from memcli.store.access_log import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fake_llm import ScriptedLlm
 from tests.tables import cases
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
-NO_MODEL = {"MEM_EMBEDDING_MODEL": "/nowhere"}
 
 
 def at(root: Path, now: datetime = NOW, **environ: str) -> Workspace:
@@ -60,26 +58,6 @@ def entry(workspace: Workspace, one: Admitted | str) -> Entry:
 
 def count(workspace: Workspace) -> int:
     return len(list((workspace.root / "entries").rglob("*.md")))
-
-
-def test_what_is_known_is_confirmed_and_loses_nothing(workspace: Workspace) -> None:
-    first = let_in(workspace, "User prefers tabs", type="preference", tags=["editor"], sources=["session:a#1"])
-    later = at(workspace.root, datetime(2026, 12, 1, tzinfo=UTC))
-    again = let_in(
-        later,
-        "The user  prefers TABS.",
-        type="preference",
-        tags=["editor", "python"],
-        sources=["session:b#2"],
-        files=["setup.cfg"],
-    )
-    assert (again.action, again.id, again.strength) == ("merged", first.id, 2)
-    assert count(workspace) == 1
-    merged = entry(workspace, first)
-    assert (merged.tags, merged.files) == (("editor", "python"), ("setup.cfg",))
-    assert (merged.body, merged.wordings) == ("The user  prefers TABS.", ("User prefers tabs",))
-    waiting = access_log.confirmations(workspace)[first.id]
-    assert waiting == Access(1, "2026-12-01T00:00:00Z", ("session:b#2",))
 
 
 def test_what_is_only_said_again_leaves_the_file_as_it_is(workspace: Workspace) -> None:
@@ -182,18 +160,6 @@ def test_a_merge_keeps_every_other_byte_of_the_file(workspace: Workspace) -> Non
     one = let_in(workspace, "User prefers tabs", type="preference", source="user")
     assert one.path == "entries/by hand.md"
     assert path.read_bytes().decode() == text.replace("---\r\nUser", "trust: 1.0\r\nsource: user\r\n---\r\nUser")
-
-
-def test_an_explicit_change_takes_the_place_and_both_name_each_other(workspace: Workspace) -> None:
-    old = let_in(workspace, "Deploys run on Fly")
-    before = entry(workspace, old)
-    new = let_in(workspace, "Correction: deploys run on Hetzner")
-    assert (new.action, new.supersedes) == ("created", (old.id,))
-    after = entry(workspace, old)
-    assert (after.status, after.superseded_by) == ("superseded", new.id)
-    assert after.superseded_at == "2026-11-21T20:15:03Z"
-    assert after.updated_at == before.updated_at
-    assert entry(workspace, new).references == (old.id,)
 
 
 @cases("old", "new")
@@ -315,15 +281,6 @@ def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: p
     done = settled(workspace, [draft(f"Machine m{number} stands in room {number % 7}") for number in range(60)])
     assert [one.action for one in done.admitted] == ["created"] * 60
     assert len(opened_models) == 1
-
-
-def test_without_a_model_the_words_decide_and_it_is_said(tmp_path: Path) -> None:
-    workspace = at(tmp_path / "memory", **NO_MODEL)
-    old = let_in(workspace, "Deploys run on Fly")
-    done = settled(workspace, [draft("Correction: deploys run on Hetzner")])
-    assert done.admitted[0].supersedes == (old.id,)
-    assert "by words alone" in done.notices[0]
-    assert let_in(workspace, "correction: deploys run on hetzner").action == "merged"
 
 
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(workspace: Workspace) -> None:

@@ -184,20 +184,6 @@ def test_an_update_told_in_other_words_marks_nothing_and_names_what_it_is_near_t
     assert mem("review", "--json").json["questions"] == []
 
 
-def test_a_repetition_keeps_the_other_wording_and_is_found_by_it(mem: Mem) -> None:
-    mem("init")
-    merged = []
-    for old, new in SAME:
-        first = mem("write", old, "--json").json
-        second = mem("write", new, "--json").json
-        if second["action"] == "merged":
-            assert second["id"] == first["id"]
-            assert mem("grep", new, "--json").json
-            merged.append(new)
-        assert mem("read", second["id"]).code == 0
-    assert len(merged) >= 2
-
-
 def test_a_damaged_model_costs_only_the_comparison(mem: Mem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"no model\n")
     monkeypatch.setattr("memcli.beliefs.pair_model.default_file", lambda: tmp_path / "bad.npz")

@@ -298,21 +298,6 @@ PLACEHOLDERS = (
 )
 
 
-@pytest.mark.parametrize("fields", PLACEHOLDERS)
-def test_a_reply_that_only_repeats_what_was_asked_for_has_failed(
-    mem: Mem, workspace: Path, talk: str, llm: Callable[[str], None], fields: dict[str, str]
-) -> None:
-    mem("session", "import", talk)
-    llm(json.dumps(fields))
-    failed = mem("consolidate")
-    assert (failed.code, "repeats the schema or the instruction" in failed.err) == (7, True)
-    assert history(workspace).count("[raw-fallback]") == 1
-    assert (workspace / "MEMORY.md").read_text().startswith(PAGE_TEXT)
-    assert mem("consolidate").code == 7  # the messages are still due
-    llm(REPLY)
-    assert mem("consolidate").rows[0][:3] == ["talk", "llm", "4"]
-
-
 def test_a_server_whose_model_repeats_what_was_asked_for_has_failed_after_a_second_try(
     mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran]
 ) -> None:

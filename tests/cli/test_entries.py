@@ -357,8 +357,3 @@ def test_ls_narrows_with_every_word_it_is_given(mem: Mem, workspace: Path) -> No
 @cases("words", "usage")
 def test_usage_shows_what_is_typed(mem: Mem, words: tuple[str, ...], usage: str) -> None:
     assert mem(*words, "--help").out.splitlines()[0].removeprefix("Usage: ") == usage
-
-
-def test_a_misspelt_type_is_refused_with_the_one_that_was_meant(mem: Mem, workspace: Path) -> None:
-    ran = mem("write", "User prefers tabs", "--type", "Preferance")
-    assert (ran.code, ran.err) == (2, "mem: no type 'Preferance': did you mean preference?\n")

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from memcli.errors import RefusedError
 from memcli.store import file_steps
 from memcli.store.file_steps import PREFIX
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
-from memcli.transfer import foreign_memories, importer
-from memcli.transfer.export import BundledFile
+from memcli.transfer import foreign_memories
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -322,25 +320,6 @@ def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path, trusted: C
     assert taken("--path", "entries/2026-0[12]/*") == listed("--path", "entries/2026-0[12]/*", *every)
 
 
-def test_everything_passes_one_gate(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-
-    def gate(_: Any, file: BundledFile) -> BundledFile:
-        seen.append(file.path)
-        if b"secret" in file.data:
-            raise RefusedError("a secret", "leave it out")
-        return BundledFile(file.path, file.kind, file.data.replace(b"tea", b"[REDACTED]"))
-
-    monkeypatch.setattr(importer, "without_secrets", gate)
-    lines = line("entries/a.md", "secret") + line("entries/b.md", "tea") + '{"content": "more tea"}\n'
-    ran = mem("import", "-", stdin=lines)
-    assert ran.code == 3
-    assert len(seen) == 3
-    assert "standard input:1: a secret: leave it out" in ran.err
-    assert (workspace / "entries" / "b.md").read_text().endswith("[REDACTED]")
-    assert mem("import", "-", stdin=lines).out == ""
-
-
 def test_memories_of_other_tools_become_entries_once(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,11 +336,6 @@ def test_memories_of_other_tools_become_entries_once(
     monkeypatch.setenv("MEM_NOW", "2027-01-01T00:00:00Z")
     ran = mem("import", "-", stdin=graph + items.read_text())
     assert (ran.code, ran.out, ran.err) == (0, "", "mem: 5 unchanged\n")
-
-
-def test_a_process_of_its_own_reads_a_pipe(spawn: Any, workspace: Path) -> None:
-    ran = spawn("import", "-", stdin=line("entries/a.md", "A").encode())
-    assert (ran.code, ran.out) == (0, "created\tmemory/entries/a.md\n")
 
 
 def test_two_imports_at_once_make_each_file_once(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_review import flagged, queue
-from tests.conftest import Mem, Ran
-from tests.llm_server import LlmServer, dribble, plain, say
+from tests.conftest import Mem
 from tests.terminal import Terminal
 
 GATE = "The garden gate is painted green"
@@ -149,44 +148,6 @@ def test_without_an_llm_judge_says_what_to_set(mem: Mem, workspace: Path, words:
     assert ran.err == "mem: no LLM is configured: set llm.model or llm.command in your own settings\n"
 
 
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Configure a server as the LLM."""
-
-    def configured(server: LlmServer, seconds: int = 300) -> None:
-        monkeypatch.setenv("MEM_LLM_MODEL", "scripted")
-        monkeypatch.setenv("MEM_LLM_API_BASE", server.api_base)
-        monkeypatch.setenv("MEM_LLM_TIMEOUT", str(seconds))
-
-    return configured
-
-
-def test_a_server_that_speaks_the_openai_protocol_judges(
-    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[..., None]
-) -> None:
-    row = {"pair": 1, "kind": "same", "sure": True, "old_says_more": False}
-    with LlmServer(say(json.dumps({"verdicts": [row]}))) as server:
-        served(server)
-        ran = spawn("write", AGAIN, "--judge")
-        assert (ran.code, ran.err) == (0, "")
-        assert ran.rows[0][:2] == ["merged", known[GATE]]
-        assert server.questions[0]["temperature"] == 0.0
-        assert json.loads(server.questions[0]["messages"][1]["content"])[0]["old"] == GATE
-
-
-@pytest.mark.parametrize("answer", [dribble("{}", 0.3), plain("<html>502</html>", "text/html", 502)])
-def test_a_server_that_breaks_leaves_it_to_the_rules(
-    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[..., None],
-    answer: Callable[..., None],
-) -> None:  # fmt: skip
-    with LlmServer(answer) as server:
-        served(server, 5)
-        ran = spawn("write", AGAIN, "--judge")
-    assert (ran.code, ran.rows[0][0]) == (7, "created")
-    (unheard,) = (line for line in ran.err.splitlines() if not line.startswith("mem: near: "))
-    assert "the rules did" in unheard
-
-
 def test_what_says_the_same_in_other_words_is_merged_and_both_wordings_stay(
     mem: Mem, workspace: Path, known: dict[str, str], asked: Asked
 ) -> None:
@@ -314,19 +275,6 @@ def test_nobody_is_asked_to_judge_what_is_compared_with_nothing(
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "--judge" in ran.err
     assert asked() == []
-
-
-def test_without_the_model_dedup_goes_word_for_word_and_says_so(
-    mem: Mem, workspace: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for text in (GATE, AGAIN, GATE.upper()):
-        mem("write", text, "--no-dedup")
-    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
-    ran = mem("dedup", "--judge", "--apply")
-    assert (ran.code, len(ran.rows), asked()) == (0, 1, [])
-    assert "is not looked for" in ran.err
-    mem("review", "--json")  # the queue needs no model either
-    assert mem("review", "--judge").code == 0
 
 
 def test_an_llm_that_is_down_is_asked_once_about_a_conversation(

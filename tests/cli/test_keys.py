@@ -144,16 +144,6 @@ def test_forgetting_and_restoring_mind_the_key(mem: Mem, at: At) -> None:
     assert mem("read", "--key", "staging/port").code == 4
 
 
-def test_a_key_travels_with_export_and_import(mem: Mem, at: At, world: Path) -> None:
-    at("2026-01-10", "Port 5432", *PORT)
-    lines = mem("export").out
-    assert mem("init", str(world / "other")).code == 0
-    held = mem("--workspace", str(world / "other"), "write", "Port 1", *PORT, "--created-at", "2025-01-01").rows[0][1]
-    ran = mem("--workspace", str(world / "other"), "import", "-", "--json", stdin=lines)
-    assert [one.get("supersedes") for one in ran.json["files"] if one["path"].startswith("entries")] == [[held]]
-    assert mem("--workspace", str(world / "other"), "read", "--key", "staging/port").out == "Port 5432\n"
-
-
 def test_a_path_written_again_is_changed_and_the_old_text_stays(mem: Mem, at: At) -> None:
     first = at("2026-01-10", "Status: green", "--path", "projects/shop/status.md")
     again = at("2026-02-10", "Status: red", "--path", "projects/shop/status.md")

@@ -117,26 +117,6 @@ def test_two_that_say_the_same_become_one_with_both_wordings(mem: Mem, workspace
     assert queue(mem) == []
 
 
-def test_what_is_forgotten_can_be_had_back_byte_for_byte(mem: Mem, workspace: Path) -> None:
-    ids = flagged(mem, *PAIRS[1])
-    before = {one: text_of(workspace, one) for one in ids}
-    answer(mem, "forget")
-    assert queue(mem) == []
-    assert mem("search", "lunch", "--mode", "keyword").code == 1
-    assert mem("restore", *ids).code == 0
-    assert {one: text_of(workspace, one) for one in ids} == before
-
-
-def test_what_a_forgotten_side_had_taken_the_place_of_goes_with_it(mem: Mem, workspace: Path) -> None:
-    one, _ = flagged(mem, *PAIRS[1])
-    first = mem("write", "The kitchen was closed", "--no-dedup").rows[0][1]
-    mem("supersede", first, one)
-    answer(mem, "forget")
-    assert mem("check").code == 0, "nothing is hidden by what nobody finds"
-    assert mem("restore", first).code == 0
-    assert [row[1] for row in mem("search", "kitchen", "--mode", "keyword").rows] == [first]
-
-
 def test_what_is_put_off_is_asked_last_and_not_lost(mem: Mem, workspace: Path) -> None:
     flagged(mem, *PAIRS[0])
     flagged(mem, *PAIRS[1])

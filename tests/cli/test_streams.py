@@ -187,15 +187,6 @@ def test_a_folder_means_the_same_in_every_command(mem: Mem, kept: Path, prefix: 
     assert len(exported) == len(listed) == (2 if prefix == "./memory/" else 1)
 
 
-@pytest.mark.parametrize("folder", ["projects/", "memory/entries/projects/", "./memory/entries/projects/"])
-def test_write_puts_a_memory_into_the_folder_that_the_others_look_in(mem: Mem, kept: Path, folder: str) -> None:
-    ran = mem("write", "The seal sleeps on the pier.", "--path", folder, "--no-dedup")
-    assert ran.code == 0, ran.err
-    path = Path(ran.rows[0][2])
-    assert path.parent == Path("memory/entries/projects")
-    assert path.is_file()
-
-
 def test_a_name_of_two_files_is_refused_and_the_one_here_can_be_said(
     mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -393,23 +393,6 @@ def test_what_an_agent_does_with_the_memory_tool_is_undone_one_by_one(
     assert files(workspace) == before
 
 
-def test_a_program_s_calls_are_undone_one_by_one(mem: Mem, workspace: Path) -> None:
-    from memcli import open_workspace
-    from memcli.api.edit import forget
-    from memcli.api.sync import list_undoable, undo
-    from memcli.api.write import NewEntry, write
-
-    where = open_workspace(workspace)
-    start = files(workspace)
-    first = write(where, NewEntry("User prefers tabs."), dedup=False)
-    write(where, NewEntry("User uses vim."), dedup=False)
-    forget(where, first.entry.id if hasattr(first, "entry") else first.id)
-    assert [one.record["command"] for one in list_undoable(where).commands] == ["forget", "write", "write"]
-    for _ in range(3):
-        undo(where)
-    assert files(workspace) == start
-
-
 def test_what_a_sync_changed_is_left_to_git(mem: Mem, workspace: Path) -> None:
     from memcli import open_workspace
     from memcli.api.workspace import recording

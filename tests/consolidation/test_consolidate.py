@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidation.consolidate import consolidate, preview
+from memcli.consolidation.consolidate import consolidate
 from memcli.consolidation.plan import Outcome
-from memcli.errors import BusyError, LlmError, RefusedError
+from memcli.errors import LlmError
 from memcli.formats.session_event import Event
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
@@ -80,34 +80,6 @@ def test_what_an_llm_found_becomes_history_entries_an_episode_and_the_page(works
     assert cursor(workspace) == "m2"
 
 
-def test_without_an_llm_rules_find_what_was_stated(workspace: Workspace) -> None:
-    say(workspace, "I prefer tabs over spaces in every project", "Noted.")
-    assert done(workspace)[0].how == "rules"
-    assert any("tabs over spaces" in text for text in entries(workspace, "preference"))
-    assert page(workspace) == PAGE, "said once, and no rule"
-    assert cursor(workspace) == "m2"
-
-
-def test_a_second_run_finds_nothing_new(workspace: Workspace) -> None:
-    say(workspace, "I prefer tabs over spaces in every project", "Noted.")
-    done(workspace)
-    before = state(workspace)
-    assert done(workspace)[0].how == "nothing"
-    assert state(workspace) == before
-
-
-def test_only_what_was_said_since_is_looked_at(workspace: Workspace) -> None:
-    say(workspace, "one", "two")
-    done(workspace, reply("First."))
-    say(workspace, "three", "four", first=3)
-    llm = ScriptedLlm(reply("Second."))
-    consolidate(workspace, find(workspace, "s"), llm)
-    asked = llm.questions[0][1]["content"]
-    assert "three" in asked
-    assert "one\n" not in asked
-    assert len(history(workspace)) == 2
-
-
 def test_the_latest_messages_can_be_kept_for_next_time(workspace: Workspace) -> None:
     say(workspace, "one", "two", "three", "four")
     assert done(workspace, reply(), keep=2)[0].messages == 2
@@ -161,40 +133,6 @@ def test_an_unusable_reply_loses_nothing_and_the_next_run_recovers(workspace: Wo
     assert entries(workspace) == ["the deploy key lives in vault"], "kept once"
     assert cursor(workspace) == "m4"
     assert done(workspace)[0].how == "nothing"
-
-
-def test_its_own_prompt_given_back_is_no_reply(workspace: Workspace) -> None:
-    say(workspace, "We use Postgres 16", "Good.")
-
-    def echo(messages: Sequence[Mapping[str, str]]) -> str:
-        return "\n".join(message["content"] for message in messages)
-
-    assert done(workspace, echo, echo)[0].how == "fallback"
-    assert cursor(workspace) == ""
-
-
-USABLE = {
-    "fenced": "```json\n{}\n```",
-    "in prose": "Here you are: {} I hope it helps.",
-    "after thinking": "<think>{{ hm }}</think>{}",
-    "lone surrogate": "{}",
-}
-
-
-@pytest.mark.parametrize("case", USABLE)
-def test_a_reply_in_bad_clothes_is_read(workspace: Workspace, case: str) -> None:
-    say(workspace, "We use Postgres 16", "Good.")
-    answer = reply("They spoke \\ud800 of Postgres." if case == "lone surrogate" else "They spoke of Postgres.")
-    assert done(workspace, USABLE[case].format(answer))[0].how == "llm"
-    assert "of Postgres" in history(workspace)[0]
-    assert cursor(workspace) == "m2"
-
-
-def test_two_objects_give_the_first_of_each_field_and_all_entries(workspace: Workspace) -> None:
-    say(workspace, "We use Postgres 16", "Good.")
-    done(workspace, reply("One.", None, {"content": "a is so"}) + "\n" + reply("Two.", None, {"content": "b is so"}))
-    assert history(workspace) == ["[2026-11-20 10:01] One."]
-    assert entries(workspace) == ["a is so", "b is so"]
 
 
 def test_one_bad_reply_is_asked_again_with_the_reason(workspace: Workspace) -> None:
@@ -413,17 +351,6 @@ def test_others_write_while_an_llm_thinks(workspace: Workspace) -> None:
     assert find(workspace, "other").metadata.message_count == 1
 
 
-def test_another_consolidation_makes_the_workspace_busy(workspace: Workspace) -> None:
-    session = say(workspace, "one", "two")
-
-    def second(_: object) -> str:
-        with ThreadPoolExecutor() as pool, pytest.raises(BusyError, match="mem consolidate s"):
-            pool.submit(consolidate, workspace, session, None, wait=0.0).result()
-        return reply()
-
-    assert done(workspace, second)[0].how == "llm"
-
-
 def test_a_long_conversation_is_shown_in_parts_each_kept_before_the_next(workspace: Workspace) -> None:
     say(workspace, *(f"message {number} {'x' * 3900}" for number in range(1, 41)))
     assert [outcome.how for outcome in done(workspace, reply("A."), reply("B."), LlmError("down"))] == [
@@ -446,21 +373,6 @@ def test_forty_thousand_messages_are_consolidated(workspace: Workspace) -> None:
             file.write(f'{{"id": "m{number}", "type": "message", "role": "{role}", "content": "message {number}"}}\n')
     assert done(workspace)[0].messages == 40_000
     assert cursor(workspace) == "m39999"
-
-
-def test_a_preview_writes_nothing_at_all(workspace: Workspace) -> None:
-    say(workspace, "I prefer tabs over spaces in every project", "Noted.")
-    before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
-    (outcome,) = preview(workspace, find(workspace, "s"), None)
-    assert outcome.plan
-    assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")} == before
-
-
-def test_a_page_of_a_session_that_cannot_be_read_is_refused_before_an_llm_is_asked(workspace: Workspace) -> None:
-    say(workspace, "one", "two")
-    (workspace.root / "sessions/s/metadata.json").write_text("{ torn")
-    with pytest.raises(RefusedError, match="no JSON object"):
-        consolidate(workspace, find(workspace, "s"), ScriptedLlm())
 
 
 def test_more_messages_after_a_fallback_get_a_record_of_their_own(workspace: Workspace) -> None:

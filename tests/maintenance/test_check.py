@@ -127,16 +127,6 @@ def test_the_younger_of_two_files_with_one_id_is_the_one_too_many(workspace: Wor
     ]
 
 
-def test_two_branches_that_superseded_each_other_are_both_named(workspace: Workspace) -> None:
-    put(workspace, "entries/a.md", entry("mem_a", "status: superseded\nsuperseded_by: mem_b\n"))
-    put(workspace, "entries/b.md", entry("mem_b", "status: superseded\nsuperseded_by: mem_a\n"))
-    put(workspace, "entries/c.md", entry("mem_c", "status: superseded\nsuperseded_by: mem_a\n"))
-    assert said(workspace) == [
-        "entries/a.md:5: superseded in a circle: mem_a → mem_b → mem_a: make one of them active",
-        "entries/b.md:5: superseded in a circle: mem_b → mem_a → mem_b: make one of them active",
-    ]
-
-
 def test_a_successor_does_not_leave_the_old_one_active(workspace: Workspace) -> None:
     put(workspace, "entries/a.md", entry("mem_a", "superseded_by: mem_b\n"))
     put(workspace, "entries/b.md", entry("mem_b"))
