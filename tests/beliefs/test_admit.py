@@ -448,3 +448,15 @@ def test_a_text_that_cannot_be_a_memory_changes_nothing(workspace: Workspace) ->
         settled(workspace, [draft("Deploys run on Hetzner"), draft("<<<<<<< a\n=======\n>>>>>>> b")])
     assert count(workspace) == 1
     assert atomic_files.read(next((workspace.root / "entries").rglob("*.md"))) == before
+
+
+def test_an_explicit_change_takes_the_place_and_both_name_each_other(workspace: Workspace) -> None:
+    old = let_in(workspace, "Deploys run on Fly")
+    before = entry(workspace, old)
+    new = let_in(workspace, "Correction: deploys run on Hetzner")
+    assert (new.action, new.supersedes) == ("created", (old.id,))
+    after = entry(workspace, old)
+    assert (after.status, after.superseded_by) == ("superseded", new.id)
+    assert after.superseded_at == "2026-11-21T20:15:03Z"
+    assert after.updated_at == before.updated_at
+    assert entry(workspace, new).references == (old.id,)

@@ -12,7 +12,7 @@ import pytest
 
 from memcli.consolidation.consolidate import consolidate
 from memcli.consolidation.plan import Outcome
-from memcli.errors import LlmError
+from memcli.errors import LlmError, RefusedError
 from memcli.formats.session_event import Event
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
@@ -417,3 +417,10 @@ def test_two_updates_of_the_page_keep_both_old_ones(workspace: Workspace) -> Non
     done(later, reply("B.", PAGE + "- plays the cello\n- moved to a boat\n"))
     kept = {path.read_text() for path in (workspace.root / "archive").glob("MEMORY-*.md")}
     assert kept == {PAGE, PAGE + "- plays the cello\n"}
+
+
+def test_a_page_of_a_session_that_cannot_be_read_is_refused_before_an_llm_is_asked(workspace: Workspace) -> None:
+    say(workspace, "one", "two")
+    (workspace.root / "sessions/s/metadata.json").write_text("{ torn")
+    with pytest.raises(RefusedError, match="no JSON object"):
+        consolidate(workspace, find(workspace, "s"), ScriptedLlm())

@@ -181,3 +181,16 @@ def test_a_pasted_issue_in_three_sessions_plants_nothing(workspace: Workspace) -
         done(workspace, name=f"s{number}")
     assert not [text for text in entries(workspace) if "rm -rf" in text]
     assert not (workspace.root / "MEMORY.md").exists()
+
+
+def test_text_that_is_pasted_again_confirms_nothing(workspace: Workspace) -> None:
+    said = "our harbour office in Bremerhaven still runs Python 3.9 on the box heron"
+    first = known(workspace, said, source="observed")
+    for number in range(3):
+        say(workspace, f"{said}\n\n{REPORT}\n\nwhat is this about?", "A harbour.", into=f"s{number}")
+        done(workspace, name=f"s{number}")
+    assert first not in confirmations(workspace)
+    assert entry(workspace, first).strength == 1
+    say(workspace, said, "Noted.", into="own")
+    done(workspace, name="own")
+    assert [one for one in entries(workspace) if one == said], "the user's own word counts"
