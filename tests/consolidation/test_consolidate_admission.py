@@ -183,6 +183,9 @@ def test_a_pasted_issue_in_three_sessions_plants_nothing(workspace: Workspace) -
     assert not (workspace.root / "MEMORY.md").exists()
 
 
+REPORT = "The harbour office in Bremerhaven uses Python 3.9 on the box heron. " * 12
+
+
 def test_text_that_is_pasted_again_confirms_nothing(workspace: Workspace) -> None:
     said = "our harbour office in Bremerhaven still runs Python 3.9 on the box heron"
     first = known(workspace, said, source="observed")
