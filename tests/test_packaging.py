@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from tests.conftest import Mem
+from tests.scenes import git
 
 ROOT = Path(__file__).parent.parent
-WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 PAGE = (ROOT / "docs" / "pull-requests.md").read_text()
@@ -34,10 +34,6 @@ KNOWN: dict[str, type] = {
 }
 LANGUAGES = {"python", "system", "script", "unsupported", "unsupported_script"}
 STAGES = {"commit-msg", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-commit", "pre-merge-commit"}
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *WHO, *words], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture

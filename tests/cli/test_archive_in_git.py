@@ -1,32 +1,16 @@
 """What one clone forgets never takes along what another clone writes, and what lies in the archive unasked is named."""
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import NOW, Mem
+from tests.scenes import git
 
-ENVIRON = {
-    "PATH": os.environ["PATH"],
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example.org",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.org",
-}
 Empty = Callable[[Mem, str, list[str]], None]
 OLD = "2020-01-01T00:00:00Z"
-
-
-def git(folder: Path, *words: str) -> str:
-    ran = subprocess.run(["git", *words], cwd=folder, env=ENVIRON, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
 
 
 @pytest.fixture

@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.scenes import git
 
 CODE = "".join(f"value_{number} = {number}\n" for number in range(1, 41))
 SAID = "Retries of the webhook stop after nine"
-
-
-def git(folder: Path, *words: str) -> str:
-    guards = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", *guards, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from memcli.store.init import PAGE_TEXT
 from tests.conftest import Mem, Ran
 from tests.llm_server import LlmServer, dribble, plain, reset, say
 from tests.processes import race, running
+from tests.scenes import commit, git, tree
 
 ROOT = Path(__file__).parent.parent.parent
 TRANSCRIPT = "".join(
@@ -58,14 +59,6 @@ def llm(world: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {place}")
 
     return answers
-
-
-def tree(root: Path, *leave_out: str) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.relative_to(root).as_posix().startswith((".mem", *leave_out))
-    }
 
 
 def history(root: Path) -> str:
@@ -164,13 +157,9 @@ def test_a_dry_run_shows_a_diff_and_writes_nothing_at_all(
 def repository(world: Path) -> Path:
     """Make the folder a repository with two commits."""
 
-    def git(*words: str) -> None:
-        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
-
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "Begin")
-    git("commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
+    git(world, "init", "-q")
+    git(world, "commit", "-q", "--allow-empty", "-m", "Begin")
+    git(world, "commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
     return world
 
 
@@ -189,26 +178,20 @@ def test_commits_are_consolidated_once(mem: Mem, workspace: Path, repository: Pa
 def test_committing_memory_makes_no_memory(
     mem: Mem, world: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, inner: bool
 ) -> None:
-    def commit(message: str) -> None:
-        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
-        for words in (("add", "-A"), ("commit", "-q", "-m", message)):
-            subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
-
     if inner:
         (world / "team café").mkdir()
         monkeypatch.chdir(world / "team café")
     assert mem("init").code == 0
     (world / "shop.py").write_text("PORT = 4000\n")
-    commit("Serve the shop on port 4000")
+    commit(world, "Serve the shop on port 4000")
     assert mem("consolidate", "--since-git", "HEAD^!").code == 0
     for message in ("Keep memory", "memory: what was learnt"):
-        commit(message)
+        commit(world, message)
         assert mem("consolidate", "--since-git", "HEAD^!").code == 0
-        left = subprocess.run(["git", "status", "--porcelain"], cwd=world, capture_output=True, text=True, check=True)
-        assert left.stdout == ""
+        assert git(world, "status", "--porcelain") == ""
         mem("note", "Tea at four")
     (world / "shop.py").write_text("PORT = 4001\n")
-    commit("Serve the shop on port 4001")
+    commit(world, "Serve the shop on port 4001")
     assert mem("consolidate", "--since-git", "HEAD^!").rows[0][:3] == ["git:work", "rules", "1"]
 
 
@@ -314,12 +297,7 @@ def test_two_consolidations_and_ten_writers_at_once_lose_and_double_nothing(
 ) -> None:
     for number in range(6):
         mem(
-            "session",
-            "append",
-            "--session",
-            f"s{number}",
-            "--text",
-            f"remember this: team {number} owns port {number}",
+            "session", "append", "--session", f"s{number}", "--text", f"remember this: team {number} owns port {number}"
         )
     script = """
 from memcli.cli.app import run

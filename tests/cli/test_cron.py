@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.scenes import git
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (ROOT / "docs/cron.md").read_text(encoding="utf-8"))
@@ -46,17 +47,13 @@ def test_a_line_of_the_crontab_does_its_work_in_silence(mem: Mem, shell: Path, l
 
 
 def test_the_hook_makes_memory_of_a_commit(mem: Mem, workspace: Path, shell: Path, world: Path) -> None:
-    def git(*words: str) -> None:
-        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
-
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "Begin")
+    git(world, "init", "-q")
+    git(world, "commit", "-q", "--allow-empty", "-m", "Begin")
     hook = world / ".git/hooks/post-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(HOOK)
     hook.chmod(0o755)
-    git("commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
+    git(world, "commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if list(workspace.glob("HISTORY-*.md")) and mem("session", "ls", "--json").json["sessions"][0]["waiting"] == 0:

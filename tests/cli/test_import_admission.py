@@ -12,6 +12,7 @@ import pytest
 from memcli.store.file_steps import PREFIX
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.scenes import tree
 
 TOKEN = "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"
 
@@ -28,14 +29,6 @@ def own(identifier: str, text: str, **fields: object) -> str:
     head = {"id": identifier, "type": "fact", "created_at": "2026-11-01T00:00:00Z", "source": "user", **fields}
     lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
     return json.dumps({"path": f"entries/{identifier}.md", "text": f"---\n{lines}---\n\n{text}\n"}) + "\n"
-
-
-def state(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and ".mem" not in path.parts
-    }
 
 
 def test_what_stands_already_takes_it_in_and_a_second_import_does_nothing(mem: Mem, workspace: Path) -> None:
@@ -57,9 +50,9 @@ def test_what_stands_already_takes_it_in_and_a_second_import_does_nothing(mem: M
     fields = mem("read", known, "--json").json["fields"]
     assert (fields["strength"], fields["sources"]) == (4, ["import:mem_theirs"])
     assert (workspace / "entries/mem_other.md").read_text() == json.loads(lines.splitlines()[1])["text"]
-    before = state(workspace)
+    before = tree(workspace)
     assert mem("import", "-", stdin=lines).err == "mem: 2 unchanged\n"
-    assert state(workspace) == before
+    assert tree(workspace) == before
     mem("decay", "--apply")
     assert 'sources: ["import:mem_theirs"]\n' in (workspace / path).read_text()
     assert mem("import", "-", stdin=lines).err == "mem: 2 unchanged\n"
@@ -88,10 +81,10 @@ def test_what_contradicts_is_settled_by_time_and_trust_and_a_second_import_does_
     assert [one["conflicts_with"] for one in (older, unsure, guess)] == [[ids[1]], [], [ids[3]]]
     assert [row[0] for row in mem("ls", "--status", "superseded").rows] == [ids[0]]
     assert f"conflicts_with: [{ids[1]}]\n" in (workspace / "entries/mem_older.md").read_text()
-    before = state(workspace)
+    before = tree(workspace)
     again = mem("import", "-", stdin=lines)
     assert (again.code, again.out, again.err) == (0, "", "mem: 4 unchanged\n")
-    assert state(workspace) == before
+    assert tree(workspace) == before
 
 
 def test_without_dedup_everything_comes_in_as_it_is(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,11 +112,11 @@ def test_of_another_tools_records_one_says_it_for_all(mem: Mem, workspace: Path)
     assert [row[0] for row in ran.rows] == ["created", "merged", "created", "merged"]
     assert len(entries(workspace)) == 2
     assert sum("strength: 3\n" in text for text in entries(workspace).values()) == 1
-    before = state(workspace)
+    before = tree(workspace)
     later = {"MEM_NOW": "2027-01-01T00:00:00Z"}
     os.environ.update(later)
     assert mem("import", "-", stdin=lines).err == "mem: 4 unchanged\n"
-    assert state(workspace) == before
+    assert tree(workspace) == before
 
 
 def test_files_that_are_no_belief_and_other_documents_come_in_as_they_are(mem: Mem, workspace: Path) -> None:
@@ -141,9 +134,9 @@ def test_files_that_are_no_belief_and_other_documents_come_in_as_they_are(mem: M
 def test_a_whole_workspace_brought_together_with_itself_changes_nothing(mem: Mem, world: Path) -> None:
     shutil.copytree(FIXTURES / "workspace", world / "memory")
     lines = mem("export", "--kind", "all", "--archived").out
-    before = state(world / "memory")
+    before = tree(world / "memory")
     assert mem("import", "-", stdin=lines).code == 0
-    assert state(world / "memory") == before
+    assert tree(world / "memory") == before
 
 
 def test_a_private_memory_stays_private_though_it_is_marked(mem: Mem, workspace: Path) -> None:
@@ -191,7 +184,7 @@ def test_secrets_are_blanked_out_and_named_and_kept_only_when_that_is_asked(mem:
     assert ran.code == 0
     assert "mem: entries/mem_a.md:9: github-token redacted\n" in ran.err
     assert "mem: sessions/s/session.jsonl:1: github-token redacted\n" in ran.err
-    assert not any(TOKEN.encode() in data for data in state(workspace).values())
+    assert not any(TOKEN.encode() in data for data in tree(workspace).values())
     assert json.loads((workspace / "sessions/s/session.jsonl").read_text())["content"].startswith("use [REDACTED")
     assert mem("import", "-", stdin=lines).out == ""
     shutil.rmtree(workspace / "entries")
@@ -239,7 +232,7 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(
                     os._exit(0)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
-        left = {name: data for name, data in state(root).items() if PREFIX not in name}
+        left = {name: data for name, data in tree(root).items() if PREFIX not in name}
         wanted = wanted or left
         assert left == wanted, f"cut at step {at}"
         if code != POWER_CUT:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,14 +11,10 @@ from hypothesis import strategies as st
 
 from memcli.cli.changes import LONGEST, MARK, code, fenced
 from tests.conftest import Mem
+from tests.scenes import git
 from tests.tables import cases
 
-WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *WHO, *words], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from memcli.store.file_steps import is_temporary
 from tests.conftest import Mem
+from tests.scenes import tree
 
 DATA = Path(__file__).parent.parent / "consolidation" / "data" / "remember_requests.yaml"
 WRITTEN: dict[str, list[dict[str, Any]]] = yaml.safe_load(DATA.read_text("utf-8"))
@@ -148,14 +148,6 @@ def said(mem: Mem, count: int, first: int = 1) -> None:
         for number in range(first, first + count)
     ]
     assert mem("session", "append", "-", "--session", "s", stdin=json.dumps(events)).code == 0
-
-
-def tree(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ".mem" not in path.relative_to(root).parts and not is_temporary(path.name)
-    }
 
 
 def history(root: Path) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.cli.json_scenes import Answer, Ask
 from tests.conftest import Mem
+from tests.scenes import git
 
 CHAT = "User: From now on, always test a restore on Mondays.\nAssistant: Noted.\nUser: The backup runs at 03:30.\n"
 BUNDLE = '{"id": "mem_01kajd3v7m4kq7tz", "type": "fact", "content": "The quagga sleeps at noon."}\n'
@@ -416,10 +416,6 @@ def json_scenes(ask: Ask) -> Iterator[Answer]:
     ask("write", "write", "A quagga walks by.", "--no-dedup")
     yield ask("undo")
     yield ask("undo --list", "undo", "--list")
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=T", "-c", "user.email=t@e", *words], cwd=folder, check=True)
 
 
 def test_an_undo_that_git_brought_back_can_be_made_again(mem: Mem, workspace: Path) -> None:

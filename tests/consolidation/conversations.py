@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from memcli.formats.frontmatter import document as frontmatter
@@ -12,15 +10,7 @@ from memcli.formats.session_event import Event
 from memcli.store.history import read_log
 from memcli.store.sessions.append import append
 from memcli.store.sessions.sessions import Session, find
-from memcli.store.workspace import Surroundings, Workspace, opened
-
-NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
-
-
-def at(root: Path, now: datetime = NOW, **environ: str) -> Workspace:
-    """Open a folder as a workspace, at a moment."""
-    root.mkdir(parents=True, exist_ok=True)
-    return opened(Surroundings(root, {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC"} | environ, now), root)
+from memcli.store.workspace import Workspace
 
 
 def talk(*texts: str, first: int = 1) -> list[Event]:

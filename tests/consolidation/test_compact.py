@@ -18,8 +18,9 @@ from memcli.store.sessions.event_file import read_events
 from memcli.store.sessions.reading import span_events
 from memcli.store.sessions.sessions import counts, find, sessions
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import at, cursor, documents, reply, say
+from tests.consolidation.conversations import cursor, documents, reply, say
 from tests.fake_llm import Answer, ScriptedLlm
+from tests.scenes import at
 
 LIMITS = {"MEM_SESSION_SOFT_LIMIT": "30000", "MEM_SESSION_HARD_LIMIT": "60000"}
 

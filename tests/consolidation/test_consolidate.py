@@ -21,20 +21,9 @@ from memcli.store import journal
 from memcli.store.sessions.append import append
 from memcli.store.sessions.sessions import find, purge, reset
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import (
-    NOW,
-    at,
-    cursor,
-    documents,
-    entries,
-    history,
-    page,
-    reply,
-    say,
-    state,
-    talk,
-)
+from tests.consolidation.conversations import cursor, documents, entries, history, page, reply, say, state, talk
 from tests.fake_llm import Answer, ScriptedLlm
+from tests.scenes import NOW, at
 
 ASKED = "remember this: the deploy key lives in vault"
 PAGE = "# Memory\n\nRita lives in Lisbon.\n- uses vim\n- likes tea\n- has a cat\n"

@@ -22,8 +22,9 @@ from memcli.store.access_log import confirmations
 from memcli.store.sessions.append import append
 from memcli.store.sessions.sessions import find
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import at, entries, page, reply, say, state
+from tests.consolidation.conversations import entries, page, reply, say, state
 from tests.fake_llm import ScriptedLlm
+from tests.scenes import at
 
 TABS = "I prefer tabs over spaces."
 

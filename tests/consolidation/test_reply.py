@@ -18,8 +18,9 @@ from memcli.formats.session_event import Event
 from memcli.formats.text_lines import clean_text
 from memcli.llm import lenient_json
 from memcli.store.sessions.sessions import made
-from tests.consolidation.conversations import at, reply
+from tests.consolidation.conversations import reply
 from tests.fake_llm import ScriptedLlm
+from tests.scenes import at
 from tests.tables import cases, table
 
 WHOLE = table(__file__, "WHOLE")

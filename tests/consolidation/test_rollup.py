@@ -14,8 +14,9 @@ from memcli.formats.frontmatter import document as frontmatter
 from memcli.formats.session_event import Event
 from memcli.store.entries import write
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import at, state
+from tests.consolidation.conversations import state
 from tests.fake_llm import Answer, ScriptedLlm
+from tests.scenes import at
 
 SHOP = EpisodeGroup("shop")
 PAGE = "entries/projects/shop/summary.md"

@@ -15,8 +15,9 @@ from memcli.formats.session_event import Event
 from memcli.store.journal import exclusive
 from memcli.store.sessions.sessions import find, update
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import at, documents, reply, say
+from tests.consolidation.conversations import documents, reply, say
 from tests.fake_llm import ScriptedLlm
+from tests.scenes import at
 from tests.tables import cases
 
 

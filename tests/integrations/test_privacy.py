@@ -1,19 +1,13 @@
 """Hooks are one's own by default, and what people say stays out of what others get with the repository."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Mem, Ran
-
-WHO = ("-c", "user.name=a", "-c", "user.email=a@b")
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *WHO, *words], cwd=folder, check=True, capture_output=True)
+from tests.scenes import git
 
 
 @pytest.fixture

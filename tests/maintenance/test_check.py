@@ -2,27 +2,20 @@
 
 import os
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from memcli.git.archive import explain
+from memcli.git.workspace import Workspace
 
 from memcli.formats.entry import Entry
 from memcli.formats.memory_page import page_line
 from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import circles
-from memcli.store.archive import settled
-from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.conftest import FIXTURES, Mem
+from tests.scenes import at
 from tests.two_branches import Repository
-
-NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
-
-
-def at(root: Path, **environ: str) -> Workspace:
-    root.mkdir(parents=True, exist_ok=True)
-    return opened(Surroundings(root, {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC"} | environ, NOW), root)
 
 
 @pytest.fixture
@@ -33,7 +26,8 @@ def workspace(tmp_path: Path) -> Workspace:
 def put(workspace: Workspace, path: str, text: str) -> Path:
     file = workspace.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(settled(workspace.layout, path, text))
+    file.write_text(text)
+    explain(workspace, {path: text.encode()})
     return file
 
 

@@ -10,18 +10,12 @@ from memcli.beliefs.plan import Plan, applied
 from memcli.formats.frontmatter import document
 from memcli.formats.ids import created, is_id
 from memcli.maintenance.checks import check, mend_plan
-from memcli.store.workspace import Surroundings, Workspace, opened
-
-NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
+from memcli.store.workspace import Workspace
+from tests.scenes import at
 
 
 def noise(path: str) -> bytes:
     return path.encode()[-8:].rjust(8)
-
-
-def at(root: Path, **environ: str) -> Workspace:
-    root.mkdir(parents=True, exist_ok=True)
-    return opened(Surroundings(root, {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC"} | environ, NOW), root)
 
 
 @pytest.fixture

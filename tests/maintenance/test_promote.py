@@ -1,6 +1,5 @@
 """What is promoted to MEMORY.md by rule and by name, what leaves it, and what is never touched."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,11 @@ from memcli.index.index import ask
 from memcli.maintenance.promotion import Promotion, demote_plan, promote_plan
 from memcli.store import entries
 from memcli.store.access_log import Access
-from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.store.workspace import Workspace
+from tests.scenes import at
 
-NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 PAGE = "# Memory\n\nRita lives in Lisbon.\n"
 SURE = "trust: 0.8\nconfidence: 0.9\n"
-
-
-def at(root: Path, **environ: str) -> Workspace:
-    root.mkdir(parents=True, exist_ok=True)
-    return opened(Surroundings(root, {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC"} | environ, NOW), root)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What is due is done, one thing after another, and what fails keeps nothing else from its turn."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +7,14 @@ import pytest
 
 from memcli.errors import RefusedError
 from memcli.maintenance.tend import TASKS, Task, tend
-from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.store.workspace import Workspace
+from tests.scenes import at
 
-NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 DECAY, PROMOTE = TASKS[:2]
 
 
 def noise(seed: str) -> bytes:
     return seed.encode()[-8:].rjust(8)
-
-
-def at(root: Path, **environ: str) -> Workspace:
-    root.mkdir(parents=True, exist_ok=True)
-    return opened(Surroundings(root, {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC"} | environ, NOW), root)
 
 
 def put(workspace: Workspace, name: str, created: str = "2026-11-20", head: str = "") -> None:

@@ -9,7 +9,8 @@ from memcli.errors import LlmError
 from memcli.maintenance.tend import SESSION_TASKS, Tended, tend
 from memcli.store.sessions.sessions import find, reset
 from memcli.store.workspace import Workspace
-from tests.consolidation.conversations import at, cursor, history, page, say, state
+from tests.consolidation.conversations import cursor, history, page, say, state
+from tests.scenes import at
 
 CONSOLIDATE, COMPACT, ROLLUP = SESSION_TASKS
 WINDOW = {"MEM_CONSOLIDATE_WINDOW": "6", "MEM_CONSOLIDATE_KEEP": "2"}

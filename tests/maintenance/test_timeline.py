@@ -1,25 +1,15 @@
 """`mem read --history` knows who said a memory, where, and what became of it, from whatever is there to tell."""
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Mem
+from tests.scenes import commit, git
 
 Items = list[dict[str, Any]]
-
-
-def git(folder: Path, *words: str, who: str = "Rita") -> None:
-    identity = ("-c", f"user.name={who}", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
-
-
-def commit(folder: Path, subject: str, who: str = "Rita") -> None:
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", subject, who=who)
 
 
 def items(mem: Mem, *name: str) -> Items:
