@@ -69,3 +69,15 @@ def wire(stand_in: Any) -> None:
     """Let the code that changes files work on a stand-in; `wire(os)` undoes it."""
     for module in (file_steps, atomic_files):
         module.os = stand_in
+
+
+def cut_off(at: int, work: Callable[[], object]) -> bool:
+    """Do some work in a child of this process whose power is cut at a step; return whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        wire(FailingOS(at, power_cut))
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT

@@ -61,6 +61,11 @@ class Machine:
         """Run git in the repository."""
         return git(self.top, *words, code=code)
 
+    def commit(self, subject: str, path: str = ".") -> None:
+        """Commit what stands below a path of the repository."""
+        self.git("add", path)
+        self.git("commit", "-qm", subject)
+
     def sync(self, *words: str, code: int = 0) -> Ran:
         """Exchange with the others."""
         return self.mem("sync", *words, code=code)

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.conftest import Mem
-from tests.scenes import git
+from tests.scenes import commit, git
 
 ROOT = Path(__file__).parent.parent
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
@@ -51,8 +51,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def repository(workspace: Path, world: Path) -> Path:
     """Give a repository with a workspace, and a branch of its own that left `origin/main`."""
     git(world, "init", "-q", "-b", "main")
-    git(world, "add", "-A")
-    git(world, "commit", "-qm", "x")
+    commit(world)
     git(world, "update-ref", "refs/remotes/origin/main", "main")
     git(world, "switch", "-qc", "side")
     return world
@@ -159,8 +158,7 @@ def test_a_line_of_the_page_does_what_it_says(
     (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries" / "a.md").write_text("---\nid: mem_a\n---\n\nTea is at five.\n")
     git(repository, "tag", "v1")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "y")
+    commit(repository, "y")
     git(repository, "tag", "v2")
     done = subprocess.run(["sh", "-ec", line], cwd=repository, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from memcli.api.workspace import Workspace, open_workspace, open_workspaces
 from memcli.api.write import NewEntry, write
 from memcli.errors import NotFoundError, RefusedError, SwitchedOffError, UsageError
 from tests.conftest import Mem
+from tests.tables import cases
 
 MORNING = datetime(2026, 3, 1, 7, 30, tzinfo=UTC)
 SECRET = "ghp_" + "a8Kd02mQz71LxVbN4tYw9RcE5uHsJf3GiPoT"
@@ -111,14 +112,7 @@ def test_a_program_and_the_command_get_the_same_document(
     assert json.loads(json.dumps(documents[1])) == documents[0]
 
 
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({}, "nothing to remember"),
-        ({"text": "x", "id": "mem_1", "path": "a.md"}, "an entry that is changed stays where it is"),
-        ({"text": "x", "supersedes": "mem_1", "path": "a.md"}, "what supersedes an entry is a new one"),
-    ],
-)
+@cases("told", "message")
 def test_what_cannot_be_told_together_is_no_entry(told: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         NewEntry(**told)  # type: ignore[arg-type]

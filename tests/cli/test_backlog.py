@@ -16,6 +16,7 @@ from memcli.store.sessions.sessions import Session
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
+from tests.tables import cases
 
 NAMES = ("Ada", "Bo", "Cy", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jo", "Kit", "Lee", "Max", "Ned", "Oz", "Pia")
 PLACES = ("boiler room", "archive", "loading bay", "west stairs", "server room")
@@ -61,14 +62,7 @@ def test_the_model_is_opened_once_and_no_fact_is_embedded_twice(
     assert again == [], f"{before} facts have vectors already"
 
 
-@pytest.mark.parametrize(
-    ("last", "told_of"),
-    [
-        ("Correction: The label printer in the warehouse listens on port 9109.", ["1 superseded"]),
-        ("The label printer in the warehouse listens on port 9109 now.", []),
-        ("The label printer moved from port 9100 to port 9109.", []),
-    ],
-)
+@cases("last", "told_of")
 @pytest.mark.parametrize("others", [0, 22])
 def test_what_many_conversations_repeat_or_correct_is_noticed_as_in_a_few(
     mem: Mem, workspace: Path, others: int, last: str, told_of: list[str]

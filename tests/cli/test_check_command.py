@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 TOKEN = "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"
 
@@ -108,15 +109,7 @@ def test_a_secret_typed_into_a_file_by_hand_is_named_without_being_asked_for(mem
     assert "sessions/s/session.jsonl:1: looks like a secret (github-token)" in mem("check", "--secrets").out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--fix", "--staged"), "not what is staged"),
-        (("--dry-run",), "give both"),
-        (("--staged",), "not a git repository"),
-        (("--scope", "all"), "one workspace"),
-    ],
-)
+@cases("arguments", "words")
 def test_a_mistake_is_one_clear_line(mem: Mem, workspace: Path, arguments: tuple[str, ...], words: str) -> None:
     ran = mem("check", *arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)

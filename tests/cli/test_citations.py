@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
-from tests.scenes import git
+from tests.scenes import commit, git
+from tests.tables import cases
 
 CODE = "".join(f"value_{number} = {number}\n" for number in range(1, 41))
 SAID = "Retries of the webhook stop after nine"
@@ -23,8 +24,7 @@ def code(world: Path, workspace: Path) -> Path:
     path = world / "src" / "api.py"
     path.parent.mkdir()
     path.write_text(CODE)
-    git(world, "add", "-A")
-    git(world, "commit", "-qm", "one")
+    commit(world, "one")
     return path
 
 
@@ -247,19 +247,7 @@ def test_lines_that_cannot_be_watched_are_kept_without_a_hash_and_said(
     assert seen(mem) == []
 
 
-@pytest.mark.parametrize(
-    "cited",
-    [
-        "../outside.py:1-2@3f2a19c4d5e6#0123456789abcdef01234567",
-        "/etc/passwd:1@3f2a19c4d5e6#0123456789abcdef01234567",
-        "link.py:1@3f2a19c4d5e6#0123456789abcdef01234567",
-        "pipe:1@3f2a19c4d5e6#0123456789abcdef01234567",
-        "src/api.py:0-9@3f2a19c4d5e6#0123456789abcdef01234567",
-        "src/api.py:9-3@3f2a19c4d5e6#0123456789abcdef01234567",
-        "src/api.py:1-999999999@3f2a19c4d5e6#0123456789abcdef01234567",
-        "--output=x:1@3f2a19c4d5e6#0123456789abcdef01234567",
-    ],
-)
+@cases("cited")
 def test_what_a_clone_cites_reads_nothing_outside_the_project(
     mem: Mem, workspace: Path, code: Path, world: Path, monkeypatch: pytest.MonkeyPatch, cited: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem, Ran
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -74,17 +75,7 @@ def test_completion_loads_nothing_heavy(shell: dict[str, str]) -> None:
     assert done.stderr.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("words", "values"),
-    [
-        (("write", "--type", "pref"), ["preference"]),
-        (("search", "--kind", "hist"), ["history"]),
-        (("search", "--mode", "k"), ["keyword"]),
-        (("ls", "--layer", "epi"), ["episodic"]),
-        (("ls", "--status", "sup"), ["superseded"]),
-        (("ls", "--scope", "us"), ["user"]),
-    ],
-)
+@cases("words", "values")
 def test_bash_completes_the_values_an_option_takes(
     shell: dict[str, str], words: tuple[str, ...], values: list[str]
 ) -> None:

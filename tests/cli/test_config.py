@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -25,14 +26,7 @@ def test_line_ends_and_the_byte_order_mark_of_a_settings_file_stay(
     assert (workspace / "mem.yaml").read_bytes() == after
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("paths.entries", "../elsewhere", "leads out of the workspace"),
-        ("timezone", "Mars/Olympus", "no time zone"),
-        ("search.kinds", "entry,nonsense", "is one of entry, memory"),
-    ],
-)
+@cases("name", "value", "words")
 def test_a_value_no_command_could_work_with_is_not_written(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str
 ) -> None:
@@ -137,20 +131,7 @@ def test_a_hook_does_nothing_at_all(mem: Mem, off: Path, name: str) -> None:
     assert files(off) == before
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("write", "The port is 9090."),
-        ("note", "The port is 9090."),
-        ("search", "port"),
-        ("recall", "which port"),
-        ("consolidate", "--all"),
-        ("promote", "--auto"),
-        ("ls",),
-        ("mcp",),
-        ("memory-tool",),
-    ],
-)
+@cases("words")
 def test_a_command_says_that_memory_is_off_and_how_to_switch_it_on(mem: Mem, off: Path, words: tuple[str, ...]) -> None:
     before = files(off)
     ran = mem(*words, stdin='{"command": "view", "path": "/memories"}')

@@ -12,6 +12,7 @@ import pytest
 
 from memcli.store.layouts import LAYOUTS
 from tests.conftest import FIXTURES, Mem
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -125,15 +126,7 @@ def test_a_file_that_does_not_parse_is_left_alone_and_makes_it_partly_done(mem: 
     assert broken.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("--max-fraction", "2"), 2, "between 0 and 1"),
-        (("--max-fraction", "nan"), 2, "between 0 and 1"),
-        (("--as-of", "soon"), 2, "no date"),
-        (("--scope", "all"), 2, "one workspace"),
-    ],
-)
+@cases("arguments", "code", "words")
 def test_a_mistake_is_one_clear_line(mem: Mem, aged: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
     ran = mem("decay", *arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
@@ -278,14 +271,7 @@ def by_editor(path: Path, text: str, day: str = "2026-11-20") -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("edit", "one", "--replace", "hall", "kitchen"),
-        ("write", "The kettle stands in the kitchen.", "--id", "one"),
-        ("write", "The kettle stands in the kitchen.", "--id", "one", "--tag", "house"),
-    ],
-)
+@cases("words")
 def test_a_rewritten_memory_is_not_archived_as_faded_the_same_day(
     mem: Mem, workspace: Path, shape: str, words: tuple[str, ...]
 ) -> None:

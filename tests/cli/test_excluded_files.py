@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
-from tests.tables import table
+from tests.tables import cases, table
 
 SAID = "The quagga gate opens with the word marzipan"
 MARK = "[REDACTED:secret-file]"
@@ -157,17 +157,7 @@ def test_commands_name_files_in_many_ways(mem: Mem, workspace: Path, project: Pa
     assert "marzipan" not in kept(workspace)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"command": ".venv/bin/python -m pytest -q"},
-        {"command": "source .venv/bin/activate && node_modules/.bin/jest"},
-        {"command": "cd docs && ls"},
-        {"file_path": "docs/open.md"},
-        {"file_path": "docs/open.md", "content": "Put the keys into .env and secrets/prod.yaml"},
-        {"path": "environment.md"},
-    ],
-)
+@cases("given")
 def test_a_tool_that_is_only_run_is_not_read(mem: Mem, workspace: Path, project: Path, given: dict[str, str]) -> None:
     (project / ".gitignore").write_text(".venv/\nnode_modules/\nbuild/\n")
     assert mem("session", "append", "-", "--session", "s", stdin=lines(pair(given=given))).code == 0

@@ -12,6 +12,7 @@ import pytest
 from memcli.store.file_steps import PREFIX
 from memcli.transfer import export as exporting
 from tests.conftest import FIXTURES, Mem
+from tests.tables import cases
 
 
 def records(text: str) -> list[dict[str, Any]]:
@@ -101,19 +102,7 @@ def test_a_file_is_named_and_counted(mem: Mem, workspace: Path) -> None:
     assert mem("export", "-o", "-").out == mem("export").out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["--format", "xml"], 2, "jsonl or markdown"),
-        (["--json"], 2, "name a file with -o"),
-        (["--scope", "all"], 2, "exported from one workspace"),
-        (["-o", "."], 2, "is a folder"),
-        (["-o", "memory/entries/all.md"], 5, "would be one of the memories"),
-        (["-o", "memory/MEMORY.md"], 5, "would be one of the memories"),
-        (["-o", "nowhere/out.jsonl"], 5, "nowhere"),
-        (["--kind", "thing"], 2, "no kind"),
-    ],
-)
+@cases("arguments", "code", "words")
 def test_a_mistake_is_told(mem: Mem, workspace: Path, arguments: list[str], code: int, words: str) -> None:
     before = (workspace / "MEMORY.md").read_bytes()
     ran = mem("export", *arguments)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
 from memcli.transfer import foreign_memories
 from tests.conftest import FIXTURES, Mem
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import cut_off
 
 OWN = ("mem.yaml", ".gitignore", ".gitattributes")
 
@@ -359,21 +360,14 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(mem: M
     for at in range(1, 100):
         root = world / str(at)
         assert mem("init", str(root)).code == 0
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(at, power_cut))
-            try:
-                mem("--workspace", str(root), "import", "in.jsonl")
-            finally:
-                os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        is_cut = cut_off(at, partial(mem, "--workspace", str(root), "import", "in.jsonl"))
         for name, (data, _) in content(root).items():
             if not name.rpartition("/")[2].startswith(PREFIX):
                 assert data in (expected[name], PAGE_TEXT.encode())
         assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
         left = {name: data for name, (data, _) in content(root).items() if PREFIX not in name}
         assert left == expected
-        if status != POWER_CUT:
+        if not is_cut:
             break
     assert at > 15
 

@@ -5,13 +5,14 @@ import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from memcli.store.file_steps import PREFIX
 from tests.conftest import FIXTURES, Mem
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import cut_off
 from tests.scenes import tree
 
 TOKEN = "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"
@@ -221,21 +222,12 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(
             (root / "entries" / name).write_text(
                 f"---\nid: mem_{name[:3]}\ntype: fact\nsource: user\ncreated_at: 2026-10-01\n---\n\n{text}\n"
             )
-        code = POWER_CUT
-        if at:
-            child = os.fork()
-            if child == 0:
-                wire(FailingOS(at, power_cut))
-                try:
-                    mem("--workspace", str(root), "import", "in.jsonl")
-                finally:
-                    os._exit(0)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        is_cut = not at or cut_off(at, partial(mem, "--workspace", str(root), "import", "in.jsonl"))
         assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
         left = {name: data for name, data in tree(root).items() if PREFIX not in name}
         wanted = wanted or left
         assert left == wanted, f"cut at step {at}"
-        if code != POWER_CUT:
+        if not is_cut:
             break
     assert at > 20
     assert b"superseded_by: mem_b\n" in wanted["entries/fly.md"]

@@ -18,6 +18,7 @@ from memcli.store.sessions.event_file import read_events
 from memcli.transcripts import sources
 from memcli.transcripts.sources import Source
 from tests.conftest import Mem, Ran
+from tests.tables import cases
 from tests.transcripts import homes
 from tests.transcripts.homes import Turn
 
@@ -470,15 +471,7 @@ def test_progress_is_for_a_person_at_a_terminal_alone(mem: Mem, four_tools: list
     assert mem("session", "import", "--all").err == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "say what to import"),
-        (("x.jsonl", "--all"), "say what to import"),
-        (("--all", "--session", "s"), "--session and many conversations"),
-        (("x.jsonl", "--since", "2026"), "are for many conversations"),
-    ],
-)
+@cases("words", "message")
 def test_words_that_make_no_sense_together_are_refused(
     mem: Mem, workspace: Path, words: tuple[str, ...], message: str
 ) -> None:

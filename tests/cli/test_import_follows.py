@@ -104,18 +104,7 @@ def test_a_file_of_another_tool_that_is_off_is_superseded_and_restored(mem: Mem,
     assert "active: false # off" in (workspace / "entries/port.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("said", "source", "trust"),
-    [
-        ({"trust_score": 0.95}, "user", 0.95),
-        ({"trust_score": 0.7}, "observed", 0.7),
-        ({"trustScore": 0.4}, "inferred", 0.4),
-        ({"trust": 0.65}, "observed", 0.65),
-        ({"trust_score": 85}, "observed", 0.7),
-        ({"trust": "low"}, "inferred", 0.5),
-        ({}, "observed", 0.7),
-    ],
-)
+@cases("said", "source", "trust")
 def test_a_score_of_trust_is_kept(
     mem: Mem, workspace: Path, said: dict[str, object], source: str, trust: float
 ) -> None:

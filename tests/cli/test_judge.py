@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.test_review import flagged, queue
 from tests.conftest import Mem
+from tests.tables import cases
 from tests.terminal import Terminal
 
 GATE = "The garden gate is painted green"
@@ -257,17 +258,7 @@ def test_a_review_goes_on_where_the_llm_is_down(
     assert proposals(mem) == {}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("write", "x", "--no-dedup"),
-        ("write", "x", "--no-dedup", "--key", "a/b"),
-        ("import", "-", "--no-dedup"),
-        ("write", "x", "--path", "x.md"),
-        ("write", "x", "--supersedes", "nobody"),
-        ("write", "x", "--id", "nobody"),
-    ],
-)
+@cases("words")
 def test_nobody_is_asked_to_judge_what_is_compared_with_nothing(
     mem: Mem, workspace: Path, asked: Asked, words: tuple[str, ...]
 ) -> None:

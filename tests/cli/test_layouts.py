@@ -7,7 +7,7 @@ import pytest
 
 from memcli.store.layouts import LAYOUTS
 from tests.conftest import Mem
-from tests.tables import table
+from tests.tables import cases, table
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
 NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
@@ -105,18 +105,7 @@ def test_an_entry_is_written_changed_forgotten_and_restored_in_place(mem: Mem, f
     assert others == before, "but for the wording that was replaced, which is kept in the archive"
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "old", "new"),
-    [
-        ("openclaw", "MEMORY.md", "48 EUR", "52 EUR"),
-        ("openclaw", "memory/2026-02-13.md", "214 EUR", "219 EUR"),
-        ("claude", "project_release-train.md", "18:00", "17:00"),
-        ("claude", "feedback_no_emoji.md", "60 characters", "72 characters"),
-        ("neovate", "HISTORY-2026-02.md", "plot 12", "plot 13"),
-        ("golemcore", "memory/2026-02-06.md", "200 times", "300 times"),
-        ("jarvis", "memory/mem_b1e3f7.md", "setting 4", "setting 6"),
-    ],
-)
+@cases("name", "path", "old", "new")
 def test_an_edit_changes_its_words_and_no_other_byte(
     mem: Mem, world: Path, name: str, path: str, old: str, new: str
 ) -> None:

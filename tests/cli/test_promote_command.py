@@ -12,6 +12,7 @@ import pytest
 from memcli.formats.memory_page import page_line
 from tests.cli.test_review import answer, flagged
 from tests.conftest import Mem
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -60,17 +61,7 @@ def test_what_stays_out_is_told_in_one_line_a_reason(
     assert "and 1 more stay out: over the budget" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ((), 2, "nothing to promote"),
-        (("x", "--auto"), 2, "--auto"),
-        (("--auto", "--demote"), 2, "nothing to promote"),
-        (("nosuch",), 4, "no entry"),
-        (("--demote", "nosuch"), 4, "no promoted line"),
-        (("MEMORY.md",), 5, "not an entry"),
-    ],
-)
+@cases("arguments", "code", "words")
 def test_a_mistake_is_one_clear_line(mem: Mem, tabs: str, arguments: tuple[str, ...], code: int, words: str) -> None:
     ran = mem("promote", *arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memcli.cli.changes import LONGEST, MARK, code, fenced
 from tests.conftest import Mem
-from tests.scenes import git
+from tests.scenes import commit, git
 from tests.tables import cases
 
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
@@ -20,8 +20,7 @@ SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 @pytest.fixture
 def repository(workspace: Path, world: Path) -> Path:
     git(world, "init", "-q", "-b", "main")
-    git(world, "add", "-A")
-    git(world, "commit", "-qm", "x")
+    commit(world)
     return workspace
 
 
@@ -108,8 +107,7 @@ def broken(repository: Path, world: Path, mem: Mem) -> Path:
     """Give a workspace with one old fault that is committed, and two new ones."""
     (repository / "entries").mkdir(exist_ok=True)
     (repository / "entries/old.md").write_text("---\nid: mem_old\n---\n\nSee [[nobody]].\n")
-    git(world, "add", "-A")
-    git(world, "commit", "-qm", "x")
+    commit(world)
     (repository / "entries/a, b:c.md").write_text(f"---\nid: mem_new\n---\n\nSee [[100% gone]].\nKey {SECRET}\n")
     return repository
 
@@ -118,8 +116,7 @@ def test_only_what_changed_since_is_looked_at_secrets_included(broken: Path, wor
     assert len(mem("check", "--json").json["problems"]) == 3
     for committed in (False, True):
         if committed:
-            git(world, "add", "-A")
-            git(world, "commit", "-qm", "x")
+            commit(world)
         ran = mem("check", "--since", "HEAD~1" if committed else "HEAD", "--json")
         assert ran.code == 1
         assert [(one["rule"], one["line"]) for one in ran.json["problems"]] == [("link", 5), ("secret", 6)]
@@ -128,8 +125,7 @@ def test_only_what_changed_since_is_looked_at_secrets_included(broken: Path, wor
 
 def test_what_a_branch_was_behind_of_is_not_its_fault(broken: Path, world: Path, mem: Mem) -> None:
     git(world, "switch", "-qc", "side")
-    git(world, "add", "-A")
-    git(world, "commit", "-qm", "x")
+    commit(world)
     git(world, "switch", "-q", "main")
     (broken / "entries/old.md").write_text("---\nid: mem_old\n---\n\nAll is well.\n")
     git(world, "commit", "-qam", "mend")
@@ -149,16 +145,7 @@ def test_a_link_out_of_the_workspace_is_noticed_since(broken: Path, mem: Mem) ->
     assert "outside" in {one["rule"] for one in mem("check", "--since", "HEAD", "--json").json["problems"]}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--since", "HEAD", "--fix"),
-        ("--since", "HEAD", "--staged"),
-        ("--since", "HEAD", "--cited"),
-        ("--since", "nope"),
-        ("--since", "main..side"),
-    ],
-)
+@cases("words")
 def test_what_does_not_go_together_is_refused(repository: Path, mem: Mem, words: tuple[str, ...]) -> None:
     ran = mem("check", *words)
     assert (ran.code, ran.out) == (2, "")

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from memcli.language.foreign_text import without_injected
 from tests.conftest import FIXTURES, Mem, Ran
-from tests.tables import table
+from tests.tables import cases, table
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,7 @@ def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: C
     return root
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("When may I deploy the tile shop?",),
-        ("When may I deploy the tile shop?", "--format", "block"),
-        ("When may I deploy the tile shop?", "--only", "relevant", "--budget", "300"),
-        ("",),
-    ],
-)
+@cases("arguments")
 def test_a_prompt_is_given_this(mem: Mem, year: Path, arguments: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
     ran = mem("recall", *arguments)
     assert ran.code == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.tables import cases
 
 PAIRS = [
     ("The staging port is 8080.", "The staging port is 9090."),
@@ -224,18 +225,7 @@ def test_a_pair_of_which_one_side_is_gone_is_not_asked_about(mem: Mem, workspace
     assert (path.name in ran.err) == (what == "broken")
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("answer",), 2),
-        (("answer", "q_1"), 2),
-        (("answer", "nobody", "keep"), 4),
-        (("answer", "q_1", "perhaps"), 2),
-        (("answer", "q_1", "edit"), 2),
-        (("anser", "q_1", "keep"), 2),
-        (("answer", "q_1", "keep", "--source", "me"), 2),
-    ],
-)
+@cases("words", "code")
 def test_wrong_words_are_one_line(mem: Mem, workspace: Path, words: tuple[str, ...], code: int) -> None:
     ran = mem("review", *words)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)

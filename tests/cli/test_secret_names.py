@@ -310,15 +310,7 @@ def kept(workspace: Path) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("folder", "patterns", "file"),
-    [
-        (".", "*.pem\n", "keys/deploy.pem"),
-        (".", "private/\n", "private/plans.md"),
-        ("private", "*\n", "private/deep/plans.md"),
-        ("memory", "/drafts\n", "memory/drafts/a.txt"),
-    ],
-)
+@cases("folder", "patterns", "file")
 def test_a_file_is_not_written_into_memory(
     mem: Mem, workspace: Path, world: Path, folder: str, patterns: str, file: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import FIXTURES, Mem
+from tests.tables import cases
 
 JARVIS = FIXTURES / "layouts/jarvis"
 TALK: list[dict[str, Any]] = [
@@ -179,17 +180,7 @@ def test_a_project_given_with_a_message_is_that_of_what_comes_of_the_session(mem
     assert page(workspace, "s")["metadata"]["project"] == "pier"
 
 
-@pytest.mark.parametrize(
-    ("text", "project"),
-    [
-        ("project: harbor\n\nI prefer tabs over spaces.", "harbor"),
-        ("I prefer tabs over spaces.\nProject: Harbor Two", "Harbor Two"),
-        ("title: how to indent\nproject: harbor\n\nI prefer tabs over spaces.", "harbor"),
-        ("I prefer tabs over spaces.\n\n```\nproject: harbor\n```", ""),
-        ("I prefer tabs over spaces.\n\nname: x\nproject: harbor\nversion: 3", ""),
-        ("I prefer tabs over spaces in this project: they are shorter.", ""),
-    ],
-)
+@cases("text", "project")
 def test_a_line_of_a_message_names_the_project(mem: Mem, workspace: Path, text: str, project: str) -> None:
     mem("session", "append", "--session", "s", "--text", text)
     assert mem("consolidate", "s").code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem, Ran
+from tests.tables import cases
 
 
 def put(mem: Mem, text: str, *options: str) -> tuple[str, Path]:
@@ -77,14 +78,7 @@ def test_a_circle_or_a_hole_made_by_hand_is_told_and_hangs_nothing(mem: Mem, wor
     assert mem("read", two, "--history").err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("nosuch", "{new}"), 4, "no entry"),
-        (("{old}", "MEMORY.md"), 2, "not an entry"),
-        (("{old}",), 2, "missing argument"),
-    ],
-)
+@cases("arguments", "code", "words")
 def test_a_mistake_is_one_clear_line(
     mem: Mem, workspace: Path, arguments: tuple[str, ...], code: int, words: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.json_scenes import Answer, Ask
 from tests.conftest import Mem
-from tests.scenes import git
+from tests.scenes import commit, git
 
 CHAT = "User: From now on, always test a restore on Mondays.\nAssistant: Noted.\nUser: The backup runs at 03:30.\n"
 BUNDLE = '{"id": "mem_01kajd3v7m4kq7tz", "type": "fact", "content": "The quagga sleeps at noon."}\n'
@@ -422,8 +422,7 @@ def test_an_undo_that_git_brought_back_can_be_made_again(mem: Mem, workspace: Pa
     written(mem, "Tea is at five.", "--path", "tea.md")
     git(workspace, "init", "-q")
     mem("edit", "tea.md", "--replace", "five", "six")
-    git(workspace, "add", "-A")
-    git(workspace, "commit", "-qm", "six")
+    commit(workspace, "six")
     assert mem("undo").rows[0][:3] == ["taken back", "2", "edit"]
     git(workspace, "checkout", "-q", "HEAD", "--", ".")
     assert mem("undo", "3").code == 5

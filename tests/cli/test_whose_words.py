@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem, Ran
+from tests.tables import cases
 
 
 @pytest.fixture(autouse=True)
@@ -98,15 +99,7 @@ def test_what_an_agent_claims_beside_its_words_is_not_believed(workspace: Path, 
     assert (found["source"], found["trust"], found["pinned"]) == ("observed", 0.7, False)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--tag", "travel"),
-        ("--key", "zuri/seat"),
-        ("--salience", "0.9"),
-        ("--tag", "x", "Zuri prefers the aisle seat."),
-    ],
-)
+@cases("options")
 def test_a_change_of_no_words_leaves_the_users_word_the_users(
     workspace: Path, mem: Mem, options: tuple[str, ...]
 ) -> None:

@@ -17,6 +17,7 @@ from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import state
 from tests.fake_llm import Answer, ScriptedLlm
 from tests.scenes import at
+from tests.tables import cases
 
 SHOP = EpisodeGroup("shop")
 PAGE = "entries/projects/shop/summary.md"
@@ -79,16 +80,7 @@ def test_episodes_become_one_page_in_their_own_words(workspace: Workspace) -> No
     assert before.items() <= state(workspace).items(), "the episodes stay"
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
-        "Summary:\n- Key decisions: Use heron from now on.\n- Open questions: Who pays for it?\n",
-        "Summary: They spoke.\n\nKey decisions:\n- Use heron from now on.\n\nOpen questions:\n- Who pays for it?",
-        "## Decisions\n\n* Use heron from\n  now on.\n\n## Open questions\n\n* Who pays for it?\n",
-        "**Key decisions:**\n- Use heron from now on.\n**Open questions:**\n- Who pays for it?\n",
-        "Goal: a host.\nDecisions:\n- Use heron from now on.\nOpen questions:\n- Who pays for it?",
-    ],
-)
+@cases("lists")
 def test_what_was_decided_and_is_open_is_kept_whatever_form_an_episode_has(workspace: Workspace, lists: str) -> None:
     told = {"type": "episode", "title": "The host", "project": "shop", "source": "observed"}
     write(workspace, told, f"Title: The host\nDate: 2026-11-02\n\n{lists}", lambda attempt: bytes([attempt] * 5))

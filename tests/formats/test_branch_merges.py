@@ -15,6 +15,7 @@ from memcli.formats.history import disorder, records
 from memcli.formats.memory_page import HEADINGS, read_promoted, with_lines
 from memcli.formats.page_merge import merge_page
 from memcli.formats.three_way import Merged, matches, merge_history, merge_notes, merge_texts
+from tests.tables import cases
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "- d", "<e>", "f "]), max_size=10).map("\n".join)
 ENDS = st.sampled_from(["\n", "\r\n"])
@@ -324,15 +325,7 @@ def test_lines_that_two_people_add_to_a_page_are_both_kept() -> None:
     assert merge_page(base, base.replace("tea", "coffee"), base.replace("tea", "mate")).clashes == 1
 
 
-@pytest.mark.parametrize(
-    ("fewer", "more", "both"),
-    [
-        ("- one\n- three\n", "- one\n- two\n- new\n- three\n", "- one\n- new\n- three\n"),
-        ("- one\n- three\n", "- one\n- new\n- two\n- three\n", "- one\n- new\n- three\n"),
-        ("- one\n", "- zero\n- one\n- two\n- three\n- four\n", "- zero\n- one\n- four\n"),
-        ("", "- one\n- two\nNew words.\n- three\n", "New words.\n"),
-    ],
-)
+@cases("fewer", "more", "both")
 def test_a_line_put_beside_one_that_the_other_side_took_away_is_no_clash(fewer: str, more: str, both: str) -> None:
     base = "# Memory\n\n- one\n- two\n- three\n"
     ours, theirs, wanted = (f"# Memory\n\n{lines}" for lines in (fewer, more, both))

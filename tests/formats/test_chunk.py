@@ -21,6 +21,7 @@ from memcli.formats.chunking import (
 )
 from memcli.formats.entry import read_entry
 from memcli.formats.frontmatter import document as frontmatter
+from tests.tables import cases
 
 BLANKS = "\ufeff \t\r\n"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -158,15 +159,7 @@ def test_notes_without_a_day_have_the_time_of_their_file() -> None:
     assert (chunk.prefix, chunk.anchor, chunk.timestamp) == ("", "", "2026-11-21T00:00:00Z")
 
 
-@pytest.mark.parametrize(
-    ("text", "anchor"),
-    [
-        ("# 2026-11-21\n\n[10:00] one\n[10:05] two\n", "10:00-10:05"),
-        ("[10:00] one\n[10:00] two\n", "10:00"),
-        ("Slept badly.\n\n[10:00] one\n", ""),
-        ("[10:00] one\n", "10:00"),
-    ],
-)
+@cases("text", "anchor")
 def test_the_name_of_a_run_of_notes_opens_all_of_it(text: str, anchor: str) -> None:
     (chunk,) = note_chunks(text, "notes/2026-11-21.md", UTC, "")
     assert chunk.anchor == anchor

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from itertools import count
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,18 +100,7 @@ def test_no_comment_of_the_settings_is_lost(texts: list[str]) -> None:
     assert load_mapping(merge_settings(*texts).text)[1] is None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "wanted"),
-    [
-        ("# why\nmine: 1\n", "mine: 2\n", "# why\nmine: 2\n"),
-        ("# why\nmine: 1\n", "# because\nmine: 1\n", "# why\n# because\nmine: 1\n"),
-        ("mine: 1\n# last\n", "mine: 2\n", "mine: 2\n# last\n"),
-        ("", "# why\nmine: 1\n", "# why\n"),
-        ("mine: 1\nmore: 2\n# last\n", "# why\nmine: 1\n", "# why\nmine: 1\nmore: 2\n# last\n"),
-        ("# b\nmine: 1\n? more\n: 2\n", "# a\nmine: 1\n", "# a\n# b\nmine: 1\n? more\n: 2\n"),
-        ("mine: 2  # don't\n", "mine: 1\nmore: 3\n", "mine: 2  # don't\nmore: 3\n"),
-    ],
-)
+@cases("ours", "theirs", "wanted")
 def test_a_comment_on_its_own_line_stays_with_its_key(ours: str, theirs: str, wanted: str) -> None:
     assert merge_settings("mine: 1\n", ours, theirs) == merge_settings("mine: 1\n", theirs, ours) == Merged(wanted)
 

@@ -11,7 +11,7 @@ from memcli.errors import MemError
 from memcli.formats.frontmatter import document as frontmatter_lines
 from memcli.formats.frontmatter.document import edit, load_mapping, read_lines
 from memcli.formats.frontmatter.edit import same
-from tests.tables import table
+from tests.tables import cases, table
 
 KEYS = ["a", "b", "key-1", "_x", "title", "true", "null", "yes", "a b", '"q"', "é", "1", "-1", "-", "?", "<<", "a.b"]
 WORDS = table(__file__, "WORDS")
@@ -53,19 +53,7 @@ def test_what_it_reads_of_a_scribble_means_the_same_to_yaml(begin: str, middle: 
     assert quick is None or same(quick, by_yaml(head))
 
 
-@pytest.mark.parametrize(
-    ("head", "fields"),
-    [
-        ("", {}),
-        ("# only a comment\n\n", {}),
-        ("id: mem_01\ntags: [editor, ui]\ncount: 3\n", {"id": "mem_01", "tags": ["editor", "ui"], "count": 3}),
-        ("at: 2026-11-21T20:15:03Z\r\npinned: true\r\n", {"at": "2026-11-21T20:15:03Z", "pinned": True}),
-        ("tags:\n  - a\n  # between\n  - b c\nkey:\n", {"tags": ["a", "b c"], "key": None}),
-        ("tags:\n- a\n- 'b: c'\nurl: http://x/#y  # home\n", {"tags": ["a", "b: c"], "url": "http://x/#y"}),
-        ("a:\n  b:\n    c: 1.5\n  d:\n  - x\ne: é 日本\n", {"a": {"b": {"c": 1.5}, "d": ["x"]}, "e": "é 日本"}),
-        ('title: "a: b"\nnone: ""\nempty: []\n', {"title": "a: b", "none": "", "empty": []}),
-    ],
-)  # fmt: skip
+@cases("head", "fields")
 def test_it_reads_what_people_write(head: str, fields: dict[str, object]) -> None:
     assert read_lines(head) == fields
     assert by_yaml(head) == fields

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memcli.formats.history import disorder, in_order, merged, notes, records, render, unreal_dates, with_record
 from memcli.formats.ids import day_in
+from tests.tables import cases
 
 LINES = st.sampled_from(
     [
@@ -217,15 +218,7 @@ def test_a_note_begins_with_its_time_and_takes_the_lines_below() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "day"),
-    [
-        ("notes/2026-11-21.md", "2026-11-21"),
-        ("notes/2026/2026-11-21-berlin.md", "2026-11-21"),
-        ("notes/2026-11-21/ideas.md", ""),
-        ("notes/ideas.md", ""),
-    ],
-)
+@cases("path", "day")
 def test_the_day_is_in_the_name_of_the_file(path: str, day: str) -> None:
     assert day_in(path) == day
 

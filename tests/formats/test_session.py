@@ -85,17 +85,7 @@ def test_content_in_parts_is_read_as_its_words_and_written_back_in_parts() -> No
     assert json.loads(render_event(event))["content"] == parts
 
 
-@pytest.mark.parametrize(
-    ("role", "kind", "expected"),
-    [
-        ("human", None, ("message", "user")),
-        ("AI", None, ("message", "assistant")),
-        ("tool", None, ("tool_result", "system")),
-        (None, "tool_call", ("tool_call", "assistant")),
-        (None, "tool_result", ("tool_result", "system")),
-        ("nobody", "message", ("message", "user")),
-    ],
-)
+@cases("role", "kind", "expected")
 def test_a_role_of_another_tool_is_understood(role: str | None, kind: str | None, expected: tuple[str, str]) -> None:
     data = {"content": "x", **({"role": role} if role else {}), **({"type": kind} if kind else {})}
     event = parse_event(json.dumps(data))

@@ -9,6 +9,7 @@ import pytest
 
 from memcli.errors import LlmError
 from memcli.llm.client import CommandLlm, Completion, Llm, LlmRequest
+from tests.tables import cases
 
 MESSAGES = [{"role": "system", "content": "Be brief – très bref."}, {"role": "user", "content": "Hi 😀"}]
 
@@ -47,14 +48,7 @@ def test_the_command_knows_that_it_runs_for_mem() -> None:
     assert script("print(os.environ['MEM_INSIDE_LLM'])").complete(LlmRequest(MESSAGES)).text == "1\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("print('starting', file=sys.stderr); sys.exit('no credit left')", "ended with 1: no credit left"),
-        ("print('not logged in'); sys.exit(3)", "ended with 3: not logged in"),
-        ("os.kill(os.getpid(), 9)", "ended with -9"),
-    ],
-)
+@cases("code", "said")
 def test_a_command_that_fails_says_its_last_line(code: str, said: str) -> None:
     with pytest.raises(LlmError) as caught:
         script(code).complete(LlmRequest(MESSAGES))

@@ -13,6 +13,7 @@ import pytest
 from memcli.errors import LlmError
 from memcli.llm.client import CommandLlm, LlmRequest
 from tests.conftest import Mem
+from tests.tables import cases
 
 MESSAGES = [{"role": "user", "content": "What is kept?"}]
 
@@ -146,16 +147,7 @@ def test_an_agent_that_is_not_installed_is_named(programs: Path) -> None:
         CommandLlm(("codex",)).complete(LlmRequest(MESSAGES))
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("print('Invalid API key · Please run /login')", "did not do what it was asked: Invalid API key"),
-        ("print('Welcome!', file=sys.stderr)", "answered nothing: Welcome!"),
-        ("print('Not logged in', file=sys.stderr); sys.exit(1)", "ended with 1: Not logged in"),
-        ("print('x' * 9_000_000)", "more than 8 MB"),
-        ("import time; time.sleep(600)", "no answer within 2 s"),
-    ],
-)
+@cases("code", "said")
 def test_an_agent_that_cannot_answer_leaves_one_line(programs: Path, code: str, said: str) -> None:
     install(programs, "claude", code)
     with pytest.raises(LlmError) as caught:

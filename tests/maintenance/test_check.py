@@ -15,6 +15,7 @@ from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import circles
 from tests.conftest import FIXTURES, Mem
 from tests.scenes import at
+from tests.tables import cases
 from tests.two_branches import Repository
 
 
@@ -186,16 +187,7 @@ CLASH = "# Deploys\n\nShops\n=======\n\nThey run on {}.\n"
 CODE = "\n```\n||||||| base\n=======\n```\n"
 
 
-@pytest.mark.parametrize(
-    ("left", "line"),
-    [
-        ("They run on Fly.\n=======\nThey run on Hetzner.\n", 11),
-        ("They run on Hetzner.\n>>>>>>> theirs\n", 11),
-        ("<<<<<<< ours\nThey run on Fly.\n", 10),
-        ("\n=======\nThey run on Hetzner.\n", 11),
-        ("They run on both.\n", 0),
-    ],
-)
+@cases("left", "line")
 def test_a_marker_that_a_person_left_in_a_merge_is_named_and_a_heading_is_not(
     mem: Mem, world: Path, left: str, line: int
 ) -> None:

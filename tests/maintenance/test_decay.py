@@ -1,7 +1,7 @@
 """What fades, what is spared, and what archiving does to the files."""
 
-import os
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from memcli.maintenance.decay import decay as decayed
 from memcli.recall.retention import Judged, judged, last_accessed
 from memcli.store import access_log
 from memcli.store.workspace import Surroundings, Workspace, opened
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import cut_off
 from tests.tables import cases
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
@@ -199,14 +199,7 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(tmp_path: Path) -> None:
         young = put(workspace, "young", 0)
         access_log.note(workspace, ["young", "old"], LONG_AGO)
         found = judge(workspace)
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(cut, power_cut))
-            try:
-                decay(workspace, found, noise, 1.0)
-            finally:
-                os._exit(0)
-        is_cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        is_cut = cut_off(cut, partial(decay, workspace, found, noise, 1.0))
         run(workspace)
         assert (workspace.root / "archive/entries/old.md").exists()
         assert not (workspace.root / "entries/old.md").exists()

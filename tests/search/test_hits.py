@@ -56,18 +56,7 @@ def test_signs_alone_are_words_enough_to_be_told_apart() -> None:
     assert told(piece(1, "🙂", kind="memory"), piece(2, "🙁"), limit=2) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("relevances", "words"),
-    [
-        ((0.5, 0.3, 0.1), ["clear", "weak", "weak"]),
-        ((0.25, 0.1), ["likely", "weak"]),
-        ((0.5, 0.42, 0.3), ["likely", "possible", "weak"]),
-        ((0.5, 0.49, 0.41), ["possible", "possible", "possible"]),
-        ((0.19, 0.0), ["weak", "weak"]),
-        ((1.0, 1.0), ["possible", "possible"]),
-        ((0.6,), ["clear"]),
-    ],
-)
+@cases("relevances", "words")
 def test_a_hit_is_clear_by_how_far_it_is_ahead_of_the_others(relevances: tuple[float, ...], words: list[str]) -> None:
     best, following = relevances[0], max(relevances[1:], default=0.0)
     assert [certainty(one, best, following) for one in relevances] == words
@@ -99,15 +88,7 @@ def test_the_sentence_asked_for_is_shown(before: list[str], after: list[str]) ->
         assert offset <= len(before)
 
 
-@pytest.mark.parametrize(
-    ("text", "query", "expected"),
-    [
-        ("", "x", ("", 0)),
-        ("# Head\n\nShort text.\n", "x", ("Head Short text.", 0)),
-        ("\n\nShort.\n", "x", ("Short.", 2)),
-        ("- one\n> two\n", "x", ("one two", 0)),
-    ],
-)
+@cases("text", "query", "expected")
 def test_a_short_text_is_shown_whole_and_without_its_marks(text: str, query: str, expected: tuple[str, int]) -> None:
     assert snippet(text, query) == expected
 
@@ -367,16 +348,7 @@ def test_every_question_finds_its_memory_first(mem: Mem, memories: Path, mode: s
     assert missed == []
 
 
-@pytest.mark.parametrize(
-    ("memory", "question"),
-    [
-        ("Резервная копия бухгалтерии лежит в сейфе у Ольги.", "кто хранит бухгалтерию?"),
-        ("Резервная копия бухгалтерии лежит в сейфе у Ольги.", "что лежит в сейфах у Ольгу?"),
-        ("Лифт в третьем подъезде чинят осенью.", "что с лифтом"),
-        ("Die Heizung im Keller wird im Herbst entlüftet.", "Was ist mit den Heizungen?"),
-        ("Το κλειδί της αποθήκης το έχει η Ελένη.", "κλειδιά αποθήκη"),
-    ],
-)
+@cases("memory", "question")
 def test_a_word_is_found_in_another_form(mem: Mem, memories: Path, memory: str, question: str) -> None:
     assert mem("write", memory, "--no-dedup").code == 0
     assert mem("search", question, "--mode", "keyword").rows[0][-1] == memory

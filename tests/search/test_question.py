@@ -7,19 +7,10 @@ from hypothesis import strategies as st
 from memcli.language.keyword_tokens import latin_share
 from memcli.search.query import parse_query, term_weights
 from memcli.search.ranking_weights import WEIGHTS
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("query", "statement"),
-    [
-        ("What does Ann like?", False),
-        ("did we ever decide", False),
-        ("dark mode", False),
-        ("", False),
-        ("I am really nervous about the exam tomorrow", True),
-        ("Bart: Yes, and then we went home with the others.", True),
-    ],
-)
+@cases("query", "statement")
 def test_a_sentence_that_asks_nothing_is_a_statement(query: str, statement: bool) -> None:
     assert parse_query(query).is_statement is statement
 

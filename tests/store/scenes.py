@@ -1,14 +1,14 @@
 """The changes a file can go through, each to be cut off at every step."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from memcli.store import atomic_files
 from memcli.store.file_steps import is_temporary
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import cut_off
 
 OLD = b"old text\n" * 40
 NEW = b"new text\n" * 61  # of odd length, so that half of it is torn within a line
@@ -74,15 +74,7 @@ def cut_everywhere(name: str, folder: Path) -> int:
     for at in count(1):
         here = folder / str(at)
         prepare(scene, here)
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(at, power_cut))
-            try:
-                scene.change(here)
-            finally:
-                os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if status != POWER_CUT:
+        if not cut_off(at, partial(scene.change, here)):
             assert found(here) == scene.after
             return at - 1
     raise AssertionError("the count has no end")

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from memcli.store import atomic_files
 from memcli.store.file_steps import is_temporary
 from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
 from memcli.store.workspace import Surroundings, Workspace, opened
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import FailingOS, cut_off, wire
 
 TEXT = b"\xff not UTF-8 either\r\n"
 
@@ -90,14 +91,7 @@ def test_wherever_the_power_is_cut_the_next_command_finishes_it_once(tmp_path: P
         (workspace.root / "a.md").write_bytes(TEXT)
         (workspace.root / "c.md").write_text("old")
         steps = (a_move(workspace), Change("c.md", "old", "new"), Append("log.md", "## one\n", "one"))
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(at, power_cut))
-            try:
-                do(workspace, *steps)
-            finally:
-                os._exit(0)
-        cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        cut = cut_off(at, partial(do, workspace, *steps))
         with exclusive(workspace, "test") as held:
             finish(workspace, held)
         do(workspace, *(step for step in steps if not isinstance(step, Move)))
@@ -147,14 +141,7 @@ def test_wherever_the_power_is_cut_between_many_moves_nothing_is_lost(tmp_path: 
         for name in names:
             (workspace.root / f"{name}.md").write_text(name)
         moves = [Move(f"{name}.md", f"archive/{name}.md", atomic_files.digest(name.encode())) for name in names]
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(at, power_cut))
-            try:
-                do(workspace, *moves)
-            finally:
-                os._exit(0)
-        cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        cut = cut_off(at, partial(do, workspace, *moves))
         there = {path.read_text() for path in workspace.root.rglob("*.md")}
         assert there == set(names)
         with exclusive(workspace, "test") as held:

@@ -1,10 +1,10 @@
 """A session keeps everything that was said, once, whoever writes and whatever happens meanwhile."""
 
 import json
-import os
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from itertools import count as numbers
 from pathlib import Path
 
@@ -21,9 +21,10 @@ from memcli.store.sessions.call_filter import CallFilter
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
 from memcli.store.sessions.reading import parse_name, session_source, span_events
 from memcli.store.sessions.sessions import counts, find, page_change, sessions
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.crash import cut_off
 from tests.processes import race, running
 from tests.store.sessions_data import here, lines, noise, page, said, say
+from tests.tables import cases
 
 ODD_IDS = (
     "telegram:12345",
@@ -251,14 +252,7 @@ def cut_everywhere(workspace: Path, scratch: Path, change: Callable[[Path], None
     for at in numbers(1):
         copy = scratch / str(at) / "memory"
         shutil.copytree(workspace, copy)
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(at, power_cut))
-            try:
-                change(copy)
-            finally:
-                os._exit(0)
-        cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        cut = cut_off(at, partial(change, copy))
         if cut:
             change(copy)
         files = (path for path in copy.rglob("*") if path.is_file() and ".mem" not in path.as_posix())
@@ -405,17 +399,6 @@ def test_a_memorys_source_names_its_session_and_where_it_can_its_messages(sessio
     assert found[1] in ("", f"{first}:{last}", first)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("session:s", ("s", "")),
-        ("session:s#12", ("s", "12")),
-        ("session:s#10:20", ("s", "10:20")),
-        ("session:s#10:", ("s", "10:")),
-        ("session:s#u1:u7", ("s", "u1:u7")),
-        ("session:slack#general", ("slack#general", "")),
-        ("mem_1", None),
-    ],
-)
+@cases("name", "expected")
 def test_a_name_is_taken_apart(name: str, expected: tuple[str, str] | None) -> None:
     assert parse_name(name) == expected

@@ -213,18 +213,7 @@ def test_any_record_with_a_content(key: str) -> None:
     assert fields["metadata"] == {"user_id": "u1"}
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {},
-        {"content": ""},
-        {"content": "  \n"},
-        {"content": {"a": 1}},
-        {"type": "entity", "observations": ["x"]},
-        {"type": "relation", "from": "a", "to": "b"},
-        {"messages": []},
-    ],
-)
+@cases("record")
 def test_what_says_nothing_is_no_memory(record: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"it says nothing|neither a path nor a content"):
         file_from_record(record, MEM, NOW)

@@ -227,8 +227,7 @@ def test_a_merge_that_sync_did_not_make_leaves_no_memory_hidden(laptop: Machine,
     desktop.mem("promote", promoted)
     if way == "a plain pull":
         laptop.sync()
-        desktop.git("add", "-A")
-        desktop.git("commit", "-qm", "by hand")
+        desktop.commit("by hand")
         desktop.git("pull", "-q", "--no-rebase", "--no-edit")
     else:
         for machine, hour in ((laptop, "four"), (desktop, "five")):

@@ -106,8 +106,7 @@ def test_a_promoted_line_goes_after_a_plain_pull_too_that_nothing_else_follows(
     desktop.sync()
     promoted(desktop, path)
     if merge:
-        desktop.git("add", "-A")
-        desktop.git("commit", "-qm", "mine")
+        desktop.commit("mine")
     else:
         desktop.sync()
         laptop.git("pull", "-q")

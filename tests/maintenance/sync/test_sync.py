@@ -122,8 +122,7 @@ def test_what_others_staged_and_changed_stays_as_it_is(mem: Mem, world: Path, hu
 def test_unpushed_work_of_a_person_is_neither_merged_nor_pushed(mem: Mem, world: Path, hub: Path) -> None:
     project = first_machine(mem, world / "project", hub, "memory")
     (project.top / "app.py").write_text("one\n")
-    project.git("add", "app.py")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin", "app.py")
     project.git("push", "-qu", "origin", "main")
     project.sync()
     other = other_machine(mem, world / "other", hub, "memory")
@@ -147,8 +146,7 @@ def test_unpushed_work_of_a_person_is_neither_merged_nor_pushed(mem: Mem, world:
 def test_changed_files_of_a_person_are_never_merged_over(mem: Mem, world: Path, hub: Path) -> None:
     project = first_machine(mem, world / "project", hub, "memory")
     (project.top / "app.py").write_text("one\n")
-    project.git("add", "app.py")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin", "app.py")
     project.sync(code=3)  # the first commit is the person's to push
     project.git("push", "-qu", "origin", "main")
     other = other_machine(mem, world / "other", hub, "memory")
@@ -202,8 +200,7 @@ def test_what_a_person_staged_does_not_go_into_the_merge_they_settle(mem: Mem, w
     project = first_machine(mem, world / "project", hub, "memory")
     (project.top / "app.py").write_text("one\n")
     path = project.write("The shop runs on Fly.")
-    project.git("add", ".")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin")
     project.git("push", "-qu", "origin", "main")
     other = other_machine(mem, world / "other", hub, "memory")
     for machine, place in ((project, "Hetzner"), (other, "a Pi")):
@@ -480,8 +477,7 @@ def test_what_a_plain_pull_changed_in_the_archive_is_recorded_and_told(laptop: M
     laptop.mem("forget", path)
     laptop.sync()
     desktop.mem("edit", path, "--replace", "five", "six")
-    desktop.git("add", "-A")
-    desktop.git("commit", "-qm", "By hand")
+    desktop.commit("By hand")
     desktop.git("pull", "-q", "--no-rebase", "--no-edit")
     assert b"six" in desktop.texts()[f"archive/{path}"]
     found = desktop.sync()

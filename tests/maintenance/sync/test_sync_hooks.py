@@ -16,8 +16,7 @@ def project(mem: Mem, world: Path, hub: Path) -> Machine:
     machine = first_machine(mem, world / "project", hub, "memory")
     for name in ("app.py", "old.py"):
         (machine.top / name).write_text("one\n")
-    machine.git("add", ".")
-    machine.git("commit", "-qm", "Begin")
+    machine.commit("Begin")
     machine.git("push", "-qu", "origin", "main")
     (machine.top / "app.py").write_text("two\n")
     (machine.top / "new.py").write_text("new\n")
@@ -124,8 +123,7 @@ def test_what_a_hook_amends_afterwards_is_taken_back(project: Machine) -> None:
 def test_a_commit_that_a_hook_makes_afterwards_stays_where_it_is(mem: Mem, world: Path, hub: Path) -> None:
     project = first_machine(mem, world / "project", hub, "memory")
     (project.top / "version").write_text("1\n")
-    project.git("add", "version")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin", "version")
     project.git("push", "-qu", "origin", "main")
     lines = ('[ -n "$BUMPED" ] && exit 0', "unset GIT_INDEX_FILE", "echo 2 >version")
     program(project.top / HOOKS, "post-commit", *lines, "BUMPED=1 git commit -qm Bump version")

@@ -330,8 +330,7 @@ def test_a_commit_that_deletes_the_workspace_is_not_merged(mem: Mem, world: Path
     project = first_machine(mem, world / "project", hub, "memory")
     project.write("Kai is in Lisbon.")
     (project.top / "app.py").write_text("one\n")
-    project.git("add", ".")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin")
     project.git("push", "-qu", "origin", "main")
     other = other_machine(mem, world / "other", hub, "memory")
     project.git("rm", "-rq", "memory")
@@ -377,8 +376,7 @@ def test_a_workspace_that_was_moved_is_told_as_moved(to: str, has_more: bool, me
     project = first_machine(mem, world / "project", hub, "memory")
     path = project.write("Kai is in Lisbon.")
     (project.top / "app.py").write_text("one\n")
-    project.git("add", ".")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin")
     project.git("push", "-qu", "origin", "main")
     other = other_machine(mem, world / "other", hub, "memory")
     (project.top / to).parent.mkdir(exist_ok=True)
@@ -486,8 +484,7 @@ def test_no_editor_and_no_pager_is_opened(
 def test_a_workspace_that_git_ignores_is_named(mem: Mem, world: Path, hub: Path) -> None:
     project = first_machine(mem, world / "project", hub, "memory")
     (project.top / ".gitignore").write_text("*.log\n/memory/\n")
-    project.git("add", ".gitignore")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin", ".gitignore")
     refused(project, 5, "git ignores", ".gitignore:2")
 
 

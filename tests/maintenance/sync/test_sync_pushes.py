@@ -55,8 +55,7 @@ def test_what_a_person_committed_beside_memory_is_theirs_to_push(
     machine = first_machine(mem, world / "first", hub, below)
     machine.sync()
     work(machine)
-    machine.git("add", "-A")
-    machine.git("commit", "-qm", "Not ready")
+    machine.commit("Not ready")
     machine.write("Kai is in Lisbon.")
     for _ in range(2):
         said = machine.sync(code=3).err
@@ -73,8 +72,7 @@ def test_what_a_person_committed_is_exchanged_by_the_commands_that_are_named(lap
     desktop.write("Backups run at three.")
     desktop.sync()
     edit_readme(laptop)
-    laptop.git("add", "README.md")
-    laptop.git("commit", "-qm", "Not ready")
+    laptop.commit("Not ready", "README.md")
     laptop.write("Kai is in Lisbon.")
     said = laptop.sync(code=3).err
     assert "README.md" in said
@@ -102,8 +100,7 @@ def test_a_file_that_became_a_memory_is_not_deleted_for_others_unasked(mem: Mem,
     project = first_machine(mem, world / "project", hub, "memory")
     text = "".join(f"Line {number} of what is to be known.\n" for number in range(9))
     (project.top / "KNOWN.md").write_text(text)
-    project.git("add", ".")
-    project.git("commit", "-qm", "Begin")
+    project.commit("Begin")
     project.git("push", "-qu", "origin", "main")
     (project.root / "entries").mkdir(exist_ok=True)
     project.git("mv", "KNOWN.md", "memory/entries/known.md")
@@ -130,8 +127,7 @@ def test_a_submodule_that_git_is_told_to_overlook_is_not_pushed(mem: Mem, world:
 def test_memory_that_a_person_committed_goes_along(laptop: Machine, desktop: Machine) -> None:
     laptop.write("Kai is in Lisbon.")
     laptop.mem("note", "Fed the cat.")
-    laptop.git("add", "-A")
-    laptop.git("commit", "-qm", "By hand")
+    laptop.commit("By hand")
     assert laptop.synced()["sent"] == 1
     exchanged(laptop, desktop)
 
@@ -141,8 +137,7 @@ def test_what_others_keep_beside_memory_comes_in_and_does_not_hold_what_is_here(
 ) -> None:
     for work in WORK:
         work(desktop)
-    desktop.git("add", "-A")
-    desktop.git("commit", "-qm", "Ready")
+    desktop.commit("Ready")
     desktop.git("push", "-q")
     laptop.write("Kai is in Lisbon.")
     assert laptop.synced()["is_merge"]
@@ -152,8 +147,7 @@ def test_what_others_keep_beside_memory_comes_in_and_does_not_hold_what_is_here(
 def test_a_changed_file_beside_memory_is_named_where_others_changed_it_too(laptop: Machine, desktop: Machine) -> None:
     for machine, text in ((laptop, "One.\n"), (desktop, "Two.\n")):
         (machine.root / "README.md").write_text(text)
-    desktop.git("add", "README.md")
-    desktop.git("commit", "-qm", "Ready")
+    desktop.commit("Ready", "README.md")
     desktop.git("push", "-q")
     refused(laptop, 5, "README.md", "git stash")
 
@@ -220,8 +214,7 @@ def test_commits_taken_from_the_remote_are_known_by_what_git_remembers_of_it(
     laptop.git("reset", "-q", "--hard", "HEAD~")
     if is_rewritten:
         laptop.write("The bees are in Jena.")
-        laptop.git("add", "-A")
-        laptop.git("commit", "-qm", "By hand")
+        laptop.commit("By hand")
     laptop.git("push", "-q", "--force")
     desktop.write("Kai is in Lisbon.")
     for _ in range(2):
@@ -245,8 +238,7 @@ def test_what_was_taken_from_the_remote_is_told_before_a_push_that_would_put_it_
 ) -> None:
     taken_back(laptop, desktop)
     edit_readme(desktop)
-    desktop.git("add", "README.md")
-    desktop.git("commit", "-qm", "Not ready")
+    desktop.commit("Not ready", "README.md")
     refused(desktop, 5, "was put back")
 
 
@@ -287,7 +279,6 @@ def test_the_branch_that_memory_went_to_is_named(laptop: Machine, hub: Path) -> 
     assert laptop.sync().err == "mem: nothing to exchange with origin/main\n"
     assert laptop.synced()["branch"] == "main"
     (laptop.root / "README.md").write_text("# Ours\n")
-    laptop.git("add", "README.md")
-    laptop.git("commit", "-qm", "Not ready")
+    laptop.commit("Not ready", "README.md")
     obey(laptop, laptop.sync(code=3).err)
     assert git(hub, "for-each-ref", "--format=%(refname:short)") == "main\n"

@@ -83,8 +83,7 @@ def test_check_names_what_plain_git_brought_together(laptop: Machine, desktop: M
     laptop.mem("write", TEXT)
     desktop.mem("write", TEXT)
     laptop.sync()
-    desktop.git("add", "-A")
-    desktop.git("commit", "-qm", "mine")
+    desktop.commit("mine")
     desktop.git("pull", "-q", "--no-rebase", "--no-edit")
     assert "written on another machine: `mem check --fix`" in desktop.mem("check", code=1).out
     assert len(active(desktop)) == 2
@@ -112,8 +111,7 @@ def test_two_machines_that_merge_at_once_count_no_confirmation_twice(laptop: Mac
     laptop.mem("write", TEXT)
     desktop.mem("write", TEXT)
     for machine in (laptop, desktop):
-        machine.git("add", "-A")
-        machine.git("commit", "-qm", "mine")
+        machine.commit("mine")
     laptop.git("fetch", "-q", str(desktop.top), "main:theirs")
     desktop.git("fetch", "-q", str(laptop.top), "main:theirs")
     for machine in (laptop, desktop):
