@@ -86,11 +86,11 @@ def test_content_in_parts_is_read_as_its_words_and_written_back_in_parts() -> No
 
 
 @cases("role", "kind", "expected")
-def test_a_role_of_another_tool_is_understood(role: str | None, kind: str | None, expected: tuple[str, str]) -> None:
+def test_a_role_of_another_tool_is_understood(role: str | None, kind: str | None, expected: list[str]) -> None:
     data = {"content": "x", **({"role": role} if role else {}), **({"type": kind} if kind else {})}
     event = parse_event(json.dumps(data))
     assert event is not None
-    assert (event.type, event.role) == expected
+    assert [event.type, event.role] == expected
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def test_the_sentence_asked_for_is_shown(before: list[str], after: list[str]) ->
 
 
 @cases("text", "query", "expected")
-def test_a_short_text_is_shown_whole_and_without_its_marks(text: str, query: str, expected: tuple[str, int]) -> None:
-    assert snippet(text, query) == expected
+def test_a_short_text_is_shown_whole_and_without_its_marks(text: str, query: str, expected: list[object]) -> None:
+    assert [*snippet(text, query)] == expected
 
 
 def test_a_long_sentence_is_entered_shortly_before_the_word_asked_for() -> None:

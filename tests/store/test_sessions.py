@@ -400,5 +400,5 @@ def test_a_memorys_source_names_its_session_and_where_it_can_its_messages(sessio
 
 
 @cases("name", "expected")
-def test_a_name_is_taken_apart(name: str, expected: tuple[str, str] | None) -> None:
-    assert parse_name(name) == expected
+def test_a_name_is_taken_apart(name: str, expected: list[str] | None) -> None:
+    assert parse_name(name) == (expected and tuple(expected))
