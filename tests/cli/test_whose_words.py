@@ -244,19 +244,6 @@ def test_an_agents_word_does_not_retire_the_users(workspace: Path, mem: Mem, way
     assert all(one["conflicts_with"] for one in entries)
 
 
-@pytest.mark.parametrize("way", ["write", "supersede"])
-def test_the_users_word_retires_the_users(workspace: Path, mem: Mem, way: str) -> None:
-    old, _ = said(mem)
-    if way == "write":
-        done = mem("write", "Zuri prefers the window seat.", "--supersedes", old, "--source", "user", "--json")
-        assert done.json["supersedes"] == [old]
-    else:
-        other = mem("write", "Zuri prefers the window seat.", "--no-dedup", "--json").json["id"]
-        assert mem("supersede", old, other, "--source", "user").code == 0
-    (left,) = mem("ls", "--json").json["entries"]
-    assert left["id"] != old
-
-
 def test_a_key_is_not_taken_by_a_stated_trust(workspace: Path, mem: Mem) -> None:
     old, _ = said(mem, "Staging listens on 5432.", "--key", "staging/port")
     mem("write", "Staging listens on 6543.", "--key", "staging/port", "--trust", "1.0")
@@ -321,11 +308,6 @@ def test_what_is_written_elsewhere_is_not(workspace: Path, mem: Mem, spawn: Call
     assert sources(mem) == [("observed", 0.7)]
 
 
-def test_user_can_be_said_everywhere(workspace: Path, mem: Mem) -> None:
-    mem("write", "The port is 8080.", "--source", "user")
-    assert sources(mem) == [("user", 1.0)]
-
-
 def test_the_users_own_settings_may_say_otherwise_and_a_workspace_may_not(workspace: Path, mem: Mem) -> None:
     (workspace / "mem.yaml").write_text("write:\n  source: user\n")
     mem("write", "The port is 8080.")
@@ -334,9 +316,3 @@ def test_the_users_own_settings_may_say_otherwise_and_a_workspace_may_not(worksp
     assert mem("config", "set", "write.source", "inferred").code == 0
     mem("write", "The cat is called Tom.")
     assert ("inferred", 0.5) in sources(mem)
-
-
-def test_the_memory_tool_writes_as_observed(workspace: Path, mem: Mem) -> None:
-    call = {"command": "create", "path": "/memories/port.md", "file_text": "The port is 8080.\n"}
-    assert mem("memory-tool", stdin=json.dumps(call)).code == 0
-    assert sources(mem) == [("observed", 0.7)]
