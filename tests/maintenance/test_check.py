@@ -5,14 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from memcli.git.archive import explain
-from memcli.git.workspace import Workspace
 
 from memcli.formats.entry import Entry
 from memcli.formats.memory_page import page_line
 from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import circles
+from memcli.store.archive import settled
+from memcli.store.workspace import Workspace
 from tests.conftest import FIXTURES, Mem
 from tests.scenes import at
 from tests.tables import cases
@@ -27,8 +27,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def put(workspace: Workspace, path: str, text: str) -> Path:
     file = workspace.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    explain(workspace, {path: text.encode()})
+    file.write_text(settled(workspace.layout, path, text))
     return file
 
 
