@@ -138,7 +138,7 @@ def dedup(
     report = dedup_plan(workspace, asked, likely=0 if apply else limit or sys.maxsize)
     if not apply:
         return report
-    return replace(report, applied=True, unapplied=tuple(applied(workspace, report.plan, "mem dedup").kept))
+    return replace(report, applied=True, unapplied=tuple(applied(workspace, report.plan, "mem dedup").unapplied))
 
 
 @recorded("dedup")

@@ -214,7 +214,7 @@ def _applied_to(
     (_, (first, *others)), applied = with_current(
         workspace, f"mem consolidate {found[0].batch.session.id}", again, decide, seen, note=note
     )
-    kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
+    kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.unapplied)
     return [replace(first, remarks=first.remarks + kept), *others]
 
 

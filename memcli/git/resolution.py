@@ -43,16 +43,16 @@ class Sides:
 
     def place(self, stage: int, blob: str, identifier: str) -> PathChange | None:
         """Return where a side has put a file it moved: the same bytes, or the same memory, at a new path."""
-        made = [one for one in self.of(stage) if one.is_new]
-        same = next((one for one in made if one.new == blob), None)
+        added = [change for change in self.of(stage) if change.is_new]
+        same = next((change for change in added if change.new == blob), None)
         if same or not identifier:
             return same
-        return next((one for one in made if self._ids.get(one.new) == identifier), None)
+        return next((change for change in added if self._ids.get(change.new) == identifier), None)
 
     @cached_property
     def _ids(self) -> dict[str, str]:
         """Return the ids of the files that either side made, by blob."""
-        names = {one.new for one in (*self.ours, *self.theirs) if one.is_new and one.path.endswith(".md")}
+        names = {change.new for change in (*self.ours, *self.theirs) if change.is_new and change.path.endswith(".md")}
         return {name: identifier_of(text(data)) for name, data in self.read(names).items()}
 
 
@@ -116,19 +116,19 @@ class _Work:
             self.one_deleted(path, {stage: side for stage, side in stages.items() if stage not in replaced})
             self.files[self.free(path) if self.files.get(path) else path] = self.file(stages[replaced[0]])
             return
-        found = self.merged(path, base, ours, theirs)
-        if found.clashes and (not base or replaced) and len({identifier_of(ours), identifier_of(theirs)} - {""}) > 1:
+        merged = self.merged(path, base, ours, theirs)
+        if merged.clashes and (not base or replaced) and len({identifier_of(ours), identifier_of(theirs)} - {""}) > 1:
             self.files[path] = self.file(stages[2])  # two memories of one name
             self.files[self.free(path)] = self.file(stages[3])
             return
-        self.put(path, self.mode(stages), found)
+        self.put(path, self.mode(stages), merged)
 
     def one_deleted(self, path: str, stages: Stages) -> None:
         """Let a change go with a file that the other side moved, or into the archive where that deleted it."""
-        stays, gone = (2, 3) if 2 in stages else (3, 2)
+        stays, deleted = (2, 3) if 2 in stages else (3, 2)
         base = self.text(stages[1]) if 1 in stages else ""
         changed = self.text(stages[stays])
-        to = self.sides.place(gone, stages[1][1], identifier_of(base)) if 1 in stages else None
+        to = self.sides.place(deleted, stages[1][1], identifier_of(base)) if 1 in stages else None
         if to is not None and to.path not in self.files:
             self.blobs.update(self.sides.read({to.new}))
             moved = text(self.blobs[to.new])
@@ -139,9 +139,9 @@ class _Work:
             self.put(stays_at, to.mode, self.merged(path if is_disputed else to.path, base, *pair))
             if is_disputed:
                 self.disputed.append(identifier_of(base))
-                told = self.within(path)
-                way = f"it stays in use, `mem forget {told}` puts it away"
-                self.notices.append(f"{told}: {DISPUTED}: {way}")
+                old_path = self.within(path)
+                way = f"it stays in use, `mem forget {old_path}` puts it away"
+                self.notices.append(f"{old_path}: {DISPUTED}: {way}")
             elif not is_bookkeeping(base, changed):
                 self.tell(path, to.path)
         elif base and says_the_same(base, changed):
@@ -152,25 +152,27 @@ class _Work:
             kind = self.workspace.layout.kind_of(self.within(path))
             is_kept = kind == "entry" and not self.workspace.layout.is_vault
             is_kept = is_kept and not self.workspace.layout.is_archived(self.within(path))
-            place = self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_kept else path
+            new_path = (
+                self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_kept else path
+            )
             self.files[path] = None
-            self.files[place] = self.file(stages[stays])
-            self.tell(path, place)
+            self.files[new_path] = self.file(stages[stays])
+            self.tell(path, new_path)
 
     def moved_twice(self) -> None:
         """Give one place to each memory that both sides moved, to two places or with two texts.
 
         One that one side moved and the other deleted goes.
         """
-        gone = {one.path: one for one in self.sides.theirs if one.is_gone}
-        for one in self.sides.ours:
-            if not one.is_gone or one.path not in gone:
+        deleted = {change.path: change for change in self.sides.theirs if change.is_gone}
+        for change in self.sides.ours:
+            if not change.is_gone or change.path not in deleted:
                 continue
-            self.blobs.update(self.sides.read({one.old}))
-            base = text(self.blobs.get(one.old, b""))
-            here, there = (self.sides.place(stage, one.old, identifier_of(base)) for stage in (2, 3))
+            self.blobs.update(self.sides.read({change.old}))
+            base = text(self.blobs.get(change.old, b""))
+            here, there = (self.sides.place(stage, change.old, identifier_of(base)) for stage in (2, 3))
             if here is None or there is None:
-                self.moved_and_deleted(one.path, base, here or there)
+                self.moved_and_deleted(change.path, base, here or there)
                 continue
             if (here.path, here.new) == (there.path, there.new):
                 continue
@@ -186,10 +188,10 @@ class _Work:
         layout = self.workspace.layout
         if to is None or not path.startswith(self.prefix) or layout.kind_of(self.within(path)) != "entry":
             return
-        if [one.path for stage in (2, 3) for one in self.sides.of(stage)].count(to.path) > 1:
+        if [change.path for stage in (2, 3) for change in self.sides.of(stage)].count(to.path) > 1:
             return  # another memory stands there on the other side
         self.blobs.update(self.sides.read({to.new}))
-        was, is_now = (layout.is_archived(self.within(place)) for place in (path, to.path))
+        was, is_now = (layout.is_archived(self.within(path_then)) for path_then in (path, to.path))
         if not says_the_same(base, text(self.blobs[to.new])):
             self.tell(path if is_now else to.path, to.path)
             return
@@ -198,10 +200,10 @@ class _Work:
 
     def moved_from(self, path: str, identifier: str) -> str:
         """Return the common version of a memory that both sides moved to the same path; empty if there is none."""
-        gone = {one.path for one in self.sides.theirs if one.is_gone}
-        for one in self.sides.ours:
-            if identifier and one.is_gone and one.path in gone:
-                base = text(self.sides.read({one.old}).get(one.old, b""))
+        deleted = {change.path for change in self.sides.theirs if change.is_gone}
+        for change in self.sides.ours:
+            if identifier and change.is_gone and change.path in deleted:
+                base = text(self.sides.read({change.old}).get(change.old, b""))
                 if identifier_of(base) == identifier:
                     return base
         return ""
@@ -209,22 +211,22 @@ class _Work:
     def merged(self, path: str, base: str, ours: str, theirs: str) -> Merged:
         """Merge three texts by the format of a file, and others by lines."""
         sides = [side.encode("utf-8", "surrogateescape") for side in (base, ours, theirs)]
-        found = merge_content(kind_in(self.workspace.layout, self.within(path)), sides[0], sides[1], sides[2])
-        return merge_texts(base, ours, theirs) if found is None else Merged(text(found[0]), found[1])
+        content = merge_content(kind_in(self.workspace.layout, self.within(path)), sides[0], sides[1], sides[2])
+        return merge_texts(base, ours, theirs) if content is None else Merged(text(content[0]), content[1])
 
-    def put(self, path: str, mode: str, found: Merged) -> None:
+    def put(self, path: str, mode: str, merged: Merged) -> None:
         """Take a merged text."""
-        self.files[path] = (mode, found.text.encode("utf-8", "surrogateescape"))
-        if found.clashes:
+        self.files[path] = (mode, merged.text.encode("utf-8", "surrogateescape"))
+        if merged.clashes:
             self.clashes.append(path)
 
-    def tell(self, path: str, place: str) -> None:
+    def tell(self, path: str, new_path: str) -> None:
         """Say where the change of a file is that the other side put away."""
-        path, place = self.within(path), self.within(place)
-        if path == place:
+        path, new_path = self.within(path), self.within(new_path)
+        if path == new_path:
             self.notices.append(f"{path}: deleted on one side and changed on the other: it stays")
-        elif self.workspace.layout.is_archived(place):
-            way = f"`mem restore {place}` brings it back"
+        elif self.workspace.layout.is_archived(new_path):
+            way = f"`mem restore {new_path}` brings it back"
             self.notices.append(f"{path}: put away on one side and changed on the other: {way} as it was changed")
 
     def tell_gone(self, path: str, how: str) -> None:
@@ -244,7 +246,7 @@ class _Work:
         """Return a path, with a number before its ending if the merge has a file there."""
         stem, dot, ending = path.rpartition(".")
         numbers = (path if number == 1 else f"{stem}-{number}{dot}{ending}" for number in range(1, 10_000))
-        return next(one for one in numbers if not self.files.get(one) and not self.taken(one))
+        return next(candidate for candidate in numbers if not self.files.get(candidate) and not self.taken(candidate))
 
     def within(self, path: str) -> str:
         return path.removeprefix(self.prefix)
@@ -265,15 +267,15 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def is_readable(told: str) -> bool:
+def is_readable(content: str) -> bool:
     """Return whether a file of a memory is whole: its frontmatter can be parsed, and no conflict is left in it."""
-    return conflict_marker(told) is None and not document.parse(told).problem
+    return conflict_marker(content) is None and not document.parse(content).problem
 
 
-def identifier_of(told: str) -> str:
+def identifier_of(content: str) -> str:
     """Return the id that a file states; empty for one that states none or cannot be read."""
     try:
-        return stated_id(document.parse(told).fields)
+        return stated_id(document.parse(content).fields)
     except MemError:
         return ""
 

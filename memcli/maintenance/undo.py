@@ -316,7 +316,7 @@ def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[
     for step in one.reversal.steps:
         if isinstance(step, Move) and workspace.layout.is_archived(step.path):
             note_return(workspace, step.to)
-    return one, applied.kept
+    return one, applied.unapplied
 
 
 def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:

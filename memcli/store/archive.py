@@ -55,9 +55,9 @@ def is_archived_entry(layout: Layout, path: str) -> bool:
 def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
     """Put a `.gitkeep` into each folder of entries that would be empty without the files that are about to leave."""
     folders = dict.fromkeys(os.path.dirname(path) for path in leaving if workspace.layout.kind_of(path) == "entry")
-    gone = {os.fspath(workspace.root / path) for path in leaving}
+    leaving_files = {os.fspath(workspace.root / path) for path in leaving}
     for folder in filter(None, folders):
-        if not any(name not in gone for name in files_below(workspace.root / folder)):
+        if not any(name not in leaving_files for name in files_below(workspace.root / folder)):
             with suppress(FileExistsError):
                 atomic_files.create(workspace.path(f"{folder}/{KEEP}"), b"")
 
@@ -68,7 +68,7 @@ def is_hollow(folder: Path) -> bool:
     return bool(names) and set(names) == {KEEP}
 
 
-def with_marks(workspace: Workspace, steps: Sequence[Step], at: Callable[[str], Path]) -> list[Step]:
+def with_marks(workspace: Workspace, steps: Sequence[Step], path_of: Callable[[str], Path]) -> list[Step]:
     """Return steps after which each entry they put into the archive has a mark, and each they take out has none."""
     layout = workspace.layout
     changed = {step.path for step in steps if isinstance(step, Change)}
@@ -80,7 +80,7 @@ def with_marks(workspace: Workspace, steps: Sequence[Step], at: Callable[[str], 
             step = replace(step, after=settled(layout, step.path, step.after))
         marked.append(step)
         if isinstance(step, Move):
-            file = os.fspath(at(step.path))
+            file = os.fspath(path_of(step.path))
             for name in [file] if step.digest else files_below(Path(file)):
                 path = step.to + name.removeprefix(file)
                 if layout.kind_of(path) == "entry" and path not in changed:
@@ -130,17 +130,17 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     With `most`, look only at so many, the last changed first. An archive in another tool's folder is that tool's own.
     """
     layout = workspace.layout
-    found = []
+    problems = []
     for path in archived(workspace, most) if layout.is_mems else []:
         with suppress(MemError, OSError):
             text = text_of_file(workspace.root / path) or ""
             fields = parse(text).fields
             if MARK in fields and not fits(text):
-                found.append(FileProblem(path, 1, CHANGED))
+                problems.append(FileProblem(path, 1, CHANGED))
             elif not any(fields.get(name) for name in _EXPLAINING) and settled(layout, path, text) != text:
-                found.append(FileProblem(path, 1, UNEXPLAINED))
-    old = _recorded(workspace) if found else ()
-    return sorted((one for one in found if one.path not in old), key=lambda one: one.path)
+                problems.append(FileProblem(path, 1, UNEXPLAINED))
+    old = _recorded(workspace) if problems else ()
+    return sorted((problem for problem in problems if problem.path not in old), key=lambda problem: problem.path)
 
 
 def _recorded(workspace: Workspace) -> set[str]:
@@ -201,14 +201,14 @@ def may_have_forgotten(workspace: Workspace, texts: Collection[str] | None = Non
     """
     if not workspace.is_trusted:
         return False
-    said = None if texts is None else set(map(normalized, texts)) - {""}
+    wanted = None if texts is None else set(map(normalized, texts)) - {""}
     state, root = workspace.state, workspace.root
-    if state and trust.has_purged(state, root) and (said is None or trust.purged_on(state, root, said)):
+    if state and trust.has_purged(state, root) and (wanted is None or trust.purged_on(state, root, wanted)):
         return True
-    return workspace.has_archive and _has_marked(workspace, said)
+    return workspace.has_archive and _has_marked(workspace, wanted)
 
 
-def _has_marked(workspace: Workspace, said: Collection[str] | None) -> bool:
+def _has_marked(workspace: Workspace, wanted: Collection[str] | None) -> bool:
     note = workspace.derived / _UNMARKED
     noted = _noted(note)
     unmarked: dict[str, int] = {}
@@ -220,7 +220,7 @@ def _has_marked(workspace: Workspace, said: Collection[str] | None) -> bool:
             status = os.stat(name)
             stat = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
             if stat not in noted and b"forgotten_at" in (data := atomic_files.read(Path(name))):
-                if has_marked := said is None or _may_say(data, said):
+                if has_marked := wanted is None or _may_say(data, wanted):
                     break
                 continue
             unmarked[stat] = max(status.st_mtime_ns, status.st_ctime_ns)
@@ -254,8 +254,8 @@ def _changed_at(path: str) -> int:
 
 def files_below(folder: Path) -> Iterator[str]:
     """Yield the files in a folder and below it, without those that are only being written."""
-    for place, _, names in os.walk(folder):
-        yield from (os.path.join(place, name) for name in names if not is_temporary(name))
+    for inner, _, names in os.walk(folder):
+        yield from (os.path.join(inner, name) for name in names if not is_temporary(name))
 
 
 def put(

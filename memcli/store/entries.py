@@ -99,10 +99,10 @@ class Admitted:
 
 def write(
     workspace: Workspace,
-    told: Mapping[str, Any],
+    fields: Mapping[str, Any],
     body: str,
     noise: Callable[[int], bytes],
-    path: str = "",
+    stated_path: str = "",
     *,
     by: str = "",
 ) -> EntryChange:
@@ -111,28 +111,28 @@ def write(
     Takes no lock: the file system refuses a name that exists, and another id is drawn. What stands at a path of one's
     own is changed as by `update`. `by` is the source of an entry that is told none; empty: what the settings say.
     """
-    draft = drafted(workspace, {"source": by, **told}, body)
-    chosen = _chosen_path(workspace, path) if path else ""
+    draft = drafted(workspace, {"source": by, **fields}, body)
+    chosen = _chosen_path(workspace, stated_path) if stated_path else ""
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
-        place = place_of(workspace, entry)
+        path = place_of(workspace, entry)
         if chosen:
-            place = chosen + place.rpartition("/")[2] if chosen.endswith("/") else chosen
+            path = chosen + path.rpartition("/")[2] if chosen.endswith("/") else chosen
         text = document.render(new_fields(workspace.layout, entry), entry.body)
         try:
             with changing(workspace):
-                atomic_files.create(workspace.path(place), text.encode("utf-8"))
+                atomic_files.create(workspace.path(path), text.encode("utf-8"))
         except FileExistsError:
-            if place == chosen:
-                return update(workspace, place, told, body, by=by or draft.source)
+            if path == chosen:
+                return update(workspace, path, fields, body, by=by or draft.source)
             continue
-        return EntryChange(entry.id, place, "created", text)
+        return EntryChange(entry.id, path, "created", text)
     raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")
 
 
-def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
+def drafted(workspace: Workspace, fields: Mapping[str, Any], body: str) -> Entry:
     """Make an entry of the fields told and a body, without an id; UsageError says what is wrong with them."""
-    values = {key: settled(key, value) for key, value in told.items() if value not in (None, "", [], {}, ())}
+    values = {key: settled(key, value) for key, value in fields.items() if value not in (None, "", [], {}, ())}
     settings = workspace.settings
     values.setdefault("type", settings["write.type"])
     values.setdefault("source", settings["write.source"] or "observed")
@@ -142,10 +142,10 @@ def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
 
 
 def entry_text(
-    workspace: Workspace, told: Mapping[str, Any], body: str, noise: bytes, folder: str = ""
+    workspace: Workspace, fields: Mapping[str, Any], body: str, noise: bytes, folder: str = ""
 ) -> tuple[str, str, str]:
     """Return id, path and text of a new entry that a plan is to make; `folder` is below the entries."""
-    entry = replace(drafted(workspace, told, body), id=new_id("mem", workspace.now, noise))
+    entry = replace(drafted(workspace, fields, body), id=new_id("mem", workspace.now, noise))
     path = place_of(workspace, entry)
     if folder:
         path = f"{workspace.layout.entries}/{folder}/{path.rpartition('/')[2]}".lstrip("/")
@@ -153,31 +153,37 @@ def entry_text(
 
 
 def update(
-    workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None, *, by: str = USER
+    workspace: Workspace, path: str, fields: Mapping[str, Any], body: str | None, *, by: str = USER
 ) -> EntryChange:
     """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
 
     An empty value takes its key away. `by` is whose words the change brings, as in `edit`; a weight that is told holds.
     """
-    weight = {key: value for key, value in told.items() if key in ("source", "trust", "pinned")}
-    rest = {key: value for key, value in told.items() if key not in weight}
+    weight = {key: value for key, value in fields.items() if key in ("source", "trust", "pinned")}
+    unweighted = {key: value for key, value in fields.items() if key not in weight}
 
     def change(text: str) -> str:
-        said = attributed(workspace, path, text, changed(path, text, rest, body), by)
-        return changed(path, said, weight, None)
+        new_text = attributed(workspace, path, text, changed(path, text, unweighted, body), by)
+        return changed(path, new_text, weight, None)
 
     return edit(workspace, path, change)
 
 
 def revised(
-    workspace: Workspace, path: str, text: str, told: Mapping[str, Any], body: str | None = None, *, touch: bool = True
+    workspace: Workspace,
+    path: str,
+    text: str,
+    fields: Mapping[str, Any],
+    body: str | None = None,
+    *,
+    touch: bool = True,
 ) -> str:
     """Return the text a plan is to put in the place of a file's, changed as `update` would.
 
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
-    new = changed(path, text, told, body)
-    return checked_text(workspace, path, text, new, touch="updated_at" not in told) if touch and new != text else new
+    new = changed(path, text, fields, body)
+    return checked_text(workspace, path, text, new, touch="updated_at" not in fields) if touch and new != text else new
 
 
 def edit(
@@ -254,15 +260,15 @@ def forgetting(
     moves: list[Step] = []
     marks: list[Step] = []
     places = []
-    told = {"forgotten_at": workspace.stamp, "forgotten_by": by, "reason": reason or None}
+    forgetting_fields = {"forgotten_at": workspace.stamp, "forgotten_by": by, "reason": reason or None}
     for path in paths:
-        place = path
+        new_path = path
         if not workspace.layout.is_archived(path):
-            place = workspace.free_name(workspace.layout.archive + path)
-            moves.append(_move(workspace, path, place))
-        places.append(place)
+            new_path = workspace.free_name(workspace.layout.archive + path)
+            moves.append(_move(workspace, path, new_path))
+        places.append(new_path)
         for inner in entries_below(workspace, path):
-            marks += _marking(workspace, inner, place + inner.removeprefix(path), told)
+            marks += _marking(workspace, inner, new_path + inner.removeprefix(path), forgetting_fields)
     return [*moves, *marks], places
 
 
@@ -273,33 +279,33 @@ def entries_below(workspace: Workspace, path: str) -> list[str]:
     return [inner for inner in paths if workspace.layout.kind_of(inner) == "entry" and workspace.path(inner).is_file()]
 
 
-def _move(workspace: Workspace, path: str, place: str) -> "Move":
+def _move(workspace: Workspace, path: str, new_path: str) -> "Move":
     """Return the step that puts a file or folder into the archive."""
     from .journal import Move
 
     if workspace.path(path).is_dir():
-        return Move(path, place, "")
+        return Move(path, new_path, "")
     require_archive(workspace, path)
     require_one_side(workspace, path)
-    return Move(path, place, atomic_files.digest(atomic_files.read(workspace.path(path))))
+    return Move(path, new_path, atomic_files.digest(atomic_files.read(workspace.path(path))))
 
 
-def _marking(workspace: Workspace, path: str, place: str, told: Mapping[str, Any]) -> list["Step"]:
+def _marking(workspace: Workspace, path: str, new_path: str, fields_told: Mapping[str, Any]) -> list["Step"]:
     """Return the step that marks an entry, which is at a place then, as forgotten; none where it is marked."""
     from .journal import Change
 
     try:
         text = decoded(path, atomic_files.read(workspace.path(path)))
         fields = document.parse(text).fields
-        new = text if fields.get("forgotten_at") else revised(workspace, path, text, told, touch=False)
-        new = archive.settled(workspace.layout, place, new)
+        new = text if fields.get("forgotten_at") else revised(workspace, path, text, fields_told, touch=False)
+        new = archive.settled(workspace.layout, new_path, new)
     except RefusedError:  # no frontmatter that can be changed: it is put away as it is
         return []
     if new == text:
         return []
-    if told["reason"] and "reason" in fields and not fields.get("forgotten_at"):
+    if fields_told["reason"] and "reason" in fields and not fields.get("forgotten_at"):
         raise UsageError(f"{path} has a `reason` of its own", "leave out --reason")
-    return [Change(place, text, new)]
+    return [Change(new_path, text, new)]
 
 
 def unforgotten(workspace: Workspace, path: str, text: str) -> str:
@@ -319,9 +325,9 @@ def put_away(workspace: Workspace, path: str, command: str) -> str:
     from .journal import apply, exclusive
 
     with exclusive(workspace, command) as held:
-        place = workspace.free_name(workspace.layout.archive + path)
-        apply(workspace, [_move(workspace, path, place)], held)
-    return place
+        new_path = workspace.free_name(workspace.layout.archive + path)
+        apply(workspace, [_move(workspace, path, new_path)], held)
+    return new_path
 
 
 def require_archive(workspace: Workspace, path: str = "") -> None:
@@ -340,18 +346,18 @@ def restore(workspace: Workspace, path: str) -> str:
         raise RefusedError(f"{path} is not in the archive", "there is nothing to restore")
     if address := show_again(workspace, path):
         return address
-    place = path.removeprefix(workspace.layout.archive)
+    active_path = path.removeprefix(workspace.layout.archive)
     from .journal import Move, apply, exclusive
 
     with exclusive(workspace, "mem restore") as held:
-        there, here = workspace.root / place, workspace.path(path)
+        there, here = workspace.root / active_path, workspace.path(path)
         if os.path.lexists(there) and not (there.exists() and there.samefile(here)):
-            raise RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
+            raise RefusedError(f"{active_path} exists", f"move one of the two, then `mem restore {path}`")
         digest = "" if here.is_dir() else atomic_files.digest(atomic_files.read(here))
         paths = entries_below(workspace, path)
-        marked = _without_marks(workspace, {inner: place + inner.removeprefix(path) for inner in paths})
-        apply(workspace, [Move(path, place, digest), *marked], held)
-    return place
+        marked = _without_marks(workspace, {inner: active_path + inner.removeprefix(path) for inner in paths})
+        apply(workspace, [Move(path, active_path, digest), *marked], held)
+    return active_path
 
 
 def _without_marks(workspace: Workspace, places: Mapping[str, str]) -> list["Step"]:
@@ -359,11 +365,11 @@ def _without_marks(workspace: Workspace, places: Mapping[str, str]) -> list["Ste
     from .journal import Change
 
     steps: list[Step] = []
-    for path, place in places.items():
+    for path, new_path in places.items():
         with suppress(MemError):  # what cannot be read or changed comes back as it is
             text = decoded(path, atomic_files.read(workspace.path(path)))
             if (new := unforgotten(workspace, path, text)) != text:
-                steps.append(Change(place, text, new))
+                steps.append(Change(new_path, text, new))
     return steps
 
 
@@ -409,11 +415,11 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
     if kind in _OTHERWISE:
         what, fix = _OTHERWISE[kind]
         raise RefusedError(f"{path} is {what}, not an entry", fix.format(path))
-    for place in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
-        file = f"{place}new.md" if place.endswith("/") else place
+    for candidate in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
+        file = f"{candidate}new.md" if candidate.endswith("/") else candidate
         inside = workspace.relative(workspace.path(file))
         if workspace.layout.kind_of(inside) == "entry" and not workspace.layout.is_archived(inside):
-            return inside.removesuffix("new.md") if place.endswith("/") else inside
+            return inside.removesuffix("new.md") if candidate.endswith("/") else inside
     raise RefusedError(f"{path} is no place for an entry", f"use a path below {workspace.layout.entries}/")
 
 

@@ -63,7 +63,7 @@ class Applied:
     """What became of the steps."""
 
     done: tuple[str, ...] = ()  # paths changed
-    kept: tuple[tuple[str, str], ...] = ()  # (path whose own text stayed, where ours went)
+    unapplied: tuple[tuple[str, str], ...] = ()  # (path whose own text stayed, where ours went)
 
 
 @contextmanager
@@ -110,30 +110,36 @@ def apply(
     `exactly`, what enters the archive is marked, the promoted lines of what changes follow it, and an emptied folder is
     kept in git. `folded` names the counters that the steps bring into files: whoever does the steps ends the folding.
     """
-    at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
-    steps = [step for step in steps if not is_done(step, at)]
+    path_of = cache(workspace.path)  # following the links of 10,000 paths takes seconds
+    steps = [step for step in steps if not is_done(step, path_of)]
     if not exactly and any(isinstance(step, Move) or (isinstance(step, Change) and step.before) for step in steps):
         from .page_lines import with_page_lines  # late: what only adds files has no line yet
 
-        steps = with_page_lines(workspace, steps, at)
+        steps = with_page_lines(workspace, steps, path_of)
     if not exactly:
-        steps = with_marks(workspace, steps, at)
+        steps = with_marks(workspace, steps, path_of)
     moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for step in steps:
-        if not is_as_planned(step, at if isinstance(step, Move) else lambda path: at(_before(moves, path))):
+        if not is_as_planned(step, path_of if isinstance(step, Move) else lambda path: path_of(_before(moves, path))):
             raise ChangedError(f"{step.path} changed underneath", "run the command again")
         if isinstance(step, Append):
-            require_no_conflict(step.path, text_of_file(at(step.path)) or "")
+            require_no_conflict(step.path, text_of_file(path_of(step.path)) or "")
     if not steps:
         return Applied()
     held.check()
     note = workspace.derived / _FOLDER / f"{workspace.stamp.replace(':', '')}-{os.urandom(4).hex()}.json"
-    told = [noted(step) for step in steps]
+    noted_steps = [noted(step) for step in steps]
     mark = watch.mark(workspace) if (watch := file_steps.watcher.get()) else None
-    whole = {"steps": told, "seal": seal(workspace, told), "exactly": exactly, "undo": mark, "folded": [*folded]}
+    whole = {
+        "steps": noted_steps,
+        "seal": seal(workspace, noted_steps),
+        "exactly": exactly,
+        "undo": mark,
+        "folded": [*folded],
+    }
     atomic_files.create(note, json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     try:
-        applied = _carry_out(workspace, steps, held, at, exactly=exactly)
+        applied = _carry_out(workspace, steps, held, path_of, exactly=exactly)
         _end(workspace, note, folded)
         return applied
     except RefusedError as error:
@@ -156,51 +162,51 @@ def finish(workspace: Workspace, held: Held) -> Applied:
     """
     folder = workspace.derived / _FOLDER
     done: list[str] = []
-    kept: list[tuple[str, str]] = []
+    unapplied: list[tuple[str, str]] = []
     for note in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         try:
-            told = json.loads(atomic_files.read(note))
-            if not _is_ours(workspace, told):
+            fields = json.loads(atomic_files.read(note))
+            if not _is_ours(workspace, fields):
                 continue
-            steps = [read_step(fields) for fields in told["steps"]]
+            steps = [read_step(fields) for fields in fields["steps"]]
         except (ValueError, KeyError, TypeError, AttributeError):  # not a whole note, so nothing of it was begun
             remove(note)
             continue
         try:
             from .undo_log import resumed
 
-            with resumed(workspace, told.get("undo")) as record:
-                at = cache(workspace.path)
-                for step in filter(partial(is_done, at=at), steps):
-                    tell(record, step, steps, at)
-                applied = _carry_out(workspace, steps, held, at, exactly=bool(told.get("exactly")))
-                _end(workspace, note, told.get("folded") or ())
+            with resumed(workspace, fields.get("undo")) as record:
+                path_of = cache(workspace.path)
+                for step in filter(partial(is_done, path_of=path_of), steps):
+                    tell(record, step, steps, path_of)
+                applied = _carry_out(workspace, steps, held, path_of, exactly=bool(fields.get("exactly")))
+                _end(workspace, note, fields.get("folded") or ())
         except RefusedError as error:
             fix = f"put that right, or move {note} away to go on without it"
             raise RefusedError(f"what a killed command began cannot be finished: {error.message}", fix) from error
         done += applied.done
-        kept += applied.kept
-    return Applied(tuple(done), tuple(kept))
+        unapplied += applied.unapplied
+    return Applied(tuple(done), tuple(unapplied))
 
 
 def unsealed(workspace: Workspace) -> list[str]:
     """List the notes that this user's mem did not make, which are never carried out."""
-    found = []
+    paths = []
     for note in sorted((workspace.derived / _FOLDER).glob("*.json")):
         with suppress(MemError, OSError, ValueError, KeyError, TypeError, AttributeError):
             if not _is_ours(workspace, json.loads(atomic_files.read(note))):
-                found.append(note.relative_to(workspace.root).as_posix())
-    return found
+                paths.append(note.relative_to(workspace.root).as_posix())
+    return paths
 
 
-def _is_ours(workspace: Workspace, told: Mapping[str, Any]) -> bool:
-    return not workspace.state or told.get("seal") == (seal(workspace, told["steps"]) or None)
+def _is_ours(workspace: Workspace, fields: Mapping[str, Any]) -> bool:
+    return not workspace.state or fields.get("seal") == (seal(workspace, fields["steps"]) or None)
 
 
-def seal(workspace: Workspace, told: Sequence[Mapping[str, Any]]) -> str:
+def seal(workspace: Workspace, noted_steps: Sequence[Mapping[str, Any]]) -> str:
     """Return what only this user's mem can put under a note; empty where no secret of theirs can be kept."""
     key = seal_key(workspace.state, workspace.root) if workspace.state else b""
-    data = json.dumps(told, ensure_ascii=True, sort_keys=True).encode()
+    data = json.dumps(noted_steps, ensure_ascii=True, sort_keys=True).encode()
     return blake2b(data, digest_size=16, key=key).hexdigest() if key else ""
 
 
@@ -214,27 +220,27 @@ def _end(workspace: Workspace, note: Path, folded: Collection[str]) -> None:
         remove(note)
 
 
-def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool) -> Applied:
+def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, path_of: Places, *, exactly: bool) -> Applied:
     """Do what is noted; the folders are safe on disk then, each of them synced once.
 
     Until then the note holds every text, and no file gives up its old name before the new one is safe.
     """
     done: list[str] = []
-    kept: list[tuple[str, str]] = []
+    unapplied: list[tuple[str, str]] = []
     folders: dict[Path, None] = {}
     moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for is_move, some in groupby(steps, lambda step: isinstance(step, Move)):
-        waiting = [step for step in some if not is_done(step, at)]
+        waiting = [step for step in some if not is_done(step, path_of)]
         if is_move:
-            done += _moved(workspace, waiting, held, at, exactly=exactly)
+            done += _moved(workspace, waiting, held, path_of, exactly=exactly)
             continue
         leaving = [step.path for step in waiting if isinstance(step, Change) and step.after is None]
         keep_folders(workspace, [] if exactly else leaving)
         for step in waiting:
             held.check()
-            target = at(step.path)
+            target = path_of(step.path)
             if isinstance(step, Change) and text_of_file(target) != step.before:
-                kept += [(step.path, _put_aside(workspace, step))] if step.after is not None else []
+                unapplied += [(step.path, _put_aside(workspace, step))] if step.after is not None else []
                 continue
             if isinstance(step, Append):
                 _add(target, step, workspace.zone)
@@ -245,24 +251,24 @@ def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Plac
     for folder in folders:
         with file_steps.naming("write", folder):
             file_steps.sync_folder(folder)
-    return Applied(tuple(done), tuple(kept))
+    return Applied(tuple(done), tuple(unapplied))
 
 
 def _add(target: Path, step: Append, zone: tzinfo) -> None:
     """Put a record where its time belongs; one that a killed command wrote half of is written whole."""
     from ..formats.history import with_record  # late: most changes add no record
 
-    standing = atomic_files.read(target) if target.exists() else b""
-    if half := half_written(standing, step):
-        kept = standing[:-half]
+    data = atomic_files.read(target) if target.exists() else b""
+    if half := half_written(data, step):
+        whole_records = data[:-half]
         # Nobody is told: half of a record is nothing to go back to.
-        Context().run(atomic_files.replace, target, kept, atomic_files.digest(standing))
-        standing = kept
-    whole = encoded(with_record(standing.decode("utf-8", "surrogateescape"), step.text, zone))
-    if whole == standing + encoded(step.text):
+        Context().run(atomic_files.replace, target, whole_records, atomic_files.digest(data))
+        data = whole_records
+    whole = encoded(with_record(data.decode("utf-8", "surrogateescape"), step.text, zone))
+    if whole == data + encoded(step.text):
         atomic_files.append(target, encoded(step.text))
     else:
-        atomic_files.replace(target, whole, atomic_files.digest(standing))
+        atomic_files.replace(target, whole, atomic_files.digest(data))
 
 
 def _change(target: Path, step: Change, *, keeps_age: bool) -> None:
@@ -281,15 +287,15 @@ def _change(target: Path, step: Change, *, keeps_age: bool) -> None:
         )
 
 
-def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool) -> list[str]:
-    planned = [step for step in steps if isinstance(step, Move) and is_as_planned(step, at)]
+def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, path_of: Places, *, exactly: bool) -> list[str]:
+    planned = [step for step in steps if isinstance(step, Move) and is_as_planned(step, path_of)]
     files = [step for step in planned if step.digest]
     keep_folders(workspace, [] if exactly else [step.path for step in files])
-    move_all([(at(step.path), at(step.to)) for step in files], held.check)
+    move_all([(path_of(step.path), path_of(step.to)) for step in files], held.check)
     for step in planned:
         if not step.digest:
             held.check()
-            move(at(step.path), at(step.to))
+            move(path_of(step.path), path_of(step.to))
             keep_folders(workspace, [] if exactly else [f"{step.path}/any.md"])
     return [step.path for step in planned]
 
@@ -302,6 +308,6 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
         if other.is_file() and atomic_files.read(other) == text.encode():
             return workspace.relative(other)
-    place = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
-    put(workspace, place, text.encode())
-    return place
+    path = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
+    put(workspace, path, text.encode())
+    return path

@@ -25,7 +25,7 @@ def promotable(entry: Entry) -> tuple[str, str]:
     return statement, "" if statement else "says nothing"
 
 
-def with_page_lines(workspace: Workspace, steps: Sequence[Step], at: Places) -> list[Step]:
+def with_page_lines(workspace: Workspace, steps: Sequence[Step], path_of: Places) -> list[Step]:
     """Return steps with the one that brings the page in step with the entries they change, archive or supersede.
 
     The line of a superseded entry passes to the entry of the same steps that takes its place. Where the steps change
@@ -35,12 +35,12 @@ def with_page_lines(workspace: Workspace, steps: Sequence[Step], at: Places) -> 
     path = layout.memory
     changed = [step for step in steps if _takes(step) and layout.kind_of(step.path) == "entry"]
     own = next((step for step in steps if isinstance(step, Change) and step.path == path), None)
-    before = own.before if own else text_of_file(at(path)) if changed else None
+    before = own.before if own else text_of_file(path_of(path)) if changed else None
     page = own.after if own else before
     if not changed or not page or OPENING not in page:
         return [*steps]
     lines = [line for line in read_promoted(page).lines if line.is_ours]
-    states = _states(workspace, steps, at)
+    states = _states(workspace, steps, path_of)
     page = followed(page, lines, {line.id: states[line.id] for line in lines if line.id in states}, states, workspace)
     # In its place: what marks a conversation as done comes last.
     number = steps.index(own) if own else steps.index(changed[-1]) + 1
@@ -63,14 +63,14 @@ def followed(
     headings: dict[str, str] = {}
     dropped: set[str] = set()
     passed: dict[str, str] = {}
-    standing = {line.id: line.statement for line in lines}
+    statements_by_id = {line.id: line.statement for line in lines}
     for identifier, entry in entries.items():
-        if entry and entry.status == "superseded" and entry.superseded_by not in standing:
+        if entry and entry.status == "superseded" and entry.superseded_by not in statements_by_id:
             entry = heirs.get(entry.superseded_by)
-        statement, fault = _line_of(entry, standing[identifier], workspace)
+        statement, fault = _line_of(entry, statements_by_id[identifier], workspace)
         if fault or entry is None or entry.id in statements:
             dropped.add(identifier)
-        elif (entry.id, statement) != (identifier, standing[identifier]):
+        elif (entry.id, statement) != (identifier, statements_by_id[identifier]):
             statements[entry.id], headings[entry.id] = statement, heading_of(entry.type)
             passed[identifier] = entry.id
     if not statements and not dropped:
@@ -78,14 +78,14 @@ def followed(
     return with_lines(page, statements, dropped, headings, successors=passed)
 
 
-def _line_of(entry: Entry | None, standing: str, workspace: Workspace) -> tuple[str, str]:
+def _line_of(entry: Entry | None, old_statement: str, workspace: Workspace) -> tuple[str, str]:
     """Return the line of an entry, and why it has none: another line than the standing one is a person's word alone."""
     if entry is None or entry.status != "active" or past(entry.expires_at, workspace.now):
         return "", "out of use"
     statement, fault = promotable(entry)
-    if not fault and statement != standing and entry.source not in ("user", ""):
-        is_said = normalized(standing) in map(normalized, (entry.body, *entry.wordings))
-        return (standing, "") if is_said else (statement, "no person said its new words")
+    if not fault and statement != old_statement and entry.source not in ("user", ""):
+        is_said = normalized(old_statement) in map(normalized, (entry.body, *entry.wordings))
+        return (old_statement, "") if is_said else (statement, "no person said its new words")
     return statement, fault
 
 
@@ -94,14 +94,14 @@ def _takes(step: Step) -> bool:
     return isinstance(step, Move) or (isinstance(step, Change) and step.before is not None)
 
 
-def _states(workspace: Workspace, steps: Sequence[Step], at: Places) -> dict[str, Entry | None]:
+def _states(workspace: Workspace, steps: Sequence[Step], path_of: Places) -> dict[str, Entry | None]:
     """Return the entries that steps change as they are afterwards, by id; None for one that is put away or deleted."""
     states: dict[str, Entry | None] = {}
     for step in steps:
         if isinstance(step, Append) or workspace.layout.kind_of(step.path) != "entry":
             continue
         if isinstance(step, Move):
-            text = text_of_file(at(step.path)) or ""
+            text = text_of_file(path_of(step.path)) or ""
             before, after, path = text, text, step.to
         else:
             before, after, path = step.before or "", step.after or "", step.path

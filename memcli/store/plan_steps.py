@@ -43,50 +43,54 @@ Step = Change | Append | Move
 Places = Callable[[str], Path]
 
 
-def half_written(standing: bytes, step: Append) -> int:
+def half_written(data: bytes, step: Append) -> int:
     """Return the length of what stands of a record at the end of a file where that is not all of it, else 0."""
     text, mark = step.text.encode(), step.mark.encode()
-    if standing.endswith(text):
+    if data.endswith(text):
         return 0
-    size = next((size for size in range(len(text) - 1, 7, -1) if standing.endswith(text[:size])), 0)
-    return size if mark in text[:size] or not standing.endswith(b"\n") else 0
+    size = next((size for size in range(len(text) - 1, 7, -1) if data.endswith(text[:size])), 0)
+    return size if mark in text[:size] or not data.endswith(b"\n") else 0
 
 
-def tell(record: Watcher, step: Step, steps: Sequence[Step], at: Places) -> None:
+def tell(record: Watcher, step: Step, steps: Sequence[Step], path_of: Places) -> None:
     """Tell of one of some steps, which was done: the killed command may not have told."""
     if isinstance(step, Change):
         before, after = (None if text is None else encoded(text) for text in (step.before, step.after))
-        record.changed(at(step.path), before, after)
+        record.changed(path_of(step.path), before, after)
     elif isinstance(step, Move):
-        changes = [one for one in steps if isinstance(one, Change) and one.before is not None]
-        record.moved(at(step.path), at(step.to), {at(one.path): encoded(one.before or "") for one in changes})
+        changes = [change for change in steps if isinstance(change, Change) and change.before is not None]
+        record.moved(
+            path_of(step.path),
+            path_of(step.to),
+            {path_of(change.path): encoded(change.before or "") for change in changes},
+        )
     else:
-        data, standing = encoded(step.text), atomic_files.read(at(step.path))
-        if data not in standing:  # it went before what a clock ahead of ours made
+        data, content = encoded(step.text), atomic_files.read(path_of(step.path))
+        if data not in content:  # it went before what a clock ahead of ours made
             data = data.lstrip()
-        record.appended(at(step.path), standing.rfind(data), data)
+        record.appended(path_of(step.path), content.rfind(data), data)
 
 
-def is_done(step: Step, at: Places) -> bool:
+def is_done(step: Step, path_of: Places) -> bool:
     if isinstance(step, Move):
-        return not at(step.path).exists()
-    standing = text_of_file(at(step.path))
+        return not path_of(step.path).exists()
+    text = text_of_file(path_of(step.path))
     if isinstance(step, Append):
-        if standing is None or step.mark not in standing:
+        if text is None or step.mark not in text:
             return False
-        return not half_written(standing.encode("utf-8", "surrogateescape"), step)
-    return standing == step.after
+        return not half_written(text.encode("utf-8", "surrogateescape"), step)
+    return text == step.after
 
 
-def is_as_planned(step: Step, at: Places) -> bool:
+def is_as_planned(step: Step, path_of: Places) -> bool:
     """Return whether a step finds what it was made for; a move that was cut off between two names does too."""
     if isinstance(step, Move):
-        there, to = at(step.path), at(step.to)
+        there, to = path_of(step.path), path_of(step.to)
         if not step.digest:
             return there.is_dir() and not to.exists()
         is_ours = atomic_files.digest(atomic_files.read(there)) == step.digest
         return is_ours and (not to.exists() or to.samefile(there))
-    return isinstance(step, Append) or text_of_file(at(step.path)) == step.before
+    return isinstance(step, Append) or text_of_file(path_of(step.path)) == step.before
 
 
 def text_of_file(target: Path) -> str | None:

@@ -51,8 +51,8 @@ class UndoRecord:
     @property
     def paths(self) -> tuple[str, ...]:
         """Return the files it changed, each once."""
-        found = (path for row in self.changes for path in (row["path"], row.get("to")))
-        return tuple(dict.fromkeys(path for path in found if path))
+        paths = (path for row in self.changes for path in (row["path"], row.get("to")))
+        return tuple(dict.fromkeys(path for path in paths if path))
 
 
 def places(workspace: Workspace) -> list[tuple[int, Path]]:
@@ -60,13 +60,13 @@ def places(workspace: Workspace) -> list[tuple[int, Path]]:
     folder = workspace.derived / FOLDER
     if workspace.derived.is_symlink() or folder.is_symlink():
         return []
-    found = []
+    records = []
     with suppress(OSError):
         for name in os.listdir(folder):
             number = name.partition(".")[0].partition("-")[0]
             if name.endswith(".jsonl") and number.isdecimal() and len(number) < 10:
-                found.append((int(number), folder / name))
-    return sorted(found, reverse=True)
+                records.append((int(number), folder / name))
+    return sorted(records, reverse=True)
 
 
 def sealed(key: bytes, before: str, line: str) -> str:
@@ -91,41 +91,41 @@ def written(key: bytes, name: str, rows: Sequence[dict[str, Any]]) -> str:
 
 def read_records(workspace: Workspace) -> tuple[list[UndoRecord], int]:
     """Return the records, the newest first, and how many others there are, which this user's mem did not make."""
-    known = places(workspace)
-    found = [record for _, path in known if (record := read_record(workspace, path))]
-    return [record for record in found if record.changes], len(known) - len(found)
+    numbered = places(workspace)
+    records = [record for _, path in numbered if (record := read_record(workspace, path))]
+    return [record for record in records if record.changes], len(numbered) - len(records)
 
 
 def read_record(workspace: Workspace, path: Path) -> UndoRecord | None:
     """Return a record as far as it is whole; None if this user's mem did not make it."""
     with suppress(OSError, MemError, ValueError, KeyError, TypeError):
         rows = [json.loads(line.partition(b" ")[2]) for line in sound_lines(workspace, path)]
-        number, _, rest = path.stem.partition("-")
+        number, _, kind = path.stem.partition("-")
         if rows:
-            return UndoRecord(int(number), tuple(rows), rest == HOOK)
+            return UndoRecord(int(number), tuple(rows), kind == HOOK)
     return None
 
 
 def sound_lines(workspace: Workspace, path: Path) -> list[bytes]:
     """Return the lines of a record up to the first that is cut off or bears no seal of this user's."""
     key, seal = key_of(workspace), path.name
-    found: list[bytes] = []
+    lines: list[bytes] = []
     if not key:
-        return found
+        return lines
     for line in file_steps.contents(path, os.O_NOFOLLOW).split(b"\n")[:-1]:
-        told = line.decode("ascii").partition(" ")
-        if told[0] != sealed(key, seal, told[2]):
+        parts = line.decode("ascii").partition(" ")
+        if parts[0] != sealed(key, seal, parts[2]):
             break
-        seal = told[0]
-        found.append(line)
-    return found
+        seal = parts[0]
+        lines.append(line)
+    return lines
 
 
 def scrub(workspace: Workspace, contents: Mapping[str, bytes], but: int = 0) -> None:
     """Take texts that were deleted for good out of all records but one; they cannot be taken back afterwards."""
     for number, path in places(workspace):
-        found = read_record(workspace, path) if number != but else None
-        rows = scrubbed(found.rows, contents) if found else None
+        record = read_record(workspace, path) if number != but else None
+        rows = scrubbed(record.rows, contents) if record else None
         if rows is not None:
             temporary = path.with_suffix(f".{os.getpid()}")
             write_private(temporary, written(key_of(workspace), path.name, rows))
@@ -137,16 +137,16 @@ def noted_ids(workspace: Workspace) -> set[str]:
     from ..formats.entry_merge import stated_ids  # late: few commands ask
     from ..formats.memory_page import promoted_line
 
-    found = set[str]()
+    ids = set[str]()
     for row in (row for record in read_records(workspace)[0] for row in record.changes):
         text, path = row.get("text"), row["path"]
         if not isinstance(text, str):
             continue
         if path == workspace.layout.memory:
-            found |= {promoted_line(line)[0] for line in text.split("\n")}
+            ids |= {promoted_line(line)[0] for line in text.split("\n")}
         elif workspace.layout.kind_of(path) == "entry":
-            found |= stated_ids(text)
-    return found - {""}
+            ids |= stated_ids(text)
+    return ids - {""}
 
 
 def forget(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
@@ -165,16 +165,16 @@ def scrubbed(rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -
     texts = [data.decode("utf-8", "replace") for data in contents.values()]
     lines = {line for text in texts for line in telling_lines(text)}
     marks = [f"<!-- {name} " for text in texts if (name := stated_id(document.parse(text).fields))]  # of promoted lines
-    kept = []
+    scrubbed_rows = []
     for row in rows:
-        told = {**row, **{key: _nameless(row[key]) for key in ("path", "to") if row.get(key) in paths}}
+        fields = {**row, **{key: _nameless(row[key]) for key in ("path", "to") if row.get(key) in paths}}
         text = row.get("text") if row.get("op") == "set" else None
         if text is not None and (
             row["path"] in paths or not lines.isdisjoint(telling_lines(text)) or any(mark in text for mark in marks)
         ):
-            told |= {"text": None, "purged": True}
-        kept.append(told)
-    return kept if kept != list(rows) else None
+            fields |= {"text": None, "purged": True}
+        scrubbed_rows.append(fields)
+    return scrubbed_rows if scrubbed_rows != list(rows) else None
 
 
 def _nameless(path: str) -> str:
@@ -224,8 +224,8 @@ class Recording:
         self.command, self._undoes = command, 0
         self._workspaces: dict[str, Workspace] = {}
         self._records: dict[str, _Writer | None] = {}
-        for one in workspaces:
-            self.entered(one)
+        for workspace in workspaces:
+            self.entered(workspace)
 
     def entered(self, workspace: Workspace) -> None:
         if workspace.beside is None:
@@ -238,22 +238,27 @@ class Recording:
         record, name = self._record(path)
         if record is None:
             return
-        told: dict[str, Any] = {"op": "set", "path": name, "was": None, "now": None if after is None else digest(after)}
+        fields: dict[str, Any] = {
+            "op": "set",
+            "path": name,
+            "was": None,
+            "now": None if after is None else digest(after),
+        }
         if before is not None:
-            told |= {"was": digest(before), "mode": mode}
+            fields |= {"was": digest(before), "mode": mode}
             is_redacted = after is not None and after.count(_REDACTED) > before.count(_REDACTED)
             if after is not None and is_redacted and self.command != _GIVES_BACK:
-                told["purged"] = True  # what was blanked out must not stay here
+                fields["purged"] = True  # what was blanked out must not stay here
                 lost = set(before.splitlines()) - set(after.splitlines())
                 self._scrub(path, {name: b"\n".join(lost)})
             else:
-                told["text"] = before.decode("utf-8", "surrogateescape")
-        record.add(told)
+                fields["text"] = before.decode("utf-8", "surrogateescape")
+        record.add(fields)
 
-    def appended(self, path: Path, at: int, data: bytes) -> None:
+    def appended(self, path: Path, offset: int, data: bytes) -> None:
         record, name = self._record(path)
         if record:
-            record.add({"op": "append", "path": name, "at": at, "size": len(data), "now": digest(data)})
+            record.add({"op": "append", "path": name, "at": offset, "size": len(data), "now": digest(data)})
 
     def counted(self, workspace: Workspace, lines: str, *, is_added: bool) -> None:
         record, _ = self._record(workspace.root / "any")
@@ -265,10 +270,10 @@ class Recording:
         if record is None:
             return
         if dst.is_dir():
-            for place, _, names in os.walk(dst):
-                self.made(Path(place))
+            for folder, _, names in os.walk(dst):
+                self.made(Path(folder))
                 for name in names:
-                    there = Path(place, name)
+                    there = Path(folder, name)
                     self._moved(record, src / there.relative_to(dst), there, then or {})
         else:
             self._moved(record, src, dst, then or {})
@@ -296,8 +301,8 @@ class Recording:
 
     def resume(self, workspace: Workspace, number: int) -> None:
         """Go on with a record that there is."""
-        for known, path in places(workspace):
-            if known == number:
+        for record_number, path in places(workspace):
+            if record_number == number:
                 self._records[os.fspath(workspace.root)] = _Writer.of(workspace, path)
 
     def takes_back(self, number: int) -> None:
@@ -359,17 +364,17 @@ class _Writer:
             if not key or workspace.derived.is_symlink() or folder.is_symlink():
                 return None
             make_derived(folder)
-            known = places(workspace)
-            number = known[0][0] + 1 if known else 1
-            _drop_oldest(known, is_hook=is_hook)
+            numbered = places(workspace)
+            number = numbered[0][0] + 1 if numbered else 1
+            _drop_oldest(numbered, is_hook=is_hook)
             ending = f"-{HOOK}.jsonl" if is_hook else ".jsonl"
-            one = cls(workspace, folder / f"{number}{ending}", number, key, os.O_CREAT | os.O_EXCL)
+            writer = cls(workspace, folder / f"{number}{ending}", number, key, os.O_CREAT | os.O_EXCL)
         except (OSError, MemError):  # another command may have taken the number, too
             return None
         by = next(filter(None, map(workspace.environ.get, ("USER", "LOGNAME"))), str(os.getuid()))
-        told = {"command": command, "at": workspace.stamp, "by": by, "host": os.uname().nodename}
-        one.add(told | ({"undoes": undoes} if undoes else {}))
-        return one
+        head = {"command": command, "at": workspace.stamp, "by": by, "host": os.uname().nodename}
+        writer.add(head | ({"undoes": undoes} if undoes else {}))
+        return writer
 
     @classmethod
     def of(cls, workspace: Workspace, path: Path) -> "_Writer | None":
@@ -378,23 +383,23 @@ class _Writer:
             lines = sound_lines(workspace, path)
             if not lines:
                 return None
-            one = cls(workspace, path, int(path.name.partition(".")[0].partition("-")[0]), key_of(workspace), 0)
-            one._size = sum(len(line) + 1 for line in lines)
-            os.ftruncate(one._fd, one._size)
-            one._seal = lines[-1].decode("ascii").partition(" ")[0]
-            found = read_record(workspace, path)
-            one._told = {_change(row) for row in found.changes} if found else set()
+            writer = cls(workspace, path, int(path.name.partition(".")[0].partition("-")[0]), key_of(workspace), 0)
+            writer._size = sum(len(line) + 1 for line in lines)
+            os.ftruncate(writer._fd, writer._size)
+            writer._seal = lines[-1].decode("ascii").partition(" ")[0]
+            record = read_record(workspace, path)
+            writer._told = {_change(row) for row in record.changes} if record else set()
         except (OSError, MemError, ValueError):
             return None
-        return one
+        return writer
 
-    def add(self, told: dict[str, Any]) -> None:
+    def add(self, fields: dict[str, Any]) -> None:
         """Write a line; where that fails the record goes, since half of one would be taken back in half."""
-        if self._fd < 0 or _change(told) in self._told:
+        if self._fd < 0 or _change(fields) in self._told:
             return
-        line = json.dumps(told)
-        if self._size + len(line) > LARGEST and "text" in told:
-            line = json.dumps(told | _LEFT_OUT)
+        line = json.dumps(fields)
+        if self._size + len(line) > LARGEST and "text" in fields:
+            line = json.dumps(fields | _LEFT_OUT)
         self._seal = sealed(self._key, self._seal, line)
         data = f"{self._seal} {line}\n".encode()
         try:
@@ -406,8 +411,8 @@ class _Writer:
 
     def scrub(self, contents: dict[str, bytes]) -> None:
         """Take texts out of what was written so far."""
-        found = read_record(self.workspace, self.path)
-        rows = scrubbed(found.rows, contents) if found else None
+        record = read_record(self.workspace, self.path)
+        rows = scrubbed(record.rows, contents) if record else None
         if rows is not None:
             data = written(self._key, self.path.name, rows)
             os.ftruncate(self._fd, 0)
@@ -426,12 +431,12 @@ def _change(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(row.get(key)) for key in keys)
 
 
-def _drop_oldest(known: Sequence[tuple[int, Path]], *, is_hook: bool) -> None:
+def _drop_oldest(numbered: Sequence[tuple[int, Path]], *, is_hook: bool) -> None:
     """Make room for one more record: there are so many of a kind, and so many bytes of all."""
-    alike = [path for _, path in known if path.stem.endswith(HOOK) == is_hook]
+    alike = [path for _, path in numbered if path.stem.endswith(HOOK) == is_hook]
     old = alike[(MOST_OF_HOOKS if is_hook else MOST) - 1 :]
     room = LARGEST
-    for _, path in known:
+    for _, path in numbered:
         room -= path.stat().st_size
         if path in old or room < 0:
             discard(path)
