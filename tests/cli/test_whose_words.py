@@ -316,3 +316,16 @@ def test_the_users_own_settings_may_say_otherwise_and_a_workspace_may_not(worksp
     assert mem("config", "set", "write.source", "inferred").code == 0
     mem("write", "The cat is called Tom.")
     assert ("inferred", 0.5) in sources(mem)
+
+
+@pytest.mark.parametrize("way", ["write", "supersede"])
+def test_the_users_word_retires_the_users(workspace: Path, mem: Mem, way: str) -> None:
+    old, _ = said(mem)
+    if way == "write":
+        done = mem("write", "Zuri prefers the window seat.", "--supersedes", old, "--source", "user", "--json")
+        assert done.json["supersedes"] == [old]
+    else:
+        other = mem("write", "Zuri prefers the window seat.", "--no-dedup", "--json").json["id"]
+        assert mem("supersede", old, other, "--source", "user").code == 0
+    (left,) = mem("ls", "--json").json["entries"]
+    assert left["id"] != old
