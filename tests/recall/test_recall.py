@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memcli.errors import LlmError, UnavailableError, UsageError
+from memcli.errors import LlmError, UnavailableError
 from memcli.formats.memory_page import strip_comments
 from memcli.index import embeddings
 from memcli.language.foreign_text import quoted, without_injected
@@ -57,13 +57,6 @@ def keep(place: Workspace, name: str, text: str, kind: str = "fact", more: str =
 
 def ids(pack: Pack, section: str = RELEVANT) -> list[str]:
     return [memory.id for memory in pack.chosen if memory.section == section]
-
-
-def test_where_there_is_nothing_nothing_is_said(place: Workspace) -> None:
-    for query in ("", "what do I like?"):
-        pack = recall([place], RecallRequest(query))
-        assert (pack.chosen, pack.text(), pack.text("block")) == ((), "", "")
-        assert '"chosen": []' in pack.text("json")
 
 
 def test_the_sections_come_in_their_order_and_only_with_content(place: Workspace) -> None:
@@ -183,12 +176,6 @@ def test_a_hook_has_its_characters(place: Workspace) -> None:
     pack = recall([place], request)
     assert 1000 < len(pack.text()) <= 2000
     assert [one.why for one in pack.left_out][:1] == ["budget"]
-
-
-@pytest.mark.parametrize("wrong", [{"budget_soft": -1}, {"budget_hard": -1}, {"within_ms": -1}, {"sections": ("all",)}])
-def test_what_makes_no_sense_is_refused(place: Workspace, wrong: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        recall([place], RecallRequest("x", **wrong))  # type: ignore[arg-type]
 
 
 def test_the_page_is_cut_between_its_items_and_what_fits_the_prompt_stays(place: Workspace) -> None:
