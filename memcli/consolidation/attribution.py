@@ -27,17 +27,17 @@ def untagged(text: str) -> str:
     tag = _rule_pattern("tag").search(text)
     if not tag or is_question(text[: tag.start()]):
         return text
-    said = text[: tag.start()]
-    return said if tag["nod"] or is_standing_rule(said) else text
+    statement = text[: tag.start()]
+    return statement if tag["nod"] or is_standing_rule(statement) else text
 
 
 def is_standing_rule(text: str, after: str = "") -> bool:
     """Tell whether a text binds whoever reads it from now on; a ban does so if what stands after it limits it."""
     if is_question(text := untagged(text) if is_question(text) else text):
         return is_polite_rule(text)
-    first, _, rest = text.partition(". ")
+    first, _, remainder = text.partition(". ")
     is_ban = bool(_rule_pattern("ban").match(first)) and (
-        exempts(rest or after) or bool(_rule_pattern("reasoned").match(first))
+        exempts(remainder or after) or bool(_rule_pattern("reasoned").match(first))
     )
     return bool(_rule_pattern("binding").search(text)) or is_ban
 
@@ -127,23 +127,23 @@ def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[SentencePlace]
     breaks = [match.start() for match in _BREAK.finditer(text.rstrip())]
     opening, closing = _ends(text)
     others, has_code = len(_SPEAKER.findall(text)), _CODE.search(text) is not None
-    for one in whole:
-        at = bisect_right(starts, one.start) - 1
-        end = bisect_left(starts, one.stop) - 1
-        label = _LABEL.match(text, starts[at], min(one.stop, starts[at] + 120))
+    for sentence in whole:
+        line_number = bisect_right(starts, sentence.start) - 1
+        end = bisect_left(starts, sentence.stop) - 1
+        label = _LABEL.match(text, starts[line_number], min(sentence.stop, starts[line_number] + 120))
         yield SentencePlace(
-            one.text,
+            sentence.text,
             label[0] if label else "",
-            lines[at][1],
-            lines[at - 1][1] if at else "",
+            lines[line_number][1],
+            lines[line_number - 1][1] if line_number else "",
             lines[end + 1][1] if end + 1 < len(lines) else "",
-            text[starts[at] : one.start].strip()[-_END:],
-            text[one.stop : starts[end + 1] if end + 1 < len(lines) else len(text)].strip()[:_END],
-            opening if text[: one.start].strip() else "",
-            closing if text[one.stop :].strip() else "",
-            bisect_right(breaks, one.start),
+            text[starts[line_number] : sentence.start].strip()[-_END:],
+            text[sentence.stop : starts[end + 1] if end + 1 < len(lines) else len(text)].strip()[:_END],
+            opening if text[: sentence.start].strip() else "",
+            closing if text[sentence.stop :].strip() else "",
+            bisect_right(breaks, sentence.start),
             len(breaks) + 1,
-            prompt.is_foreign(one.start, one.stop),
+            prompt.is_foreign(sentence.start, sentence.stop),
             others,
             has_code,
         )
@@ -157,22 +157,24 @@ def _ends(text: str) -> tuple[str, str]:
 
 def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
-    told: list[bool] = []
+    flags: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
-    said = [part for part in _BREAK.split(prompt.text.strip()) if not _pattern("courtesy").fullmatch(part.strip())]
-    is_plain = len(said) == 1 and not prompt.is_long
-    is_plain &= not any(is_question(one.text) and _points(one.text) for one in whole)
+    paragraphs = [
+        part for part in _BREAK.split(prompt.text.strip()) if not _pattern("courtesy").fullmatch(part.strip())
+    ]
+    is_plain = len(paragraphs) == 1 and not prompt.is_long
+    is_plain &= not any(is_question(sentence.text) and _points(sentence.text) for sentence in whole)
     stands = list(places(prompt, whole))
-    is_plain &= all(not place.label or _is_own_label(place.label) for place in stands)
-    for one, place in zip(whole, stands, strict=True):
-        opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
-        is_own = is_plain and (opens_as_rule(one.text) or _is_own_label(place.label))
-        least = _least(place.label) if place.label else OPENING if opens else LIKELY
-        is_told = not is_own and handed_on(place) >= least
-        told.append(is_told or one.line == labelled or _quotes_rule(one.text))
-        if is_told and place.label and not place.before:
-            labelled = one.line
-    return told
+    is_plain &= all(not position.label or _is_own_label(position.label) for position in stands)
+    for sentence, position in zip(whole, stands, strict=True):
+        opens = prompt.is_long and position.paragraph == 0 and ":" not in position.line
+        is_own = is_plain and (opens_as_rule(sentence.text) or _is_own_label(position.label))
+        least = _least(position.label) if position.label else OPENING if opens else LIKELY
+        is_told = not is_own and handed_on(position) >= least
+        flags.append(is_told or sentence.line == labelled or _quotes_rule(sentence.text))
+        if is_told and position.label and not position.before:
+            labelled = sentence.line
+    return flags
 
 
 def _least(label: str) -> float:
@@ -191,65 +193,71 @@ def _points(question: str) -> bool:
     return len(question.split()) < _ASKS or _pattern("pointer").search(question) is not None
 
 
-def handed_on(place: SentencePlace) -> float:
+def handed_on(position: SentencePlace) -> float:
     """Return the probability that the user only hands a sentence on, in [0, 1], calibrated.
 
     Raises UnavailableError where the model's file is damaged or of another version.
     """
     model = built_in()
-    return model.probability(list(hashed_features(place, model.size)), plain_features(place))
+    return model.probability(list(hashed_features(position, model.size)), plain_features(position))
 
 
 def _quotes_rule(sentence: str) -> bool:
     return is_standing_rule(sentence) and not is_standing_rule(_QUOTED.sub("", sentence))
 
 
-def hashed_features(place: SentencePlace, size: int) -> Iterator[tuple[int, float]]:
+def hashed_features(position: SentencePlace, size: int) -> Iterator[tuple[int, float]]:
     """Yield the places and values of the words around a sentence and in it; each region has length 1."""
     for name, text in (
-        ("s", place.text[:300]),
-        ("b", place.text[:_END]),
-        ("l", place.label),
-        ("p", place.lead[-_END:]),
-        ("f", place.first[:_END]),
-        ("e", place.last[-_END:]),
-        ("n", place.follow[:_END]),
-        ("v", place.before),
-        ("x", place.after),
+        ("s", position.text[:300]),
+        ("b", position.text[:_END]),
+        ("l", position.label),
+        ("p", position.lead[-_END:]),
+        ("f", position.first[:_END]),
+        ("e", position.last[-_END:]),
+        ("n", position.follow[:_END]),
+        ("v", position.before),
+        ("x", position.after),
     ):
         yield from hashed_text(text, size, name)
-    shapes = (("S", place.line), ("P", place.lead), ("N", place.follow), ("F", place.first), ("E", place.last))
+    shapes = (
+        ("S", position.line),
+        ("P", position.lead),
+        ("N", position.follow),
+        ("F", position.first),
+        ("E", position.last),
+    )
     yield from hashed((f"{name}{_shape(line)[:many]}" for name, line in shapes for many in (1, 2, 4, 8)), size)
 
 
-def plain_features(place: SentencePlace) -> tuple[float, ...]:
+def plain_features(position: SentencePlace) -> tuple[float, ...]:
     """Return what else is known of a sentence, each in about [0, 1]."""
-    last, first = place.last.split(), place.first.split()
+    last, first = position.last.split(), position.first.split()
     return (
-        float(place.is_foreign),
-        float(bool(place.label)),
-        float(place.lead.endswith((":", "："))),
-        float(place.first.endswith((":", "："))),
-        float(bool(first) and len(first) < 7 and not place.first.endswith((".", "!", "?", ":"))),
-        float(not place.first),
-        float(not place.last),
-        float(is_question(place.last)),
+        float(position.is_foreign),
+        float(bool(position.label)),
+        float(position.lead.endswith((":", "："))),
+        float(position.first.endswith((":", "："))),
+        float(bool(first) and len(first) < 7 and not position.first.endswith((".", "!", "?", ":"))),
+        float(not position.first),
+        float(not position.last),
+        float(is_question(position.last)),
         float(bool(last) and len(last) < 7),
-        float(is_question(place.text)),
-        float(is_standing_rule(place.text)),
-        float(_pattern("first_person").search(place.text) is not None),
-        float(_pattern("first_person").search(place.first) is not None),
-        float(_pattern("first_person").search(place.label) is not None),
-        min(place.paragraph, 4) / 4,
-        min(place.paragraphs, 5) / 5,
-        float(place.paragraph == 0 and place.paragraphs > 1),
-        float(0 < place.paragraph < place.paragraphs - 1),
-        float(0 < place.paragraph == place.paragraphs - 1),
-        min(place.others, 4) / 4,
-        float(place.has_code),
-        float(place.text[:1].islower()),
-        min(len(place.text), 300) / 300,
-        float(any(mark in place.text for mark in '"“”„«»「」')),
+        float(is_question(position.text)),
+        float(is_standing_rule(position.text)),
+        float(_pattern("first_person").search(position.text) is not None),
+        float(_pattern("first_person").search(position.first) is not None),
+        float(_pattern("first_person").search(position.label) is not None),
+        min(position.paragraph, 4) / 4,
+        min(position.paragraphs, 5) / 5,
+        float(position.paragraph == 0 and position.paragraphs > 1),
+        float(0 < position.paragraph < position.paragraphs - 1),
+        float(0 < position.paragraph == position.paragraphs - 1),
+        min(position.others, 4) / 4,
+        float(position.has_code),
+        float(position.text[:1].islower()),
+        min(len(position.text), 300) / 300,
+        float(any(mark in position.text for mark in '"“”„«»「」')),
     )
 
 

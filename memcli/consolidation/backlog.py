@@ -33,13 +33,15 @@ def due(workspace: Workspace, window: int = 0, since: str = "") -> list[Session]
     what was deleted is nobody's memory.
     """
     live = sessions(workspace)
-    going_on = {one.id for one in live}
-    parts = [one for one in sessions(workspace, archived=True) if one.id in going_on]
+    going_on = {session.id for session in live}
+    parts = [session for session in sessions(workspace, archived=True) if session.id in going_on]
     # What was put away was said first.
-    parts.sort(key=lambda one: (len(one.folder), one.folder))
-    found = [one for one in [*parts, *live] if not one.problem]
-    sums = [(one, counts(workspace, one)) for one in found]
-    return [one for one, sum_ in sums if sum_.waiting > (0 if is_over(one) else window) and sum_.last >= since]
+    parts.sort(key=lambda session: (len(session.folder), session.folder))
+    due_sessions = [session for session in [*parts, *live] if not session.problem]
+    sums = [(session, counts(workspace, session)) for session in due_sessions]
+    return [
+        session for session, sum_ in sums if sum_.waiting > (0 if is_over(session) else window) and sum_.last >= since
+    ]
 
 
 def is_over(session: Session) -> bool:
@@ -112,8 +114,8 @@ def chosen_sessions(
         from ..transcripts.live_events import append_commits
         from ..transcripts.live_events import commits as read_commits
 
-        found = read_commits(commits, workspace.folder, workspace.root)
-        return [append_commits(workspace, found)] if found.events else [], (), ()
+        commits_read = read_commits(commits, workspace.folder, workspace.root)
+        return [append_commits(workspace, commits_read)] if commits_read.events else [], (), ()
     if not names:
         broken = tuple(f"{one.problem}: {one.id} is passed over" for one in sessions(workspace) if one.problem)
         return due(workspace, since=since), (), broken
@@ -135,9 +137,12 @@ def previewed_sessions(
     if commits:
         from ..transcripts.live_events import commits as read_commits
 
-        found = read_commits(commits, workspace.folder, workspace.root)
-        new = at(workspace, f"sessions/{folder_name(found.session)}", found.session)
-        yield replace(new, metadata=replace(new.metadata, channel_type="git", channel_id=found.top)), found.events
+        commits_read = read_commits(commits, workspace.folder, workspace.root)
+        new = at(workspace, f"sessions/{folder_name(commits_read.session)}", commits_read.session)
+        yield (
+            replace(new, metadata=replace(new.metadata, channel_type="git", channel_id=commits_read.top)),
+            commits_read.events,
+        )
     for name in names:
         session = _known(workspace, name)
         if session:

@@ -55,7 +55,7 @@ class Batch:
 
     def messages_behind(self, last: str) -> list[Event]:
         """Return the messages that stand behind an event of those that wait; all where it is none of them."""
-        places = {event.id: place for place, event in enumerate(self.waiting)}
+        places = {event.id: position for position, event in enumerate(self.waiting)}
         start = places.get(last, -1)
         return [event for event in self.events if places[event.id] > start and is_due(event)]
 
@@ -108,7 +108,7 @@ class Batch:
         key: str = "",
     ) -> Draft:
         """Return a draft of words said in a message, or somewhere in the batch."""
-        told: Mapping[str, Any] = {
+        fields: Mapping[str, Any] = {
             "type": type,
             "tags": tuple(tags),
             "key": key,
@@ -118,8 +118,8 @@ class Batch:
             "created_at": self.said_at(self.event(message).timestamp or self.events[-1].timestamp),
         }
         if self.project:
-            told = {**told, "project": self.project}
-        return Draft(told, text, self._noises(text))
+            fields = {**fields, "project": self.project}
+        return Draft(fields, text, self._noises(text))
 
     def day_of(self, message: str) -> date | None:
         """Return the day a message was said on, where the user is; None where it states no time."""
@@ -138,8 +138,8 @@ class Batch:
 
     def noise(self, what: str) -> bytes:
         """Return the random source of an id, the same for the same words of the same conversation."""
-        said = f"{self.session.id}\0{self.events[-1].id}\0{what}"
-        return blake2b(said.encode("utf-8", "replace"), digest_size=8).digest()
+        seed = f"{self.session.id}\0{self.events[-1].id}\0{what}"
+        return blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest()
 
     def _noises(self, text: str) -> Callable[[int], bytes]:
         return lambda attempt: self.noise(f"{text}\0{attempt}" if attempt else text)
@@ -178,8 +178,8 @@ def read_waiting(workspace: Workspace, session: Session) -> tuple[Session, list[
 
 def waiting_as_read(workspace: Workspace, session: Session, events: Sequence[Event] | None = None) -> list[Event]:
     """Return the events that wait in a session, or of some that are in none yet, each with an id; write nothing."""
-    found = identified(session.id, all_events(workspace, session) if events is None else events)
-    return behind(found, session.metadata.consolidated_to)
+    waiting = identified(session.id, all_events(workspace, session) if events is None else events)
+    return behind(waiting, session.metadata.consolidated_to)
 
 
 def read_batch(
@@ -217,13 +217,13 @@ def behind(events: Sequence[Event], last: str) -> list[Event]:
 
     A summary of what was compacted is left out: memory must not feed on itself.
     """
-    place = next((place for place, event in enumerate(events) if last and event.id == last), -1)
-    return [event for event in events[place + 1 :] if not is_summary(event)]
+    position = next((position for position, event in enumerate(events) if last and event.id == last), -1)
+    return [event for event in events[position + 1 :] if not is_summary(event)]
 
 
 def but_for(events: Sequence[Event], keep: int) -> list[Event]:
     """Leave out the last `keep` messages; nothing where no message is left."""
-    messages = [place for place, event in enumerate(events) if is_due(event)]
+    messages = [position for position, event in enumerate(events) if is_due(event)]
     if keep:
         events = events[: messages[-keep]] if len(messages) > keep else []
     return list(events) if any(map(is_due, events)) else []
@@ -251,8 +251,8 @@ def home(workspace: Workspace, session: Session, event: str) -> Session | None:
     if standing_ids([workspace.path(now.path)], {event}):
         return now
     others = [*sessions(workspace), *sessions(workspace, archived=True)]
-    parts = (one for one in others if one.id == session.id and one.folder != session.folder)
-    return next((one for one in parts if standing_ids([workspace.path(one.path)], {event})), None)
+    parts = (part for part in others if part.id == session.id and part.folder != session.folder)
+    return next((part for part in parts if standing_ids([workspace.path(part.path)], {event})), None)
 
 
 def shown_length(event: Event) -> int:
@@ -273,14 +273,14 @@ def message_of(draft: Draft) -> str:
 
 def sound(drafts: Sequence[Draft], guard: Redactor) -> list[Draft]:
     """Make drafts fit to be written; those of which nothing is left are dropped."""
-    made = []
+    safe_drafts = []
     for draft in drafts:
-        files = tuple(safe_text(one, guard) for one in draft.told["files"])
+        files = tuple(safe_text(path, guard) for path in draft.told["files"])
         tags = tuple(safe_text(" ".join(tag.split()), guard) for tag in draft.told["tags"])
         if text := safe_text(draft.body, guard):
             key = guard.text(str(draft.told["key"]))
-            made.append(replace(draft, body=text, told={**draft.told, "files": files, "tags": tags, "key": key}))
-    return made
+            safe_drafts.append(replace(draft, body=text, told={**draft.told, "files": files, "tags": tags, "key": key}))
+    return safe_drafts
 
 
 def safe_text(text: str, guard: Redactor) -> str:
@@ -290,6 +290,6 @@ def safe_text(text: str, guard: Redactor) -> str:
 
 def paths(text: str) -> tuple[str, ...]:
     """Return the names of the files that a text mentions, each once."""
-    found = (match[0] for match in _PATH.finditer(text))
-    named = (path for path in found if _FILE_ENDING.fullmatch(path.rpartition(".")[2].lower()))
+    names = (match[0] for match in _PATH.finditer(text))
+    named = (path for path in names if _FILE_ENDING.fullmatch(path.rpartition(".")[2].lower()))
     return tuple(dict.fromkeys(path for path in named if "/" in path or not path[0].isupper()))

@@ -39,7 +39,7 @@ class Candidate:
     start: int = 0  # offsets of the sentence in the event's text
     stop: int = 0
     line: int = 0  # the line of the message it stands in, from 0
-    place: int = 0  # of the sentence in its message, from 0
+    number: int = 0  # of the sentence in its message, from 0
     sentences: int = 1  # in its message
     position: int = 0  # of its message in the conversation, from 0
     messages: int = 1  # in the conversation
@@ -55,45 +55,45 @@ class Candidate:
 
 def candidates(events: Sequence[Event]) -> list[Candidate]:
     """Return the candidates of a conversation in the order they were said."""
-    said = [event for event in events if _is_said(event)]
+    spoken = [event for event in events if _is_said(event)]
     heard: set[str] = set()
-    found: list[Candidate] = []
-    for position, event in enumerate(said):
+    statements: list[Candidate] = []
+    for position, event in enumerate(spoken):
         text = event.text[:READ]
         role = "tool" if event.type == "tool_result" else event.role
         prompt = Prompt(text)
         whole = sentences(text)
-        quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
+        quoted = _quoted_answer(text) if role == "user" and position and is_question(spoken[position - 1].text) else 0
         own = _own(prompt, whole, quoted)
-        told = is_handed_on(prompt, whole) if role == "user" else [False] * len(whole)
-        for place, (sentence, is_told) in enumerate(zip(whole, told, strict=True)):
+        handed_on = is_handed_on(prompt, whole) if role == "user" else [False] * len(whole)
+        for number, (sentence, is_told) in enumerate(zip(whole, handed_on, strict=True)):
             words = set(words_of(sentence.text))
-            kept = without_filler(untagged(sentence.text) if role == "user" else sentence.text)
-            if kept and sentence in own and not asks(sentence.text, role):
-                found.append(
+            statement = without_filler(untagged(sentence.text) if role == "user" else sentence.text)
+            if statement and sentence in own and not asks(sentence.text, role):
+                statements.append(
                     Candidate(
-                        kept,
+                        statement,
                         role,
                         event.id,
                         sentence.start,
                         sentence.stop,
                         sentence.line,
-                        place,
+                        number,
                         len(whole),
                         position,
-                        len(said),
-                        before=whole[place - 1].text[-_CONTEXT:] if place else "",
-                        after=whole[place + 1].text[:_CONTEXT] if place + 1 < len(whole) else "",
-                        previous=said[position - 1].text[-_CONTEXT:] if position else "",
-                        following=said[position + 1].text[:_CONTEXT] if position + 1 < len(said) else "",
+                        len(spoken),
+                        before=whole[number - 1].text[-_CONTEXT:] if number else "",
+                        after=whole[number + 1].text[:_CONTEXT] if number + 1 < len(whole) else "",
+                        previous=spoken[position - 1].text[-_CONTEXT:] if position else "",
+                        following=spoken[position + 1].text[:_CONTEXT] if position + 1 < len(spoken) else "",
                         news=len(words - heard) / len(words) if words else 0.0,
-                        new_names=sum(word.casefold() not in heard for word in telling_words(kept)),
+                        new_names=sum(word.casefold() not in heard for word in telling_words(statement)),
                         is_own=role != "user" or (not prompt.is_long and sentence.stop > quoted),
                         is_told=is_told,
                     )
                 )
             heard |= words
-    return found
+    return statements
 
 
 def asks(sentence: str, role: str) -> bool:
@@ -111,10 +111,10 @@ def without_filler(text: str) -> str:
     begin = match.end() if (match := _pattern("opening").match(text)) else 0
     begin = match.end() if (match := _pattern("answer").match(text, begin)) else begin
     closing = None if _BAN.match(text, begin) else _pattern("closing").search(text, begin)
-    kept = text[begin : closing.start()].rstrip(" ,;–-") if closing else text[begin:].strip()
-    if closing and closing[0].rstrip().endswith((".", "!")) and kept[-1:].isalnum():
-        kept += "."
-    return shorten(kept, LONGEST) if any(map(str.isalnum, kept)) else ""
+    statement = text[begin : closing.start()].rstrip(" ,;–-") if closing else text[begin:].strip()
+    if closing and closing[0].rstrip().endswith((".", "!")) and statement[-1:].isalnum():
+        statement += "."
+    return shorten(statement, LONGEST) if any(map(str.isalnum, statement)) else ""
 
 
 def _is_said(event: Event) -> bool:
@@ -126,18 +126,18 @@ def _is_said(event: Event) -> bool:
 
 def _quoted_answer(text: str) -> int:
     """Return where the quotation of one line ends that a message opens with; 0 where it opens otherwise."""
-    found = _QUOTATION.match(text)
-    return found.end() if found else 0
+    match = _QUOTATION.match(text)
+    return match.end() if match else 0
 
 
 def _own(prompt: Prompt, whole: Sequence[Sentence], quoted: int) -> list[Sentence]:
     """Return the sentences that are neither foreign nor put in by a machine; those up to `quoted` were asked for."""
     injected = injections(prompt.text)
     return [
-        one
-        for one in whole
-        if (one.stop <= quoted or not prompt.is_foreign(one.start, one.stop))
-        and not any(span.start < one.stop and one.start < span.stop for span in injected)
+        sentence
+        for sentence in whole
+        if (sentence.stop <= quoted or not prompt.is_foreign(sentence.start, sentence.stop))
+        and not any(span.start < sentence.stop and sentence.start < span.stop for span in injected)
     ]
 
 
@@ -159,19 +159,19 @@ _ASKED = 14  # words of a question
 _AMENDING = 12  # words of a sentence that puts the one before it right
 
 
-def states_something(one: Candidate) -> bool:
+def states_something(candidate: Candidate) -> bool:
     """Tell whether a sentence is long enough to state anything, and no question, musing or announcement."""
-    count = len(one.text.split()) + len(_WIDE.findall(one.text))
+    count = len(candidate.text.split()) + len(_WIDE.findall(candidate.text))
     if (
         count < _FEW
-        or (count == _FEW and (one.role != "user" or one.place))
-        or _pattern("muses").search(one.text)
-        or _is_subject(one.text)
+        or (count == _FEW and (candidate.role != "user" or candidate.number))
+        or _pattern("muses").search(candidate.text)
+        or _is_subject(candidate.text)
     ):
         return False
-    if one.role == "user":
-        return not (_pattern("asks").match(one.text) and len(one.text.split()) <= _ASKED)
-    return not _pattern("intends").match(one.text)
+    if candidate.role == "user":
+        return not (_pattern("asks").match(candidate.text) and len(candidate.text.split()) <= _ASKED)
+    return not _pattern("intends").match(candidate.text)
 
 
 def _is_subject(text: str) -> bool:
@@ -184,9 +184,9 @@ def is_one_off(text: str) -> bool:
     return bool(_pattern("once").search(text))
 
 
-def amends(one: Candidate, text: str) -> bool:
+def amends(candidate: Candidate, text: str) -> bool:
     """Tell whether a statement of the message `text` may put right the sentence before it, filler in front counted."""
-    return len(one.text.split()) <= _AMENDING and bool(_pattern("amends").match(text, one.start))
+    return len(candidate.text.split()) <= _AMENDING and bool(_pattern("amends").match(text, candidate.start))
 
 
 def leans_back(text: str) -> bool:
@@ -194,8 +194,8 @@ def leans_back(text: str) -> bool:
     return bool(_pattern("leans").match(text))
 
 
-def binds(one: Candidate) -> bool:
+def binds(candidate: Candidate) -> bool:
     """Tell whether a user's own sentence is a rule by its form; a ban is one with a limit or a reason behind it."""
-    if one.role != "user" or one.is_told:
+    if candidate.role != "user" or candidate.is_told:
         return False
-    return is_standing_rule(one.text, one.after)
+    return is_standing_rule(candidate.text, candidate.after)

@@ -49,7 +49,7 @@ class CompactionPlan:
     """What a compaction changes, and what comes of it."""
 
     steps: tuple[Step, ...]
-    place: str  # the archive's folder
+    folder: str  # the archive's folder
     tokens: int  # of the session that stays
     entry: str  # path of the summary
 
@@ -62,29 +62,29 @@ def plan_compaction(
     Raises RefusedError where these events are not in the session's file any more.
     """
     text = decoded(session.path, atomic_files.read(workspace.path(session.path)))
-    first, rest = _cut(text, old[-1].id)
+    first, remaining = _cut(text, old[-1].id)
     if not first:
         raise RefusedError(f"{session.id} was changed meanwhile", "run the command again")
-    place = _free_place(workspace, session)
-    kept = f"{render_event(summary)}\n{rest}"
-    steps: list[Step] = [Change(f"{place}/{EVENTS}", None, first)]
-    page = _archived_page(session.metadata, old, rest)
-    steps.append(Change(f"{place}/{METADATA}", None, render_metadata(page)))
-    entry, made = _entry(workspace, session, old, summary, how)
-    steps += made
-    steps.append(Change(session.path, text, kept))
-    sums = count_events(filter(None, map(parse_event, kept.split("\n"))), session.metadata.consolidated_to)
+    folder = _free_place(workspace, session)
+    shortened = f"{render_event(summary)}\n{remaining}"
+    steps: list[Step] = [Change(f"{folder}/{EVENTS}", None, first)]
+    page = _archived_page(session.metadata, old, remaining)
+    steps.append(Change(f"{folder}/{METADATA}", None, render_metadata(page)))
+    entry, entry_step = _entry(workspace, session, old, summary, how)
+    steps += entry_step
+    steps.append(Change(session.path, text, shortened))
+    sums = count_events(filter(None, map(parse_event, shortened.split("\n"))), session.metadata.consolidated_to)
     marked = {**session.metadata.metadata, SUMMARY: entry}
     new = replace(sums.on_page(session.metadata), metadata=marked, updated_at=workspace.stamp)
     steps.append(Change(session.page_path, session.page, render_metadata(new)))
-    return CompactionPlan(tuple(steps), place, sums.tokens, entry)
+    return CompactionPlan(tuple(steps), folder, sums.tokens, entry)
 
 
-def summary_event(workspace: Workspace, session: Session, old: Sequence[Event], told: str) -> Event:
+def summary_event(workspace: Workspace, session: Session, old: Sequence[Event], text: str) -> Event:
     """Return the message that stands for the `old` ones, with the time of the last of them."""
     noise = blake2b(f"{session.id}\0{old[-1].id}\0summary".encode(), digest_size=8).digest()
     moment = next((event.timestamp for event in reversed(old) if event.timestamp), workspace.stamp)
-    return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {told}", moment)
+    return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {text}", moment)
 
 
 def _cut(text: str, last: str) -> tuple[str, str]:
@@ -101,14 +101,14 @@ def _cut(text: str, last: str) -> tuple[str, str]:
 def _free_place(workspace: Workspace, session: Session) -> str:
     number = 1
     base = f"{workspace.layout.archive}{session.folder}"
-    while os.path.lexists(workspace.root / (place := f"{base}{f'-{number}' if number > 1 else ''}")):
+    while os.path.lexists(workspace.root / (folder := f"{base}{f'-{number}' if number > 1 else ''}")):
         number += 1
-    return place
+    return folder
 
 
-def _archived_page(page: SessionMetadata, old: Sequence[Event], rest: str) -> SessionMetadata:
+def _archived_page(page: SessionMetadata, old: Sequence[Event], remaining: str) -> SessionMetadata:
     """Make the page of the archived part: consolidated as far as the session is, and no further than itself."""
-    staying = {event.id for line in rest.split("\n") if (event := parse_event(line))}
+    staying = {event.id for line in remaining.split("\n") if (event := parse_event(line))}
 
     def within(name: str) -> str:
         return old[-1].id if name in staying else name
@@ -125,7 +125,7 @@ def _entry(
     workspace: Workspace, session: Session, old: Sequence[Event], summary: Event, how: str
 ) -> tuple[str, list[Step]]:
     """Keep the summary as an entry; it takes the place of the one before, which tells less."""
-    told = {
+    fields = {
         "type": "summary",
         "title": f"Conversation {session.id}",
         "source": "inferred" if how == "llm" else "observed",
@@ -133,7 +133,7 @@ def _entry(
     }
     noise = blake2b(f"{session.id}\0{old[-1].id}\0entry".encode(), digest_size=8).digest()
     body = summary.text.removeprefix(MARK).strip()
-    identifier, path, text = entry_text(workspace, told, body, noise, folder="conversations")
+    identifier, path, text = entry_text(workspace, fields, body, noise, folder="conversations")
     steps: list[Step] = [Change(path, None, text)]
     earlier = str(session.metadata.metadata.get(SUMMARY, ""))
     if earlier and workspace.layout.kind_of(earlier) == "entry" and workspace.path(earlier).is_file():
@@ -180,10 +180,10 @@ class Compacted:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what an LLM failed at."""
-        told = f"{self.session}: the LLM failed ({self.error}); the summary is made of what was said"
+        text = f"{self.session}: the LLM failed ({self.error}); the summary is made of what was said"
         failed = [outcome for outcome in self.outcomes if outcome.error]
         late = [f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due" for outcome in failed]
-        return (*([told] if self.error else ()), *late)
+        return (*([text] if self.error else ()), *late)
 
 
 @dataclass(frozen=True)
@@ -212,11 +212,11 @@ def consolidate_before(
     except MemError as error:
         return (), (f"not consolidated yet ({error.message}): `mem consolidate` does it from the archive",)
     notices: list[str] = []
-    for one in outcomes:
-        notices += one.remarks
-        if one.error:
-            notices.append(f"the LLM failed ({one.error}): `mem consolidate` tries again from the archive")
-    return tuple(redacted for one in outcomes for redacted in one.redacted), tuple(notices)
+    for outcome in outcomes:
+        notices += outcome.remarks
+        if outcome.error:
+            notices.append(f"the LLM failed ({outcome.error}): `mem consolidate` tries again from the archive")
+    return tuple(redacted for outcome in outcomes for redacted in outcome.redacted), tuple(notices)
 
 
 def compact(
@@ -243,13 +243,13 @@ def compact(
         if workspace.settings["consolidate.enabled"]:
             outcomes = tuple(in_turn(workspace, [session], llm, keep=lambda _: keep))
             session = at(workspace, session.folder, session.id)  # the summary tells also what was kept at once
-        if any(one is not other for one, other in zip(events, identified(session.id, events), strict=True)):
+        if any(event is not other for event, other in zip(events, identified(session.id, events), strict=True)):
             settle_ids(workspace, session)
             events = all_events(workspace, session)[: len(events)]
         old = events[:start]
         guard = redactor(workspace, session.path)
-        told, how, error = _told(workspace, session, guard.events(old), llm)
-        summary = summary_event(workspace, session, old, guard.text(told))
+        text, how, error = _told(workspace, session, guard.events(old), llm)
+        summary = summary_event(workspace, session, old, guard.text(text))
 
         def look(last: Session | None, seconds: float | None) -> Session:
             return at(workspace, session.folder, session.id)
@@ -260,7 +260,7 @@ def compact(
 
         done, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
     sizes = before, done.tokens
-    return Compacted(session.id, len(old), done.place, *sizes, how, done.entry or None, error, outcomes)
+    return Compacted(session.id, len(old), done.folder, *sizes, how, done.entry or None, error, outcomes)
 
 
 def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:
@@ -287,10 +287,10 @@ def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm
         from .llm_extractor import material_of, told_by_llm
 
         try:
-            told = told_by_llm(llm, "the older part of a conversation", material_of(old, workspace.zone))
-            return told, "llm", ""
+            summary = told_by_llm(llm, "the older part of a conversation", material_of(old, workspace.zone))
+            return summary, "llm", ""
         except LlmError as failure:
             error = failure.message
-    told = told_by_rules(Batch(workspace, session, [event for event in old if not is_summary(event)]))
+    summary = told_by_rules(Batch(workspace, session, [event for event in old if not is_summary(event)]))
     earlier = [event.text.removeprefix(MARK).strip() for event in old if is_summary(event)]
-    return "\n".join([*earlier, told]), "rules", error
+    return "\n".join([*earlier, summary]), "rules", error

@@ -82,7 +82,7 @@ def consolidate_all(
     Of a backlog some are looked up, decided and written together where no LLM has a say: what that costs grows with all
     that is known. What is wrong with one stops none of the rest; only BusyError is raised.
     """
-    chosen = list({one.folder: one for one in chosen}.values())
+    chosen = list({session.folder: session for session in chosen}.values())
     opened = Opened.for_many(len(chosen))
     size = TOGETHER if opened.in_bulk and llm is None and judge is None else 1
     for block in (chosen[first : first + size] for first in range(0, len(chosen), size)):
@@ -121,24 +121,24 @@ def in_turn(
     An LLM is shown one session alone, in parts, each of which is kept before the next.
     """
     outcomes: list[Outcome] = []
-    found: list[Extraction] = []
-    said: list[str] = []
+    extractions: list[Extraction] = []
+    bodies: list[str] = []
     busy: set[str] = set()
-    for one in block:
-        session, waiting = read_waiting(workspace, one)
+    for part in block:
+        session, waiting = read_waiting(workspace, part)
         for events in islice(parts(waiting, keep(session), for_llm=llm is not None), most):
-            batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=said)
-            found.append(extract_or_fall_back(batch, llm))
-            said += (draft.body for draft in found[-1].drafts)
+            batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=bodies)
+            extractions.append(extract_or_fall_back(batch, llm))
+            bodies += (draft.body for draft in extractions[-1].drafts)
             busy.add(session.folder)
             if llm is not None:
-                outcomes += _applied(workspace, found, judge, opened or Opened())
+                outcomes += _applied(workspace, extractions, judge, opened or Opened())
                 if outcomes[-1].how in ("fallback", "nothing"):
                     break
-                found, session = [], at(workspace, session.folder, session.id)
-    if llm is None and found:
-        outcomes = _applied(workspace, found, judge, opened or Opened())
-    return [*outcomes, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
+                extractions, session = [], at(workspace, session.folder, session.id)
+    if llm is None and extractions:
+        outcomes = _applied(workspace, extractions, judge, opened or Opened())
+    return [*outcomes, *(Outcome(part.id, "nothing") for part in block if part.folder not in busy)]
 
 
 def preview(
@@ -156,66 +156,74 @@ def preview(
     if not each:
         return [Outcome(session.id, "nothing")]
     batch = read_batch(workspace, session, waiting, each[0], with_page=llm is not None)
-    found = extract_or_fall_back(batch, llm)
-    seen = look(workspace, found.drafts, keep=False)
+    extraction = extract_or_fall_back(batch, llm)
+    seen = look(workspace, extraction.drafts, keep=False)
     settled = settle_drafts(workspace, seen, ask_judge(workspace, seen, judge) if judge else None)
-    (planned,) = plan_batches(workspace, [found], [settled])
+    (planned,) = plan_batches(workspace, [extraction], [settled])
     if len(each) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(each)} parts is shown"))
     return [planned]
 
 
 def _applied(
-    workspace: Workspace, found: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened
+    workspace: Workspace, extractions: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
     seen = Nearby([], [], opened=opened)
     heard: Heard | None = None
-    if judge is not None and found[0].how != "fallback":  # who just failed is not asked again
-        seen = look(workspace, _drafts(found), seen)
+    if judge is not None and extractions[0].how != "fallback":  # who just failed is not asked again
+        seen = look(workspace, _drafts(extractions), seen)
         heard = ask_judge(workspace, seen, judge)
-    elif len(found) > 1:
-        seen = look(workspace, _drafts(found), seen)  # others need not wait for what this embeds
+    elif len(extractions) > 1:
+        seen = look(workspace, _drafts(extractions), seen)  # others need not wait for what this embeds
     lost: list[Outcome] = []
-    while found:
+    while extractions:
         try:
-            return [*lost, *_applied_to(workspace, found, heard, seen)]
+            return [*lost, *_applied_to(workspace, extractions, heard, seen)]
         except _LostError as failure:
             lost += filter(None, failure.outcomes)
-            found = [one for one, told in zip(found, failure.outcomes, strict=True) if not told]
+            extractions = [
+                extraction for extraction, outcome in zip(extractions, failure.outcomes, strict=True) if not outcome
+            ]
             seen = Nearby([], [], opened=opened)
     return lost
 
 
 def _applied_to(
-    workspace: Workspace, found: Sequence[Extraction], heard: "Heard | None", seen: Nearby
+    workspace: Workspace, extractions: Sequence[Extraction], heard: "Heard | None", seen: Nearby
 ) -> list[Outcome]:
     """Apply what was found in conversations that are all there still; raise _LostError where one is not."""
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, _drafts(found), last, budget=seconds)
+        return look(workspace, _drafts(extractions), last, budget=seconds)
 
     def decide(now: Nearby) -> tuple[Steps, tuple[list[Settled], list[Outcome]]]:
-        homes = [home(workspace, one.batch.session, one.batch.events[-1].id) for one in found]
-        fates = [_lost(one.batch.session, at_) for one, at_ in zip(found, homes, strict=True)]
+        homes = [
+            home(workspace, extraction.batch.session, extraction.batch.events[-1].id) for extraction in extractions
+        ]
+        fates = [_lost(extraction.batch.session, at_) for extraction, at_ in zip(extractions, homes, strict=True)]
         if any(fates):
             raise _LostError(fates)
         moved = [
-            replace(one, batch=replace(one.batch, session=at_)) for one, at_ in zip(found, homes, strict=True) if at_
+            replace(extraction, batch=replace(extraction.batch, session=at_))
+            for extraction, at_ in zip(extractions, homes, strict=True)
+            if at_
         ]
-        settled = settle_batches(workspace, now, [len(one.drafts) for one in found], heard)
+        settled = settle_batches(workspace, now, [len(extraction.drafts) for extraction in extractions], heard)
         planned = plan_batches(workspace, moved, settled)
-        return [step for one in planned for step in one.plan.steps], (settled, planned)
+        return [step for extraction in planned for step in extraction.plan.steps], (settled, planned)
 
     def note(result: tuple[list[Settled], list[Outcome]]) -> None:
         for settled in result[0]:
             note_settled(workspace, settled)
 
     (_, (first, *others)), applied = with_current(
-        workspace, f"mem consolidate {found[0].batch.session.id}", again, decide, seen, note=note
+        workspace, f"mem consolidate {extractions[0].batch.session.id}", again, decide, seen, note=note
     )
-    kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.unapplied)
-    return [replace(first, remarks=first.remarks + kept), *others]
+    set_aside = tuple(
+        f"{path} was changed meanwhile: our text is in {archived}" for path, archived in applied.unapplied
+    )
+    return [replace(first, remarks=first.remarks + set_aside), *others]
 
 
 def keep_requests(
@@ -226,16 +234,16 @@ def keep_requests(
     What one of the messages takes back is not kept. Where nothing can be written consolidation does it later, and that
     is told: who hears that it failed would say the messages again.
     """
-    found = requests(Batch(workspace, session, recent_events(workspace.path(session.path))), messages)
-    if not found.drafts:
+    extraction = requests(Batch(workspace, session, recent_events(workspace.path(session.path))), messages)
+    if not extraction.drafts:
         return (), ()
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, found.drafts, last, budget=seconds)
+        return look(workspace, extraction.drafts, last, budget=seconds)
 
     def decide(seen: Nearby) -> tuple[Steps, Settled]:
         settled = settle_drafts(workspace, seen)
-        return plan_requests(found, settled, messages), settled
+        return plan_requests(extraction, settled, messages), settled
 
     def note(settled: Settled) -> None:
         note_settled(workspace, settled)
@@ -256,8 +264,8 @@ class _LostError(Exception):
         self.outcomes = outcomes  # for each conversation; None where it may be kept
 
 
-def _drafts(found: Sequence[Extraction]) -> list[Draft]:
-    return [draft for one in found for draft in one.drafts]
+def _drafts(extractions: Sequence[Extraction]) -> list[Draft]:
+    return [draft for extraction in extractions for draft in extraction.drafts]
 
 
 def _lost(session: Session, now: Session | None) -> Outcome | None:

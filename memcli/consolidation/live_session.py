@@ -40,8 +40,8 @@ def remember(workspace: Workspace, session: str, text: str, source: str, seconds
 
     draft, has_secret = request_draft(workspace, session, text, source)
     blanked = " A secret in it was blanked out." if has_secret else ""
-    kept = _admitted(workspace, draft, seconds)
-    return Remembered(kept.id, f"{kept.said}{blanked}", kept.is_late)
+    remembered = _admitted(workspace, draft, seconds)
+    return Remembered(remembered.id, f"{remembered.said}{blanked}", remembered.is_late)
 
 
 class _Turn:
@@ -84,19 +84,19 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
             if turn.settled is None:
                 raise
             settled = turn.settled
-        (one,) = settled.admitted
-        if not one.is_let_in:
-            return one.id, f"Not kept: {one.reason}"
-        if one.action == "merged":
-            return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
+        (admission,) = settled.admitted
+        if not admission.is_let_in:
+            return admission.id, f"Not kept: {admission.reason}"
+        if admission.action == "merged":
+            return admission.id, f"Known already as {admission.id}, confirmed {admission.strength} times now: {text}"
         places = (
-            ("It takes the place of {}.", one.supersedes),
-            ("Believed in its place is {}.", (one.superseded_by,) if one.superseded_by else ()),
-            ("It contradicts {}: both are kept.", one.conflicts_with),
+            ("It takes the place of {}.", admission.supersedes),
+            ("Believed in its place is {}.", (admission.superseded_by,) if admission.superseded_by else ()),
+            ("It contradicts {}: both are kept.", admission.conflicts_with),
         )
-        also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
-        near = "".join(f"\n{entry.line(one.id)}" for entry in one.near)
-        return one.id, f"Kept in memory as {one.id}: {text}{also}{near}"
+        also = "".join(f" {wording.format(', '.join(ids))}" for wording, ids in places if ids)
+        near = "".join(f"\n{entry.line(admission.id)}" for entry in admission.near)
+        return admission.id, f"Kept in memory as {admission.id}: {text}{also}{near}"
 
     race.enter(admitted)
     done = race.first()
@@ -128,14 +128,14 @@ def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcri
         flush(workspace)
     if not session or not workspace.settings["consolidate.enabled"]:
         return
-    known = made(workspace, session)
-    if not any(is_due(event) for event in recent_events(workspace.path(known.path))):
+    appended = made(workspace, session)
+    if not any(is_due(event) for event in recent_events(workspace.path(appended.path))):
         is_readable = transcript and workspace.settings["hooks.notes"]
-        found = session_from_transcript(workspace, session, Path(transcript)) if is_readable else None
-        if found is None:
+        imported = session_from_transcript(workspace, session, Path(transcript)) if is_readable else None
+        if imported is None:
             return
-        known = found
+        appended = imported
     from ..llm import chosen_llm
     from .consolidate import consolidate
 
-    consolidate(workspace, known, chosen_llm(workspace.settings), keep=keep, wait=0.0)
+    consolidate(workspace, appended, chosen_llm(workspace.settings), keep=keep, wait=0.0)

@@ -83,13 +83,13 @@ def question(
 
 def again(messages: Sequence[Mapping[str, str]], reply: str, reason: str) -> list[dict[str, str]]:
     """Return the messages of the one second request, which shows the model what was wrong with its reply."""
-    told = (
+    text = (
         f"That reply cannot be used: {reason}. Answer again with one JSON object of the fields named, and nothing else."
     )
     return [
         *(dict(message) for message in messages),
         {"role": "assistant", "content": reply[:2000]},
-        {"role": "user", "content": told},
+        {"role": "user", "content": text},
     ]
 
 
@@ -127,7 +127,7 @@ _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
 
 
-def by_llm(llm: Llm, batch: Batch, said: object = None) -> Findings:
+def by_llm(llm: Llm, batch: Batch, candidates: object = None) -> Findings:
     """Ask an LLM, once more if its reply cannot be used; raise LlmError when that fails too."""
     settings = batch.workspace.settings
     limit = settings["consolidate.page_size"]
@@ -138,10 +138,10 @@ def by_llm(llm: Llm, batch: Batch, said: object = None) -> Findings:
     return Findings([_draft(batch, entry) for entry in reply.entries], reply.history_entry, reply.memory_update)
 
 
-def is_borne_out(text: str, said: str) -> bool:
+def is_borne_out(text: str, words: str) -> bool:
     """Tell whether a message has at least half of the words of a text that say something."""
     wanted = _stems(text)
-    return bool(wanted) and len(wanted & _stems(said)) >= _SHARED * len(wanted)
+    return bool(wanted) and len(wanted & _stems(words)) >= _SHARED * len(wanted)
 
 
 def own_words(event: Event) -> str:
@@ -152,9 +152,9 @@ def own_words(event: Event) -> str:
     whole = sentences(event.text)
     stop = prompt.first_stop if prompt.is_long else len(event.text)
     return " ".join(
-        one.text
-        for one, is_told in zip(whole, is_handed_on(prompt, whole), strict=True)
-        if not is_told and one.stop <= stop and not prompt.is_foreign(one.start, one.stop)
+        sentence.text
+        for sentence, is_told in zip(whole, is_handed_on(prompt, whole), strict=True)
+        if not is_told and sentence.stop <= stop and not prompt.is_foreign(sentence.start, sentence.stop)
     )
 
 
@@ -238,16 +238,16 @@ def told_by_llm(llm: Llm, what: str, material: str) -> str:
 
 def material_of(events: Sequence[Event], zone: tzinfo) -> str:
     """Write a conversation short enough to be shown as one: tool results left out, messages cut, the middle dropped."""
-    said = [event for event in events if event.type != "tool_result" and event.text.strip()]
-    lines = [shorten(line, _MESSAGE + 40) for line in transcript(said, zone).split("\n") if line.strip()]
+    spoken = [event for event in events if event.type != "tool_result" and event.text.strip()]
+    lines = [shorten(line, _MESSAGE + 40) for line in transcript(spoken, zone).split("\n") if line.strip()]
     if sum(map(len, lines)) <= MATERIAL:
         return "\n".join(lines)
     head: list[str] = []
     tail: list[str] = []
     room = MATERIAL
-    for place in range(len(lines)):
+    for number in range(len(lines)):
         # How it began and, twice as much, what it came to.
-        side, line = (head, lines[len(head)]) if place % 3 == 0 else (tail, lines[-1 - len(tail)])
+        side, line = (head, lines[len(head)]) if number % 3 == 0 else (tail, lines[-1 - len(tail)])
         room -= len(line)
         if room < 0:
             break

@@ -105,13 +105,13 @@ def parse_reply(text: str, finish_reason: str | None = None, prompts: Sequence[s
 def _reply(values: Sequence[Any], tier: int) -> Reply | None:
     """Join the objects found: the first to have a field gives it, and the entries of all are kept."""
     history, page, entries = "", None, []
-    found = [item for value in values for item in dicts(value)]
-    found = [item for outer in found for item in (outer, *_wrapped(outer)) if not _NAMES.isdisjoint(item)]
-    for item in found:
+    items = [item for value in values for item in dicts(value)]
+    items = [item for outer in items for item in (outer, *_wrapped(outer)) if not _NAMES.isdisjoint(item)]
+    for item in items:
         history = history or _text(item.get("history_entry"), "history_entry")
         page = page or _text(item.get("memory_update"), "memory_update") or None
         entries += [entry for entry in _entries(item.get("entries")) if entry not in entries]
-    return Reply(history, page, tuple(entries), tier) if found else None
+    return Reply(history, page, tuple(entries), tier) if items else None
 
 
 def _wrapped(outer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ def _wrapped(outer: Mapping[str, Any]) -> list[dict[str, Any]]:
     inner: list[dict[str, Any]] = []
     for value in outer.values():
         if isinstance(value, str) and value.lstrip().startswith("{"):
-            inner += [item for part, _ in readings(value, FIELDS) for found in part for item in dicts(found)][:1]
+            inner += [item for part, _ in readings(value, FIELDS) for values in part for item in dicts(values)][:1]
         inner += [value] if isinstance(value, dict) else []
     return inner
 
@@ -216,16 +216,16 @@ def _slot(value: Any) -> str:
         return ""
 
 
-def _name(value: Any, known: Sequence[str], others: Mapping[str, str], default: str) -> str:
+def _name(value: Any, names: Sequence[str], others: Mapping[str, str], default: str) -> str:
     name = re.sub(r"\W+", "_", value.strip().lower()) if isinstance(value, str) else ""
     name = others.get(name, name)
-    return name if name in known else default
+    return name if name in names else default
 
 
 def _number(value: Any) -> int:
     """Return a message's number, also of `"#12"`; 0 for anything else."""
-    found = re.fullmatch(r"#?(\d{1,9})", str(value).strip())
-    return int(found[1]) if found else 0
+    match = re.fullmatch(r"#?(\d{1,9})", str(value).strip())
+    return int(match[1]) if match else 0
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -240,9 +240,9 @@ def _kind(value: Any) -> str:
 
 
 def _repeats(text: str, prompts: Sequence[str]) -> bool:
-    said = _folded(without_thoughts(text[:LARGEST]))
+    folded = _folded(without_thoughts(text[:LARGEST]))
     openings = [_folded(prompt[:1000])[:200] for prompt in prompts]
-    return any(len(opening) >= 40 and opening in said for opening in openings)
+    return any(len(opening) >= 40 and opening in folded for opening in openings)
 
 
 def _folded(text: str) -> str:

@@ -44,8 +44,8 @@ def proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step], 
         f"an update of {size:,} bytes is too large" if size > max(4 * limit, 2 * len(page.text.encode())) else ""
     )
     if fault:
-        place = workspace.free_name(f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
-        return [Change(place, None, proposed + "\n")], (f"{fault}: the proposed page is in {place}",)
+        path = workspace.free_name(f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
+        return [Change(path, None, proposed + "\n")], (f"{fault}: the proposed page is in {path}",)
     shrink_to = limit if len(shown.encode()) > limit else 0
     from ..formats.page_merge import accepted, lines_lost  # for an LLM's page alone
 
@@ -55,10 +55,10 @@ def proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step], 
         return [], remarks
     steps: list[Step] = []
     if page.text.strip():
-        place = page_version(workspace, page.path)
-        steps.append(Change(place, None, page.text))
+        path = page_version(workspace, page.path)
+        steps.append(Change(path, None, page.text))
         if lost := lines_lost(page.text, update.text):
-            remarks += (f"{lost} line{'' if lost == 1 else 's'} of {page.path} changed: the page before is {place}",)
+            remarks += (f"{lost} line{'' if lost == 1 else 's'} of {page.path} changed: the page before is {path}",)
     return [*steps, Change(page.path, page.before, update.text)], remarks
 
 
@@ -66,15 +66,15 @@ def _bearing_out(batch: Batch) -> Callable[[str], bool]:
     """Return what tells whether a line says what the user said themselves, or what the page says already."""
     from .llm_extractor import is_borne_out, own_words
 
-    said = " ".join([batch.page, *map(own_words, batch.events)])
-    return lambda line: is_borne_out(line, said)
+    words = " ".join([batch.page, *map(own_words, batch.events)])
+    return lambda line: is_borne_out(line, words)
 
 
 def with_our_lines(
-    workspace: Workspace, kept: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
+    workspace: Workspace, pairs: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
 ) -> tuple[list[Step], tuple[str, ...]]:
     """Return the steps that change the lines between mem's own marks."""
-    lines, headings = _lines(workspace, kept, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
+    lines, headings = _lines(workspace, pairs, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
     if not lines:
         return [], ()
     if page.problem:
@@ -87,7 +87,7 @@ def with_our_lines(
 
 
 def _lines(
-    workspace: Workspace, kept: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
+    workspace: Workspace, pairs: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return statements and headings by id: what the user asked to be remembered, or bound everybody to, as it stands.
 
@@ -98,24 +98,24 @@ def _lines(
     room = min(room, settings["memory.budget"] - len(page.text.encode())) if settings["memory.budget"] else room
     lines, headings = {}, {}
     there = statements(page.text)
-    for one in (done for found, settled in kept for done in _lasting(found, settled)):
-        if one.id in lines:
+    for admitted in (done for extraction, settled in pairs for done in _lasting(extraction, settled)):
+        if admitted.id in lines:
             continue
-        entry = entry_as_planned(workspace, stands, one.path)
-        said, fault = promotable(entry)
-        room -= len(page_line(one.id, said).encode()) + 1
-        if fault or normalized(said) in there:
+        entry = entry_as_planned(workspace, stands, admitted.path)
+        statement, fault = promotable(entry)
+        room -= len(page_line(admitted.id, statement).encode()) + 1
+        if fault or normalized(statement) in there:
             continue
         if entry.status == "active" and entry.source == "user" and room >= 0:
-            lines[one.id], headings[one.id] = said, heading_of(entry.type)
+            lines[admitted.id], headings[admitted.id] = statement, heading_of(entry.type)
     return lines, headings
 
 
-def _lasting(found: Extraction, settled: Settled) -> Iterator[Admitted]:
+def _lasting(extraction: Extraction, settled: Settled) -> Iterator[Admitted]:
     """Yield what became of the drafts that the user asked to remember, or that bind from now on."""
-    for draft, one in zip(found.drafts, settled.admitted, strict=True):
-        if draft.body in found.lasting and one.is_let_in:
-            yield one
+    for draft, admitted in zip(extraction.drafts, settled.admitted, strict=True):
+        if draft.body in extraction.lasting and admitted.is_let_in:
+            yield admitted
 
 
 def entry_as_planned(workspace: Workspace, stands: Mapping[str, str | None], path: str) -> Entry:
@@ -174,40 +174,40 @@ class Outcome:
         return sum(memory.action == action for memory in self.memories)
 
 
-def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Sequence[Settled]) -> list[Outcome]:
+def plan_batches(workspace: Workspace, extractions: Sequence[Extraction], parts: Sequence[Settled]) -> list[Outcome]:
     """Propose what becomes of some batches, an outcome each; their plans are one, and applied together.
 
     `parts` are what became of the drafts of each.
     """
-    if found[0].how == "fallback":  # an LLM is asked about one conversation at a time
-        return [_fallback(found[0], parts[0])]
-    found = _without_forgotten(workspace, found, parts)
+    if extractions[0].how == "fallback":  # an LLM is asked about one conversation at a time
+        return [_fallback(extractions[0], parts[0])]
+    extractions = _without_forgotten(workspace, extractions, parts)
     page = read_page(workspace)
-    kept = list(zip(found, parts, strict=True))
+    pairs = list(zip(extractions, parts, strict=True))
     stands = {step.path: step.after for settled in parts for step in settled.plan.steps if isinstance(step, Change)}
     remarks: tuple[str, ...]
-    if found[0].page is not None:  # an LLM is shown one conversation at a time
-        page_steps, remarks = proposed_page(found[0].batch, found[0].page, page)
+    if extractions[0].page is not None:  # an LLM is shown one conversation at a time
+        page_steps, remarks = proposed_page(extractions[0].batch, extractions[0].page, page)
     else:
-        page_steps, remarks = with_our_lines(workspace, kept, stands, page)
+        page_steps, remarks = with_our_lines(workspace, pairs, stands, page)
     proposed: list[Outcome] = []
     has_record = False
-    for one, settled in kept:
-        *steps, cursor = _steps(one, settled, stands, is_next=has_record)
+    for extraction, settled in pairs:
+        *steps, cursor = _steps(extraction, settled, stands, is_next=has_record)
         has_record |= any(isinstance(step, Append) for step in steps)
-        proposed.append(_outcome(one, settled, [*steps, *page_steps, cursor], remarks))
+        proposed.append(_outcome(extraction, settled, [*steps, *page_steps, cursor], remarks))
         page_steps, remarks = [], ()
     return proposed
 
 
 def _without_forgotten(
-    workspace: Workspace, found: Sequence[Extraction], parts: Sequence[Settled]
+    workspace: Workspace, extractions: Sequence[Extraction], parts: Sequence[Settled]
 ) -> Sequence[Extraction]:
     """Return what was found with what is forgotten blanked out of history, episode and page, but for what is lifted."""
     texts = all_forgotten(workspace)
     if not texts:
-        return found
-    drafts = [draft for one in found for draft in one.drafts]
+        return extractions
+    drafts = [draft for extraction in extractions for draft in extraction.drafts]
     pairs = list(zip(drafts, (done for part in parts for done in part.admitted), strict=True))
     texts -= {normalized(draft.body) for draft, done in pairs if done.is_let_in}
     texts |= {normalized(draft.body) for draft, done in pairs if done.action == "held"}
@@ -217,31 +217,31 @@ def _without_forgotten(
 
     return [
         replace(
-            one,
-            history=blank(one.history),
-            told=one.told.mapped(blank),
-            page=None if one.page is None else blank(one.page),
+            extraction,
+            history=blank(extraction.history),
+            told=extraction.told.mapped(blank),
+            page=None if extraction.page is None else blank(extraction.page),
         )
-        for one in found
+        for extraction in extractions
     ]
 
 
-def plan_requests(found: Extraction, settled: Settled, messages: Sequence[str]) -> list[Step]:
+def plan_requests(extraction: Extraction, settled: Settled, messages: Sequence[str]) -> list[Step]:
     """Return the steps that keep what some messages ask to remember, and mark these on the page of their session."""
-    workspace, session = found.batch.workspace, found.batch.session
+    workspace, session = extraction.batch.workspace, extraction.batch.session
     texts = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
-    lines, _ = with_our_lines(workspace, [(found, settled)], texts, read_page(workspace))
+    lines, _ = with_our_lines(workspace, [(extraction, settled)], texts, read_page(workspace))
     session = at(workspace, session.folder, session.id)
     marked = {**session.metadata.metadata, KEPT: [*kept_at_once(session), *messages]}
     return [*settled.plan.steps, *lines, page_change(workspace, session, metadata=marked)]
 
 
-def _steps(found: Extraction, settled: Settled, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
+def _steps(extraction: Extraction, settled: Settled, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
     """Return the steps of one batch; the last one marks its messages as consolidated."""
-    batch = found.batch
+    batch = extraction.batch
     workspace, session = batch.workspace, batch.session
     steps: list[Step] = []
-    history = _with_moment(batch, found.history)
+    history = _with_moment(batch, extraction.history)
     marked = {
         key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS, KEPT)
     }
@@ -259,64 +259,64 @@ def _steps(found: Extraction, settled: Settled, stands: Mapping[str, str | None]
     steps += settled.plan.steps
     # Of commits both would say the same: what was committed.
     has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
-    if has_episode and found.told.episode():
-        steps.append(_episode(batch, found, _label(workspace, stands, settled)))
+    if has_episode and extraction.told.episode():
+        steps.append(_episode(batch, extraction, _label(workspace, stands, settled)))
     return [*steps, page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked)]
 
 
-def _fallback(found: Extraction, settled: Settled) -> Outcome:
+def _fallback(extraction: Extraction, settled: Settled) -> Outcome:
     """Keep the last messages as they are; the cursor stays, and the same messages get no second record."""
-    batch = found.batch
+    batch = extraction.batch
     workspace, session = batch.workspace, batch.session
     due = batch.messages_behind(str(session.metadata.metadata.get(FALLBACK_TO, "")))
     if not due:
-        return replace(_outcome(found, settled, ()), memories=(), unheard="", remarks=())
-    said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
-    said = blanked(said, all_forgotten(workspace))
-    text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"
+        return replace(_outcome(extraction, settled, ()), memories=(), unheard="", remarks=())
+    last_messages = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
+    last_messages = blanked(last_messages, all_forgotten(workspace))
+    text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(last_messages)}"
     records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
     steps: list[Step] = [*records, *settled.plan.steps]
     marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}
     steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, **marked}))
-    return _outcome(found, settled, steps)
+    return _outcome(extraction, settled, steps)
 
 
 def _fallbacks(session: Session) -> list[str]:
     named = session.metadata.metadata.get(FALLBACKS)
-    return [str(one) for one in named] if isinstance(named, list) else []
+    return [str(name) for name in named] if isinstance(named, list) else []
 
 
-def _outcome(found: Extraction, settled: Settled, steps: Sequence[Step], remarks: tuple[str, ...] = ()) -> Outcome:
+def _outcome(extraction: Extraction, settled: Settled, steps: Sequence[Step], remarks: tuple[str, ...] = ()) -> Outcome:
     return Outcome(
-        found.batch.session.id,
-        found.how,
+        extraction.batch.session.id,
+        extraction.how,
         Plan(tuple(steps), settled.plan.reasons if steps else ()),
-        found.batch.messages,
+        extraction.batch.messages,
         settled.admitted,
         settled.notices + settled.left_out + settled.held_back + remarks,
-        found.error,
+        extraction.error,
         settled.error,
-        found.redacted,
+        extraction.redacted,
     )
 
 
-def _episode(batch: Batch, found: Extraction, label: str) -> Change:
-    said = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
-    moment = parse_time(said) or batch.workspace.now
-    tags = dict.fromkeys(tag for draft in found.drafts for tag in draft.told["tags"])
+def _episode(batch: Batch, extraction: Extraction, label: str) -> Change:
+    last_time = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
+    moment = parse_time(last_time) or batch.workspace.now
+    tags = dict.fromkeys(tag for draft in extraction.drafts for tag in draft.told["tags"])
     project = batch.project or label or _folder(batch.session)
-    told = {
+    fields = {
         "type": "episode",
-        "title": clean_text(found.told.title),
+        "title": clean_text(extraction.told.title),
         "tags": tuple(tags)[:6],
         "source": "observed",
         "sources": (batch.source_of(),),
-        "created_at": batch.said_at(said),
+        "created_at": batch.said_at(last_time),
         **({"project": project} if project else {}),
     }
-    body = unconflicted(clean_text(found.told.episode()))
+    body = unconflicted(clean_text(extraction.told.episode()))
     folder = f"episodes/{day_of(moment, batch.workspace.zone)}"
-    _, path, text = entry_text(batch.workspace, told, body, batch.noise("episode"), folder=folder)
+    _, path, text = entry_text(batch.workspace, fields, body, batch.noise("episode"), folder=folder)
     return Change(path, None, text)
 
 
@@ -324,7 +324,7 @@ def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Sett
     """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
     labels = Counter(
         entry_as_planned(workspace, stands, path).project
-        for path in {one.path: 0 for one in settled.admitted if one.is_let_in}
+        for path in {admitted.path: 0 for admitted in settled.admitted if admitted.is_let_in}
     )
     del labels[""]
     return labels.most_common(1)[0][0] if labels else ""

@@ -53,23 +53,23 @@ class _Run:
 def repairs(events: Sequence[Event]) -> list[Repair]:
     """Return the lessons of a session, each once, in the order they were learnt."""
     runs = list(_runs(events))
-    found: dict[str, Repair] = {}
+    repairs_by_path: dict[str, Repair] = {}
     for index, run in enumerate(runs):
         if not run.failed or _LOOKS.match(_plain(run.command)):
             continue
         fix = _fix(run, runs[index + 1 :])
         if fix:
-            found.setdefault(run.command, fix)
-    return list(found.values())
+            repairs_by_path.setdefault(run.command, fix)
+    return list(repairs_by_path.values())
 
 
 def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
     """Return the files that tools wrote, each once, in the order they were first written."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for event in events:
         if event.type == "tool_call" and _EDITS.search(event.name):
-            found.update(dict.fromkeys(_paths_of(event.text)))
-    return tuple(found)
+            paths.update(dict.fromkeys(_paths_of(event.text)))
+    return tuple(paths)
 
 
 def _fix(failure: _Run, later: Sequence[_Run]) -> Repair | None:
@@ -87,13 +87,13 @@ def _fix(failure: _Run, later: Sequence[_Run]) -> Repair | None:
 
 
 def _repair(failure: _Run, between: Sequence[str], success: _Run) -> Repair | None:
-    told = f"`{shorten(failure.command, 100)}` failed{_why(failure.output)}"
+    text = f"`{shorten(failure.command, 100)}` failed{_why(failure.output)}"
     if success.command != failure.command:
-        return Repair(f"{told}; `{shorten(success.command, 160)}` worked.", success.event.id)
+        return Repair(f"{text}; `{shorten(success.command, 160)}` worked.", success.event.id)
     if not between:
         return None  # it worked when tried again, and nobody knows why
     steps = ", then ".join(f"`{shorten(step, 120)}`" for step in between[-3:])
-    return Repair(f"{told}; it worked after {steps}.", success.event.id)
+    return Repair(f"{text}; it worked after {steps}.", success.event.id)
 
 
 def _runs(events: Sequence[Event]) -> Iterator[_Run]:
@@ -122,13 +122,13 @@ def _plain(command: str) -> str:
     return _BEFORE.sub("", command)
 
 
-def _same(one: str, other: str) -> bool:
+def _same(left: str, right: str) -> bool:
     """Tell whether two command lines try the same thing: the program and what it is told, or all but the program."""
-    first, second = _plain(one).split(), _plain(other).split()
+    first, second = _plain(left).split(), _plain(right).split()
     if not first or not second:
         return False
-    told, told_other = _told(first), _told(second)
-    if first[0] == second[0] and (told == told_other or not told or not told_other):
+    text, told_other = _told(first), _told(second)
+    if first[0] == second[0] and (text == told_other or not text or not told_other):
         return True
     return len(first) > 1 and first[1:] == second[1:]
 

@@ -35,21 +35,23 @@ _WORD = re.compile(r"[^\W_]{3,}")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 
 
-def retracted(said: Sequence[Candidate]) -> set[Place]:
+def retracted(candidates: Sequence[Candidate]) -> set[Place]:
     """Return which of the candidates the user takes back in a later message, and the sentences that only do that."""
     messages: dict[str, list[Candidate]] = {}
-    for candidate in said:
+    for candidate in candidates:
         if candidate.role == "user":
             messages.setdefault(candidate.message, []).append(candidate)
     order = list(messages)
-    gone: set[Place] = set()
+    withdrawn: set[Place] = set()
     for number, message in enumerate(order):
-        told = messages[message]
-        if number and sum(len(candidate.text.split()) for candidate in told) <= _LONGEST:
+        statements = messages[message]
+        if number and sum(len(candidate.text.split()) for candidate in statements) <= _LONGEST:
             names = order[max(0, number - _WITHIN) : number]
-            earlier = [one for name in names for one in messages[name] if place_of(one) not in gone]
-            gone.update(_retracted(earlier, told))
-    return gone
+            earlier = [
+                candidate for name in names for candidate in messages[name] if place_of(candidate) not in withdrawn
+            ]
+            withdrawn.update(_retracted(earlier, statements))
+    return withdrawn
 
 
 def place_of(candidate: Candidate) -> Place:
@@ -57,32 +59,36 @@ def place_of(candidate: Candidate) -> Place:
     return candidate.message, candidate.start
 
 
-def _retracted(earlier: Sequence[Candidate], told: Sequence[Candidate]) -> Iterator[Place]:
-    for later in told:
+def _retracted(earlier: Sequence[Candidate], retraction: Sequence[Candidate]) -> Iterator[Place]:
+    for later in retraction:
         plain = later.text.lower().replace("’", "'")
         for kind in ("that", "named"):
             cue = _cue(kind).search(plain)
-            rest = _content(f"{plain[: cue.start('cue')]} {plain[cue.end() :]}") if cue else frozenset()
-            meant = _repeated(rest, earlier)
-            if cue and kind == "that" and not meant and len(rest) <= _ELSE:
-                meant = _last(earlier, told)
+            words = _content(f"{plain[: cue.start('cue')]} {plain[cue.end() :]}") if cue else frozenset()
+            meant = _repeated(words, earlier)
+            if cue and kind == "that" and not meant and len(words) <= _ELSE:
+                meant = _last(earlier, retraction)
             if meant:
                 yield from (place_of(meant), place_of(later))
                 return
 
 
-def _repeated(rest: frozenset[str], earlier: Sequence[Candidate]) -> Candidate | None:
+def _repeated(words: frozenset[str], earlier: Sequence[Candidate]) -> Candidate | None:
     """Return the statement that is repeated most where something is taken back; the latest of several."""
-    shared = {number: len(rest & _content(before.text)) for number, before in enumerate(earlier)}
+    shared = {number: len(words & _content(before.text)) for number, before in enumerate(earlier)}
     best = max(shared, key=lambda number: (shared[number], number), default=None)
     if best is None or not shared[best] or shared[best] < _MOST * len(_content(earlier[best].text)):
         return None
     return earlier[best]
 
 
-def _last(earlier: Sequence[Candidate], told: Sequence[Candidate]) -> Candidate | None:
+def _last(earlier: Sequence[Candidate], retraction: Sequence[Candidate]) -> Candidate | None:
     """Return the last statement of the message before."""
-    before = [one for one in earlier if one.position + 2 >= told[0].position and states_something(one)]
+    before = [
+        candidate
+        for candidate in earlier
+        if candidate.position + 2 >= retraction[0].position and states_something(candidate)
+    ]
     return before[-1] if before else None
 
 
@@ -158,7 +164,7 @@ def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
             # What opens a message is the user's, whatever its words look like: foreign text opens with its own mark.
             if not opens and not prompt.may_ask(offset + start, offset + begin):
                 break
-            foreign = (at - offset for at, _ in prompt.foreign if at - offset > begin)
+            foreign = (begin_at - offset for begin_at, _ in prompt.foreign if begin_at - offset > begin)
             end = min([_pieces(text, begin)[0][1] if form == "opening" else _end(text, begin), *foreign])
             if text[begin:end].endswith(QUESTION_MARKS):  # the mark itself is cut off
                 if not _pattern("asked").match(text[start:]):
@@ -166,21 +172,21 @@ def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
                 end -= 1
             return offset + begin, offset + end
     for gap in _GAP.finditer(text, max(0, len(text) - _TAIL)):
-        said = text[: gap.start()].rstrip()
-        at = offset + gap.end()
+        statement = text[: gap.start()].rstrip()
+        begin_at = offset + gap.end()
         if (
             _pattern("bare").fullmatch(text[gap.end() :].strip())
-            and prompt.may_ask(at, at + 1)
-            and any(map(str.isalpha, said))
+            and prompt.may_ask(begin_at, begin_at + 1)
+            and any(map(str.isalpha, statement))
         ):
-            return None if is_question(said) else (offset, offset + len(said))
+            return None if is_question(statement) else (offset, offset + len(statement))
     return None
 
 
 def remembered(text: str) -> str | None:
     """Return what a message asks to remember, word for word; None where it asks nothing of the kind."""
-    found = remember_request(text)
-    return text[found.start : found.stop] if found else None
+    request = remember_request(text)
+    return text[request.start : request.stop] if request else None
 
 
 def is_bare(text: str) -> bool:
@@ -194,12 +200,12 @@ def _request(prompt: Prompt, start: int, stop: int) -> RememberRequest | None:
     from .attribution import is_handed_on  # hooks read each prompt, and few ask for anything
 
     whole = sentences(prompt.text)
-    told = zip(whole, is_handed_on(prompt, whole), strict=True)
-    shared = [(min(one.stop, stop) - max(one.start, start), is_told) for one, is_told in told]
+    flagged = zip(whole, is_handed_on(prompt, whole), strict=True)
+    shared = [(min(overlap.stop, stop) - max(overlap.start, start), is_told) for overlap, is_told in flagged]
     foreign = (
         prompt.is_foreign(start, stop)
         or (prompt.is_long and stop > prompt.first_stop and start < prompt.last_start)
-        or max((one for one in shared if one[0] > 0), default=(0, False))[1]
+        or max((overlap for overlap in shared if overlap[0] > 0), default=(0, False))[1]
     )
     return RememberRequest(start, stop, "observed" if foreign else "user")
 
@@ -264,8 +270,8 @@ def asked(batch: "Batch", within: Collection[str] | None = None) -> "list[Draft]
         elif not event.extra.get(KEPT) and (request := remember_request(event.text)):
             text, source, message = event.text[request.start : request.stop], request.source, event.id
         if text:
-            told = dated(text, batch.day_of(message))
-            drafts.setdefault(text.casefold(), batch.draft(told, type=plain_type(text), source=source, message=message))
+            body = dated(text, batch.day_of(message))
+            drafts.setdefault(text.casefold(), batch.draft(body, type=plain_type(text), source=source, message=message))
         before = event
     return list(drafts.values())
 
@@ -283,32 +289,32 @@ def request_draft(workspace: "Workspace", session: str, text: str, source: str) 
     noise = workspace.noise(text)
     guard = redactor(workspace, "the prompt")
     text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
-    told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
-    told["sources"] = [f"session:{session}"] if session else None
-    told["project"] = project_by_id(workspace, session) if session else ""
-    return Draft({key: value for key, value in told.items() if value}, text, noise), bool(guard.found)
+    fields = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
+    fields["sources"] = [f"session:{session}"] if session else None
+    fields["project"] = project_by_id(workspace, session) if session else ""
+    return Draft({key: value for key, value in fields.items() if value}, text, noise), bool(guard.found)
 
 
 def kept_already(batch: "Batch") -> set[str]:
     """Return the texts, in small letters, that hooks or an earlier fallback have kept of a batch."""
     from ..language.dates import dated
 
-    kept = {
+    bodies = {
         dated(text, batch.day_of(event.id)).casefold()
         for event in batch.events
         if event.extra.get(KEPT) and (text := remembered(event.text))
     }
     page = batch.session.metadata.metadata
-    kept |= {draft.body.casefold() for draft in asked(batch, kept_at_once(batch.session))}
+    bodies |= {draft.body.casefold() for draft in asked(batch, kept_at_once(batch.session))}
     done = str(page.get(FALLBACK_TO, ""))
     names = [event.id for event in batch.events]
     if done in names:
         earlier = asked(replace(batch, events=batch.events[: names.index(done) + 1]))
-        kept |= {draft.body.casefold() for draft in earlier}
-    return kept
+        bodies |= {draft.body.casefold() for draft in earlier}
+    return bodies
 
 
 def kept_at_once(session: "Session") -> list[str]:
     """Return the ids of a session's messages of which it was kept at once what they ask to remember."""
     ids = session.metadata.metadata.get(KEPT)
-    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+    return [name for name in ids if isinstance(name, str)] if isinstance(ids, list) else []

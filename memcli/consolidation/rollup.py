@@ -98,7 +98,7 @@ def groups(workspace: Workspace) -> list[EpisodeGroup]:
 
 def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
     """Return the projects of at least so many episodes whose page does not tell of all of them yet."""
-    found = []
+    projects = []
     for name, rows in _by_project(workspace).items():
         if len(rows) < least:
             continue
@@ -107,16 +107,16 @@ def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
         except RefusedError:
             block = None  # why it cannot be changed is said when it is to be
         if block is None or block["made"] != _digest_of(_read(workspace, rows)):
-            found.append(EpisodeGroup(name))
-    return found
+            projects.append(EpisodeGroup(name))
+    return projects
 
 
 def _by_project(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows_by_project: dict[str, list[dict[str, Any]]] = {}
     for row in _rows(workspace, Filter(types=("episode",))):
         if row["project"]:
-            found.setdefault(row["project"], []).append(row)
-    return found
+            rows_by_project.setdefault(row["project"], []).append(row)
+    return rows_by_project
 
 
 def rollup_plan(workspace: Workspace, group: EpisodeGroup, llm: Llm | None, noise: bytes) -> RolledUp:
@@ -129,17 +129,17 @@ def rollup_plan(workspace: Workspace, group: EpisodeGroup, llm: Llm | None, nois
     if not episodes:
         raise NotFoundError(f"no episodes of {what}", "`mem ls --type episode` shows those there are")
     path, text = _page(workspace, group)
-    made = _digest_of(episodes)
+    digest = _digest_of(episodes)
     block = ROLLUP.search(text or "")
-    if block and block["made"] == made:
+    if block and block["made"] == digest:
         return RolledUp(group, path, len(episodes), "nothing")
-    told, how, error = _told(workspace, what, episodes, llm)
-    body = redactor(workspace, path).text(_body(told, episodes))
+    summary, how, error = _told(workspace, what, episodes, llm)
+    body = redactor(workspace, path).text(_body(summary, episodes))
     # Where the LLM failed the next run tries again: the mark does not say that all is told.
-    written = _block(f"x{made}" if error else made, body)
-    if block and block["made"] == f"x{made}" and block["told"] == digest_of_rollup(body):
+    written = _block(f"x{digest}" if error else digest, body)
+    if block and block["made"] == f"x{digest}" and block["told"] == digest_of_rollup(body):
         return RolledUp(group, path, len(episodes), "nothing", error=error)
-    ids = tuple(one.id for one in episodes)
+    ids = tuple(episode.id for episode in episodes)
     return RolledUp(
         group, path, len(episodes), how, Plan(_steps(workspace, group, path, text, written, ids, noise)), error
     )
@@ -155,14 +155,14 @@ def _steps(
     noise: bytes,
 ) -> tuple[Step, ...]:
     if text is None:
-        told: Mapping[str, Any] = {
+        page_fields: Mapping[str, Any] = {
             "type": "summary",
             "title": f"{'Tag' if group.is_tag else 'Project'} {group.name}",
             "source": "observed",
             "references": ids,
             **({"tags": (group.name,)} if group.is_tag else {"project": group.name}),
         }
-        return (Change(path, None, entry_text(workspace, told, written, noise)[2]),)
+        return (Change(path, None, entry_text(workspace, page_fields, written, noise)[2]),)
     steps: list[Step] = []
     block = ROLLUP.search(text)
     if block and block["told"] != digest_of_rollup(block["body"]):
@@ -208,7 +208,7 @@ def _episodes(workspace: Workspace, group: EpisodeGroup) -> list[_Episode]:
 
 def _read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[_Episode]:
     """Read episodes, the earliest first; one that cannot be read is left out."""
-    found = []
+    episodes = []
     for row in rows:
         try:
             document = frontmatter.parse(atomic_files.read(workspace.path(row["path"])).decode("utf-8"))
@@ -217,8 +217,8 @@ def _read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[_Epis
         body = document.body.replace("\r\n", "\n").strip()
         day = re.search(r"(?m)^Date: (\d{4}-\d\d-\d\d)", body)
         title = str(document.fields.get("title") or first_line(body))
-        found.append(_Episode(row["id"], shorten(title, 100), day[1] if day else row["created_at"][:10], body))
-    return sorted(found, key=lambda one: (one.day, one.id))
+        episodes.append(_Episode(row["id"], shorten(title, 100), day[1] if day else row["created_at"][:10], body))
+    return sorted(episodes, key=lambda episode: (episode.day, episode.id))
 
 
 def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Llm | None) -> tuple[str, str, str]:
@@ -227,7 +227,7 @@ def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Ll
     from .llm_extractor import MATERIAL, told_by_llm
 
     room = max(200, MATERIAL // len(episodes))
-    shown = [f"{one.day} {one.body[:room]}" for one in episodes][-MATERIAL // room :]
+    shown = [f"{episode.day} {episode.body[:room]}" for episode in episodes][-MATERIAL // room :]
     material = redactor(workspace, what).text("\n\n".join(shown))
     try:
         return told_by_llm(llm, f"what happened in {what}, episode by episode", material), "llm", ""
@@ -237,40 +237,40 @@ def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Ll
 
 def _by_rules(episodes: Sequence[_Episode]) -> str:
     """Tell the latest episodes in their own words, then what was decided and what is open."""
-    told = []
+    paragraphs = []
     decided: dict[str, None] = {}
-    for one in episodes:
-        fields = dict(_FIELD.findall(one.body))
-        lists = _lists(one.body)
-        said = fields.get("Summary") or fields.get("Outcome") or "; ".join(lists.get("summary", ())) or one.title
-        told.append(f"{one.day}: {shorten(said, 240)}")
+    for episode in episodes:
+        fields = dict(_FIELD.findall(episode.body))
+        lists = _lists(episode.body)
+        outcome = fields.get("Summary") or fields.get("Outcome") or "; ".join(lists.get("summary", ())) or episode.title
+        paragraphs.append(f"{episode.day}: {shorten(outcome, 240)}")
         decided.update(dict.fromkeys(lists.get("decision", ())))
-    parts = ["\n".join(told[-_TOLD:])]
+    parts = ["\n".join(paragraphs[-_TOLD:])]
     if decided:
-        parts.append("Key decisions:\n" + "\n".join(f"- {one}" for one in list(decided)[-_DECISIONS:]))
+        parts.append("Key decisions:\n" + "\n".join(f"- {decision}" for decision in list(decided)[-_DECISIONS:]))
     if questions := _lists(episodes[-1].body).get("open question"):
-        parts.append("Open questions:\n" + "\n".join(f"- {one}" for one in questions))
+        parts.append("Open questions:\n" + "\n".join(f"- {question}" for question in questions))
     return "\n\n".join(parts)
 
 
 def _lists(body: str) -> dict[str, list[str]]:
     """Return the items of an episode's lists by what they are, a label of their own before that of the list."""
-    found: dict[str, list[str]] = {}
+    lists: dict[str, list[str]] = {}
     for part in _LIST.finditer(body):
         for item in _ITEM.findall(part["lines"]):
             text = " ".join(item.split())
             own = _LABELLED.fullmatch(text)
             name = (own[1] if own else part["name"]).lower().rstrip("s")
-            found.setdefault(name, []).append(own[2] if own else text)
-    return found
+            lists.setdefault(name, []).append(own[2] if own else text)
+    return lists
 
 
-def _body(told: str, episodes: Sequence[_Episode]) -> str:
+def _body(text: str, episodes: Sequence[_Episode]) -> str:
     count = f"{len(episodes):,} episode{'' if len(episodes) == 1 else 's'}, {episodes[0].day} to {episodes[-1].day}."
-    links = [f"- {one.day} {_plain(one.title)} ({one.id})" for one in episodes[-NAMED:]]
+    links = [f"- {episode.day} {_plain(episode.title)} ({episode.id})" for episode in episodes[-NAMED:]]
     if len(episodes) > NAMED:
         links.insert(0, f"- and {len(episodes) - NAMED:,} before")
-    return f"{count}\n\n{_plain(told)}\n\nEpisodes:\n" + "\n".join(links) + "\n"
+    return f"{count}\n\n{_plain(text)}\n\nEpisodes:\n" + "\n".join(links) + "\n"
 
 
 def _plain(text: str) -> str:
@@ -278,9 +278,9 @@ def _plain(text: str) -> str:
     return text.replace("<!--", "&lt;!--")
 
 
-def _block(made: str, body: str) -> str:
-    return f"<!-- mem:rollup {made} {digest_of_rollup(body)} -->\n{body}<!-- /mem:rollup -->\n"
+def _block(digest: str, body: str) -> str:
+    return f"<!-- mem:rollup {digest} {digest_of_rollup(body)} -->\n{body}<!-- /mem:rollup -->\n"
 
 
 def _digest_of(episodes: Sequence[_Episode]) -> str:
-    return digest_of_rollup("\0".join(f"{one.id}\n{one.body}" for one in episodes))
+    return digest_of_rollup("\0".join(f"{episode.id}\n{episode.body}" for episode in episodes))

@@ -48,138 +48,170 @@ _TYPES = {
 _ASIDE = re.compile(r"(?:oh,? |and |also,? )*(?:by the way|btw|übrigens|au fait|por cierto|trouwens)\b", re.IGNORECASE)
 
 
-def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
+def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined.
 
     Among people much more is asked of a statement.
     """
     if batch.session.metadata.channel_type == "git":
-        said = [replace(one, is_told=False) for one in said]  # all of it is observed
+        spoken = [replace(statement, is_told=False) for statement in spoken]  # all of it is observed
     texts = {event.id: event.text for event in batch.events}
-    back = retracted(said)
-    told = (one for one in said if states_something(one) or amends(one, texts[one.message]))
-    found = [one for one in told if not _is_settled(batch, one)]
-    gone = {at for at, one in enumerate(found) if place_of(one) in back}
-    judged = judge(found, _LIKELY)
+    back = retracted(spoken)
+    telling = (
+        statement for statement in spoken if states_something(statement) or amends(statement, texts[statement.message])
+    )
+    candidates = [statement for statement in telling if not _is_settled(batch, statement)]
+    withdrawn = {position for position, statement in enumerate(candidates) if place_of(statement) in back}
+    judged = judge(candidates, _LIKELY)
     needed = _AMONG_PEOPLE if _is_among_people(batch) else 0.0
-    kept = {
-        place: one if one.kind else judge([candidate])[0]
-        for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
-        if place not in gone
+    worth_by_position = {
+        position: worth if worth.kind else judge([candidate])[0]
+        for position, (candidate, worth) in enumerate(zip(candidates, judged, strict=True))
+        if position not in withdrawn
         and states_something(candidate)
-        and one.probability >= (needed or _needed(candidate, one.kind))
-        and not _says_nothing(candidate, one)
+        and worth.probability >= (needed or _needed(candidate, worth.kind))
+        and not _says_nothing(candidate, worth)
     }
-    kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
+    worth_by_position |= {
+        position: worth for position, worth in _rest(candidates, worth_by_position) if position not in withdrawn
+    }
     amending = [
-        place
-        for place, (before, later) in enumerate(pairwise(found), 1)
-        if place not in gone and are_neighbours(before, later) and amends(later, texts[later.message])
+        position
+        for position, (before, later) in enumerate(pairwise(candidates), 1)
+        if position not in withdrawn and are_neighbours(before, later) and amends(later, texts[later.message])
     ]
-    asides = {at for at, one in enumerate(found) if _ASIDE.match(texts[one.message], one.start)}
-    parts = (places for places in groups(found, kept, gone, amending, asides) if not kept.keys().isdisjoint(places))
-    return [joined(texts, found, places, kept) for places in parts]
+    asides = {
+        position
+        for position, statement in enumerate(candidates)
+        if _ASIDE.match(texts[statement.message], statement.start)
+    }
+    parts = (
+        places
+        for places in groups(candidates, worth_by_position, withdrawn, amending, asides)
+        if not worth_by_position.keys().isdisjoint(places)
+    )
+    return [joined(texts, candidates, places, worth_by_position) for places in parts]
 
 
 def _is_among_people(batch: Batch) -> bool:
     return len({event.name for event in batch.events if event.role == "user"}) > 1
 
 
-def by_rules(batch: Batch, said: Sequence[Candidate]) -> Findings:
+def by_rules(batch: Batch, candidates: Sequence[Candidate]) -> Findings:
     """Return the drafts of what rules find worth keeping of what was said in a batch."""
-    return Findings(rule_drafts(batch, statements(batch, said)))
+    return Findings(rule_drafts(batch, statements(batch, candidates)))
 
 
-def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
+def rule_drafts(batch: Batch, statements: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
     """Return the drafts of the worthiest statements, at most `room`, and of what repaired a failing command."""
     fixes = [
         batch.draft(fix.text, type="lesson", source="observed", message=fix.event_id, tags=("fix",))
         for fix in batch.repairs
     ]
-    worthiest = sorted(range(len(found)), key=lambda place: -found[place][1].probability)[: max(0, room - len(fixes))]
-    return [*fixes, *(_draft(batch, *found[place]) for place in sorted(worthiest))]
+    worthiest = sorted(range(len(statements)), key=lambda position: -statements[position][1].probability)[
+        : max(0, room - len(fixes))
+    ]
+    return [*fixes, *(_draft(batch, *statements[position]) for position in sorted(worthiest))]
 
 
-def _type(said: Candidate, judged: Worth) -> str:
+def _type(candidate: Candidate, judged: Worth) -> str:
     """Return what a statement is; only a user's word binds, prefers, or corrects, and the last only if it says so."""
-    found = _TYPES[judged.kind]
-    if found == "correction" and not correction_in(said.text):
+    kind = _TYPES[judged.kind]
+    if kind == "correction" and not correction_in(candidate.text):
         return "fact"
-    if found in ("fact", "entity") and plain_type(said.text) == "preference":
-        found = "preference"  # its form says so: "I prefer …"
-    binds = said.role == "user" and not said.is_told
-    return found if binds or found not in ("constraint", "preference", "correction") else "fact"
+    if kind in ("fact", "entity") and plain_type(candidate.text) == "preference":
+        kind = "preference"  # its form says so: "I prefer …"
+    binds = candidate.role == "user" and not candidate.is_told
+    return kind if binds or kind not in ("constraint", "preference", "correction") else "fact"
 
 
-def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
-    is_rule = binds(said)
-    is_users = said.role == "user" and batch.session.metadata.channel_type != "git"
-    is_users = is_users and not said.is_told and (said.is_own or (is_rule and said.line == 0))
-    event = batch.event(said.message)
+def _draft(batch: Batch, candidate: Candidate, judged: Worth) -> Draft:
+    is_rule = binds(candidate)
+    is_users = candidate.role == "user" and batch.session.metadata.channel_type != "git"
+    is_users = is_users and not candidate.is_told and (candidate.is_own or (is_rule and candidate.line == 0))
+    event = batch.event(candidate.message)
     name = event.name if event.type == "message" and batch.session.metadata.channel_type != "git" else ""
-    text = dated(said.text, batch.day_of(said.message))
+    text = dated(candidate.text, batch.day_of(candidate.message))
     return batch.draft(
         f"{name}: {text}" if name else text,
-        type="constraint" if is_rule else _type(said, judged),
+        type="constraint" if is_rule else _type(candidate, judged),
         source="user" if is_users else "observed",
-        message=said.message,
+        message=candidate.message,
     )
 
 
-def _needed(one: Candidate, kind: str) -> float:
+def _needed(candidate: Candidate, kind: str) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
-    if _has_form(one):
-        return 0.0 if binds(one) else _LIKELY
-    if is_short(one):
-        return _SHORT_ANSWER if _answers(one, kind) else _SHORT
-    return _ANSWERS if one.role == "assistant" and _answers(one, kind) else _WORTH[one.role]
+    if _has_form(candidate):
+        return 0.0 if binds(candidate) else _LIKELY
+    if is_short(candidate):
+        return _SHORT_ANSWER if _answers(candidate, kind) else _SHORT
+    return _ANSWERS if candidate.role == "assistant" and _answers(candidate, kind) else _WORTH[candidate.role]
 
 
-def _has_form(one: Candidate) -> bool:
+def _has_form(candidate: Candidate) -> bool:
     """Tell whether a user's own sentence has the form of a rule or a preference."""
-    return binds(one) or (one.role == "user" and not one.is_told and plain_type(one.text) != "fact")
+    return binds(candidate) or (
+        candidate.role == "user" and not candidate.is_told and plain_type(candidate.text) != "fact"
+    )
 
 
-def _answers(one: Candidate, kind: str) -> bool:
+def _answers(candidate: Candidate, kind: str) -> bool:
     """Tell whether a sentence answers a question with a cause, a number or a name."""
-    return is_question(one.previous) and (kind == "cause" or any(telling_words(one.text)))
+    return is_question(candidate.previous) and (kind == "cause" or any(telling_words(candidate.text)))
 
 
-def _is_settled(batch: Batch, one: Candidate) -> bool:
+def _is_settled(batch: Batch, candidate: Candidate) -> bool:
     """Tell whether a candidate is a title, of a commit, or kept already as what was asked for outright."""
     if batch.session.metadata.channel_type == "git":
-        return (one.line == 0 and not is_standing_rule(one.text)) or one.text.startswith("(commit ")
-    request = remember_request(batch.event(one.message).text) if one.role == "user" else None
-    return request is not None and one.start < request.stop and request.start < one.stop
+        return (candidate.line == 0 and not is_standing_rule(candidate.text)) or candidate.text.startswith("(commit ")
+    request = remember_request(batch.event(candidate.message).text) if candidate.role == "user" else None
+    return request is not None and candidate.start < request.stop and request.start < candidate.stop
 
 
-def _says_nothing(one: Candidate, judged: Worth) -> bool:
+def _says_nothing(candidate: Candidate, judged: Worth) -> bool:
     """Tell whether a user's sentence is an order for once, or an exclamation, that only looks like a rule."""
-    if one.role != "user":
+    if candidate.role != "user":
         return False
-    if one.text.endswith("!") and judged.probability < _SIGH:
-        return bool(_SOMEBODY.search(one.text))
-    return not binds(one) and is_one_off(one.text) and judged.kind in (*_BINDING, "")
+    if candidate.text.endswith("!") and judged.probability < _SIGH:
+        return bool(_SOMEBODY.search(candidate.text))
+    return not binds(candidate) and is_one_off(candidate.text) and judged.kind in (*_BINDING, "")
 
 
-def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
+def _rest(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
     """Yield what is kept for its neighbour: the cases of a user's rule, what an assistant explains beside a cause."""
-    for place, judged in list(kept.items()):
-        if rules(found[place], judged):
-            yield from _limit(found, kept, place)
-            at = place + 1
-            if at < len(found) and at not in kept and are_neighbours(found[place], found[at]):
-                (one,) = judge([found[at]])
-                if one.kind in _BINDING or one.probability >= _LIKELY:
-                    yield at, one
-        elif found[place].role == "assistant":
-            around = [at for at in paragraph(found, place) if at not in kept]
-            yield from zip(around, judge([found[at] for at in around]), strict=True)
+    for position, judged in list(worth_by_position.items()):
+        if rules(candidates[position], judged):
+            yield from _limit(candidates, worth_by_position, position)
+            number = position + 1
+            if (
+                number < len(candidates)
+                and number not in worth_by_position
+                and are_neighbours(candidates[position], candidates[number])
+            ):
+                (worth,) = judge([candidates[number]])
+                if worth.kind in _BINDING or worth.probability >= _LIKELY:
+                    yield number, worth
+        elif candidates[position].role == "assistant":
+            around = [number for number in paragraph(candidates, position) if number not in worth_by_position]
+            yield from zip(around, judge([candidates[number] for number in around]), strict=True)
 
 
-def _limit(found: Sequence[Candidate], kept: Mapping[int, Worth], rule: int) -> Iterator[tuple[int, Worth]]:
+def _limit(
+    candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth], rule: int
+) -> Iterator[tuple[int, Worth]]:
     """Yield the sentences behind a rule up to one that says where it does not hold; one aside may stand between."""
-    near = [at for at in (rule + 1, rule + 2) if at < len(found) and are_neighbours(found[at - 1], found[at])]
-    limit = next((at for at in near if not binds(found[at]) and exempts(found[at].text)), rule)
+    near = [
+        number
+        for number in (rule + 1, rule + 2)
+        if number < len(candidates) and are_neighbours(candidates[number - 1], candidates[number])
+    ]
+    limit = next(
+        (number for number in near if not binds(candidates[number]) and exempts(candidates[number].text)), rule
+    )
     if near and near[0] == rule + 1:
-        yield from ((at, judge([found[at]])[0]) for at in range(rule + 1, limit + 1) if at not in kept)
+        yield from (
+            (number, judge([candidates[number]])[0])
+            for number in range(rule + 1, limit + 1)
+            if number not in worth_by_position
+        )

@@ -104,7 +104,7 @@ class Summary:
             text = f"{self._asked}: {shorten(self.goal, _GOAL)}\n{text}"
         pieces = [
             "Decisions:" if self.decisions else "",
-            *(f"- {shorten(one, max(80, self.room // 5))}" for one in self.decisions[:_DECISIONS]),
+            *(f"- {shorten(decision, max(80, self.room // 5))}" for decision in self.decisions[:_DECISIONS]),
             f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
             f"Files: {_listed(self.files)}" if self.files else "",
         ]
@@ -130,35 +130,37 @@ class Summary:
 
 def summary(
     events: Sequence[Event],
-    said: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     decisions: Sequence[str],
     seen: Sequence[str],
     files: Sequence[str],
     fixes: Sequence[str],
-    gone: Collection[str] = (),
+    withdrawn: Collection[str] = (),
 ) -> Summary:
     """Tell a conversation: `decisions` are what its user settled, `seen` what was found out, `gone` was taken back."""
-    goal = _goal(events, gone)
+    goal = _goal(events, withdrawn)
     asked = _words(goal)
-    found = filter(None, (_result_in(one, asked) for one in seen))
-    outcome = max(found, key=lambda told: (_states_a_result(told), len(asked & _words(told))), default="")
-    outcome = _fixed(said, gone) or outcome or next(iter(fixes), "") or _result(said, asked)
+    results = filter(None, (_result_in(event, asked) for event in seen))
+    outcome = max(results, key=lambda result: (_states_a_result(result), len(asked & _words(result))), default="")
+    outcome = _fixed(candidates, withdrawn) or outcome or next(iter(fixes), "") or _result(candidates, asked)
     size = sum(len(event.text) for event in events if event.type == "message")
     return Summary(goal, outcome, tuple(decisions), tuple(files), tuple(fixes), size)
 
 
-def _goal(events: Sequence[Event], gone: Collection[str]) -> str:
+def _goal(events: Sequence[Event], withdrawn: Collection[str]) -> str:
     """Return what the user came with: of the first sentences they said in their own words what asks, or the fullest."""
     for event in events:
         if event.type != "message" or event.role != "user":
             continue
         prompt = Prompt(event.text)
-        own = [one.text for one in sentences(event.text) if not prompt.is_foreign(one.start, one.stop)]
+        own = [
+            sentence.text for sentence in sentences(event.text) if not prompt.is_foreign(sentence.start, sentence.stop)
+        ]
         own = [text for text in own if not text.endswith(":")]
-        told = [text for one in own[:3] if (text := without_filler(one)) and text not in gone]
-        told = [text for text in told if len(text.split()) > 2]
-        if told:
-            return max(told, key=lambda text: (_asks_for_something(text), len(text.split())))
+        texts = [text for sentence in own[:3] if (text := without_filler(sentence)) and text not in withdrawn]
+        texts = [text for text in texts if len(text.split()) > 2]
+        if texts:
+            return max(texts, key=lambda text: (_asks_for_something(text), len(text.split())))
     return ""
 
 
@@ -170,9 +172,14 @@ def _asks_for_something(text: str) -> bool:
 def _result_in(lesson: str, asked: Collection[str], room: int = _ROOM) -> str:
     """Return the sentence of a lesson that states a result, or tells most of what was asked, with those beside it."""
     whole = sentences(lesson)
-    told = [at for at, one in enumerate(whole) if _tells(one.text) and len(one.text) <= _OUTCOME]
-    worth = {at: (bool(_RESULT.search(whole[at].text)), len(_words(whole[at].text) & set(asked))) for at in told}
-    best = max(told, key=lambda at: (worth[at], len(whole[at].text)), default=None)
+    telling = [
+        number for number, sentence in enumerate(whole) if _tells(sentence.text) and len(sentence.text) <= _OUTCOME
+    ]
+    worth = {
+        number: (bool(_RESULT.search(whole[number].text)), len(_words(whole[number].text) & set(asked)))
+        for number in telling
+    }
+    best = max(telling, key=lambda number: (worth[number], len(whole[number].text)), default=None)
     if best is None or not any(worth[best]):
         return ""
     start, stop = best, best
@@ -183,22 +190,28 @@ def _result_in(lesson: str, asked: Collection[str], room: int = _ROOM) -> str:
     return lesson[whole[start].start : whole[stop].stop]
 
 
-def _result(found: Sequence[Candidate], asked: Collection[str]) -> str:
+def _result(candidates: Sequence[Candidate], asked: Collection[str]) -> str:
     """Return the sentence that states a result of what was asked for, the nearest to it, the later of two."""
 
-    def nearness(one: Candidate) -> tuple[int, int]:
-        return len(_words(one.text).intersection(asked)), one.position
+    def nearness(candidate: Candidate) -> tuple[int, int]:
+        return len(_words(candidate.text).intersection(asked)), candidate.position
 
-    stated = [one for one in found if one.role == "assistant" and _states_a_result(one.text)]
-    stated = [one for one in stated if len(one.text) <= _OUTCOME and nearness(one)[0]]
+    stated = [
+        candidate for candidate in candidates if candidate.role == "assistant" and _states_a_result(candidate.text)
+    ]
+    stated = [candidate for candidate in stated if len(candidate.text) <= _OUTCOME and nearness(candidate)[0]]
     return max(stated, key=nearness).text if stated else ""
 
 
-def _fixed(found: Sequence[Candidate], gone: Collection[str]) -> str:
+def _fixed(candidates: Sequence[Candidate], withdrawn: Collection[str]) -> str:
     """Return what a user says ended the trouble, the last of it: what was proposed before may have been turned down."""
-    later = (one for one in reversed(found) if one.role == "user" and one.position and not one.is_told)
-    told = (one.text for one in later if one.text not in gone)
-    return next((text for text in told if _FIXED.search(text) and _states_a_result(text)), "")
+    later = (
+        candidate
+        for candidate in reversed(candidates)
+        if candidate.role == "user" and candidate.position and not candidate.is_told
+    )
+    texts = (candidate.text for candidate in later if candidate.text not in withdrawn)
+    return next((text for text in texts if _FIXED.search(text) and _states_a_result(text)), "")
 
 
 def _words(text: str) -> set[str]:
@@ -258,69 +271,77 @@ class Recap(Result):
 
 def latest(workspace: Workspace) -> Session | None:
     """Return the session in which something was said last."""
-    said = [one for one in sessions(workspace) if counts(workspace, one).messages]
-    return max(said, key=lambda one: counts(workspace, one).last or one.metadata.updated_at, default=None)
+    sessions_with_messages = [session for session in sessions(workspace) if counts(workspace, session).messages]
+    return max(
+        sessions_with_messages,
+        key=lambda session: counts(workspace, session).last or session.metadata.updated_at,
+        default=None,
+    )
 
 
 def recap(workspace: Workspace, session: Session) -> Recap:
     """Return what is worth knowing of a session; only the end of its file is read."""
-    said = [
+    spoken = [
         event
         for event in recent_events(workspace.path(session.path))
         if event.type == "message" and event.role != "system" and event.text.strip()
     ]
     sums = counts(workspace, session)
-    prompts = [shorten(event.text, _LENGTH) for event in said if event.role == "user"]
+    prompts = [shorten(event.text, _LENGTH) for event in spoken if event.role == "user"]
     return Recap(
         session.id,
         sums.first or session.metadata.created_at,
         sums.last or session.metadata.updated_at,
         sums.messages,
         _history(workspace, session, sums.last),
-        tuple(_open(said)),
+        tuple(_open(spoken)),
         tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
-        _last(said),
+        _last(spoken),
     )
 
 
 def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
     """Write the recap of a session for its agent, without what was told already; empty for an unknown session."""
     try:
-        told = recap(workspace, find(workspace, name, strict=True))
+        recap_of = recap(workspace, find(workspace, name, strict=True))
     except NotFoundError:
         return ""
-    lines = [f"- Done: {told.history}"] if told.history else []
-    fresh = [one for one in told.said if quoted(one.text)[:_TELLING] not in told_already and one.text not in told.open]
-    lines += [f"- {'Asked' if one.role == 'user' else 'Answered'}: {one.text}" for one in fresh]
-    lines += [f"- Open: {question}" for question in told.open]
+    lines = [f"- Done: {recap_of.history}"] if recap_of.history else []
+    fresh = [
+        message
+        for message in recap_of.said
+        if quoted(message.text)[:_TELLING] not in told_already and message.text not in recap_of.open
+    ]
+    lines += [f"- {'Asked' if message.role == 'user' else 'Answered'}: {message.text}" for message in fresh]
+    lines += [f"- Open: {question}" for question in recap_of.open]
     if not lines:
         return ""
     text = quoted("\n".join(lines))[:_RETOLD].replace("<", "&lt;")
-    mark = "".join(letter for letter in told.session if letter.isalnum() or letter in "-_")[:80]
+    mark = "".join(letter for letter in recap_of.session if letter.isalnum() or letter in "-_")[:80]
     return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'
 
 
-def _last(said: Sequence[Event]) -> tuple[Said, ...]:
+def _last(spoken: Sequence[Event]) -> tuple[Said, ...]:
     """Return the last messages, as many as there is room for."""
-    kept: list[Said] = []
+    last_messages: list[Said] = []
     room = ROOM
-    for event in reversed(said):
+    for event in reversed(spoken):
         text = shorten(event.text, _LENGTH)
         room -= len(text)
         if room < 0:
             break
-        kept.append(Said(event.role, text))
-    return tuple(reversed(kept))
+        last_messages.append(Said(event.role, text))
+    return tuple(reversed(last_messages))
 
 
-def _open(said: Sequence[Event]) -> list[str]:
+def _open(spoken: Sequence[Event]) -> list[str]:
     """Return what waits for an answer: the prompt nobody answered, unless it only tells something, or what it asks."""
-    if not said:
+    if not spoken:
         return []
-    if said[-1].role == "user":
-        return [shorten(said[-1].text, _LENGTH)] if _wants_something(said[-1].text) else []
-    told = [one.text for one in sentences(said[-1].text)]
-    asked = [sentence for sentence in told if is_question(sentence)]
+    if spoken[-1].role == "user":
+        return [shorten(spoken[-1].text, _LENGTH)] if _wants_something(spoken[-1].text) else []
+    texts = [sentence.text for sentence in sentences(spoken[-1].text)]
+    asked = [sentence for sentence in texts if is_question(sentence)]
     return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
 
 
@@ -330,14 +351,14 @@ def _wants_something(text: str) -> bool:
 
 def _history(workspace: Workspace, session: Session, last: str) -> str:
     """Find the last record of a session: the one its page names, else the last one written while it went on."""
-    told = read_log(workspace).records
+    records = read_log(workspace).records
     named = session.metadata.metadata.get("history")
-    for one in told:
-        if named and one.record.id == named:
-            return shorten(one.record.text, _HISTORY_LENGTH)
+    for record in records:
+        if named and record.record.id == named:
+            return shorten(record.record.text, _HISTORY_LENGTH)
     ended = parse_time(last or session.metadata.updated_at)
     if ended is None:
         return ""
     begin, end = session.metadata.created_at, stamp(ended + _AFTER)
-    within = [one.record.text for one in told if begin <= one.record.timestamp <= end]
+    within = [record.record.text for record in records if begin <= record.record.timestamp <= end]
     return shorten(within[-1], _HISTORY_LENGTH) if within else ""

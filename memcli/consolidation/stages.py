@@ -48,7 +48,7 @@ class Extraction:
 class Extractor(Protocol):
     """Finds what is worth keeping of a batch: by rules, or by asking an LLM."""
 
-    def __call__(self, batch: Batch, said: Sequence[Candidate], /) -> Findings:
+    def __call__(self, batch: Batch, candidates: Sequence[Candidate], /) -> Findings:
         """Return drafts and, where it tells them, history and page; raise LlmError where no LLM answers usably."""
 
 
@@ -58,48 +58,52 @@ def extract_or_fall_back(batch: Batch, llm: "Llm | None") -> Extraction:
     All texts are fit to be written: without secrets, control characters and lines that git would take for its own.
     """
     try:
-        found = extract(batch, llm)
+        extraction = extract(batch, llm)
     except LlmError as failure:
-        found = replace(fallback(batch), how="fallback", error=failure.message)
+        extraction = replace(fallback(batch), how="fallback", error=failure.message)
     guard = redactor(batch.workspace, "what is to be kept")
     return replace(
-        found,
-        drafts=tuple(sound(found.drafts, guard)),
-        history=safe_text(found.history, guard),
-        told=found.told.mapped(lambda text: safe_text(text, guard)),
-        page=None if found.page is None else safe_text(found.page, guard),
+        extraction,
+        drafts=tuple(sound(extraction.drafts, guard)),
+        history=safe_text(extraction.history, guard),
+        told=extraction.told.mapped(lambda text: safe_text(text, guard)),
+        page=None if extraction.page is None else safe_text(extraction.page, guard),
         redacted=batch.redacted + tuple(guard.found),
     )
 
 
 def extract(batch: Batch, llm: "Llm | None") -> Extraction:
     """Find what is worth keeping of a batch; raise LlmError where an LLM is asked and gives no usable reply."""
-    said = candidates(batch.events)
-    requested = _still_asked(asked(batch), said)
+    spoken = candidates(batch.events)
+    requested = _still_asked(asked(batch), spoken)
     extractor: Extractor = by_rules
     if llm is not None:
         from .llm_extractor import by_llm
 
         extractor = partial(by_llm, llm)
-    found = extractor(batch, said)
-    every = [*requested, *found.drafts]
-    drafts, history = _once(every, batch), found.history
-    told = _told(batch, said, every)  # with what was kept at once: it belongs to what came of the conversation
-    if llm is None and told.episode():
-        drafts = [draft for draft in drafts if not told.states(draft.body) or draft in requested]
+    findings = extractor(batch, spoken)
+    every = [*requested, *findings.drafts]
+    drafts, history = _once(every, batch), findings.history
+    summary = _told(batch, spoken, every)  # with what was kept at once, which came of the conversation too
+    if llm is None and summary.episode():
+        drafts = [draft for draft in drafts if not summary.states(draft.body) or draft in requested]
     if history:
-        told = replace(told, size=Summary.size, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME))
+        summary = replace(
+            summary, size=Summary.size, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME)
+        )
     ours = {draft.body for draft in requested}
     lasting = (
-        one.body for one in drafts if one.told["source"] == "user" and (one.body in ours or is_standing_rule(one.body))
+        draft.body
+        for draft in drafts
+        if draft.told["source"] == "user" and (draft.body in ours or is_standing_rule(draft.body))
     )
     admitted = (replace(draft, confirms=not _is_pasted(batch, draft)) for draft in drafts)
     return Extraction(
         batch,
         tuple(admitted),
-        history or told.history(),
-        told,
-        found.page,
+        history or summary.history(),
+        summary,
+        findings.page,
         frozenset(lasting),
         how="llm" if llm else "rules",
     )
@@ -111,14 +115,16 @@ def _is_pasted(batch: Batch, draft: Draft) -> bool:
     return bool(message) and draft.told["source"] == "observed" and batch.event(message).role == "user"
 
 
-def _still_asked(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Draft]:
+def _still_asked(requested: Sequence[Draft], candidates: Sequence[Candidate]) -> list[Draft]:
     """Return what the user asked to remember without what they asked to forget in a later message."""
-    back = retracted(said)
-    gone = [one for one in said if place_of(one) in back]
+    back = retracted(candidates)
+    withdrawn = [candidate for candidate in candidates if place_of(candidate) in back]
 
     def is_gone(draft: Draft) -> bool:
         body = draft.body.casefold().rstrip(".! ")
-        return any(one.message == message_of(draft) and body in one.text.casefold() for one in gone)
+        return any(
+            candidate.message == message_of(draft) and body in candidate.text.casefold() for candidate in withdrawn
+        )
 
     return [draft for draft in requested if not is_gone(draft)]
 
@@ -138,40 +144,40 @@ def _requested(batch: Batch, drafts: Sequence[Draft]) -> Extraction:
     return Extraction(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(draft.body for draft in drafts))
 
 
-def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
-    decisions = [one.body for one in drafts if one.told["source"] == "user" and one.told["type"] in _DECIDED]
+def _told(batch: Batch, candidates: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
+    decisions = [draft.body for draft in drafts if draft.told["source"] == "user" and draft.told["type"] in _DECIDED]
     seen = [
-        one.body
-        for one in drafts
-        if one.told["source"] == "observed"
-        and "fix" not in one.told["tags"]
-        and batch.event(message_of(one)).role == "assistant"
+        draft.body
+        for draft in drafts
+        if draft.told["source"] == "observed"
+        and "fix" not in draft.told["tags"]
+        and batch.event(message_of(draft)).role == "assistant"
     ]
     if batch.session.metadata.channel_type == "git":
         subjects = [first_line(event.text) for event in batch.events]
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))
-    fixes = [one.text for one in batch.repairs]
-    back = retracted(said)
-    gone = {one.text for one in said if place_of(one) in back}
-    return summary(batch.events, said, decisions, seen, batch.changed_files, fixes, gone)
+    fixes = [draft.text for draft in batch.repairs]
+    back = retracted(candidates)
+    withdrawn = {draft.text for draft in candidates if place_of(draft) in back}
+    return summary(batch.events, candidates, decisions, seen, batch.changed_files, fixes, withdrawn)
 
 
 def _once(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
     """Leave out what was found twice, and what hooks or an earlier fallback have kept already."""
-    kept = kept_already(batch)
-    found: dict[str, Draft] = {}
+    bodies = kept_already(batch)
+    drafts_by_text: dict[str, Draft] = {}
     for draft in drafts:
-        if draft.body.casefold() not in kept:
-            found.setdefault(draft.body.casefold(), draft)
-    return list(found.values())
+        if draft.body.casefold() not in bodies:
+            drafts_by_text.setdefault(draft.body.casefold(), draft)
+    return list(drafts_by_text.values())
 
 
 def told_by_rules(batch: Batch) -> str:
     """Tell a conversation in words that were said: what came of it, and the first of what is worth keeping."""
     if not batch.events:
         return ""
-    found = extract(batch, None)
-    facts = [f"- {shorten(draft.body, 200)}" for draft in found.drafts[:_FACTS]]
-    said = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
-    opening = [] if found.history or facts else [shorten(text, 200) for text in (*said[:1], *said[-1:])]
-    return "\n".join(part for part in (found.history, *facts, *dict.fromkeys(opening)) if part)
+    extraction = extract(batch, None)
+    facts = [f"- {shorten(draft.body, 200)}" for draft in extraction.drafts[:_FACTS]]
+    texts = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
+    opening = [] if extraction.history or facts else [shorten(text, 200) for text in (*texts[:1], *texts[-1:])]
+    return "\n".join(part for part in (extraction.history, *facts, *dict.fromkeys(opening)) if part)

@@ -44,7 +44,7 @@ def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
     Raises UnavailableError where the model's file is damaged or of another version.
     """
     model = built_in()
-    return [_worth(model, one, least) for one in candidates]
+    return [_worth(model, candidate, least) for candidate in candidates]
 
 
 def is_short(candidate: Candidate) -> bool:
@@ -77,7 +77,7 @@ def plain_features(candidate: Candidate) -> tuple[float, ...]:
         float("(" in text),
         float('"' in text or "“" in text),
         float(_WIDE.search(text) is not None),
-        float(candidate.place == 0),
+        float(candidate.number == 0),
         min(candidate.sentences, 12) / 12,
         candidate.position / max(1, candidate.messages - 1),
         candidate.news,
@@ -104,7 +104,7 @@ def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
     if probability < least:
         return Worth(probability, "")
     kinds = range(2, len(model.outputs))
-    return Worth(probability, model.outputs[max(kinds, key=lambda at: model.total(at, words, plain))])
+    return Worth(probability, model.outputs[max(kinds, key=lambda number: model.total(number, words, plain))])
 
 
 _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
@@ -116,9 +116,9 @@ _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|p
 
 
 def groups(
-    found: Sequence[Candidate],
-    kept: Mapping[int, Worth],
-    gone: Collection[int],
+    candidates: Sequence[Candidate],
+    worth_by_position: Mapping[int, Worth],
+    withdrawn: Collection[int],
     amending: Sequence[int],
     asides: Collection[int],
 ) -> Iterator[list[int]]:
@@ -126,85 +126,95 @@ def groups(
 
     What puts a statement right is kept with it; with an aside another thought begins.
     """
-    wanted = set(kept)
-    for place in amending:
-        if place - 1 in wanted:
-            wanted.add(place)
-        elif place in wanted and place - 1 not in gone:
-            wanted.add(place - 1)
-    for place in sorted(kept, reverse=True):
-        while _leans(found, place) and place - 1 not in gone:
-            place -= 1
-            wanted.add(place)
+    wanted = set(worth_by_position)
+    for position in amending:
+        if position - 1 in wanted:
+            wanted.add(position)
+        elif position in wanted and position - 1 not in withdrawn:
+            wanted.add(position - 1)
+    for position in sorted(worth_by_position, reverse=True):
+        while _leans(candidates, position) and position - 1 not in withdrawn:
+            position -= 1
+            wanted.add(position)
     group: list[int] = []
-    for place in sorted(wanted):
-        room = group and found[place].stop - found[group[0]].start <= _ROOM
-        is_one = place in amending or (place not in asides and _is_one(found, kept, place))
-        if group and not (room and place == group[-1] + 1 and is_one):
+    for position in sorted(wanted):
+        room = group and candidates[position].stop - candidates[group[0]].start <= _ROOM
+        is_one = position in amending or (position not in asides and _is_one(candidates, worth_by_position, position))
+        if group and not (room and position == group[-1] + 1 and is_one):
             yield group
             group = []
-        group.append(place)
+        group.append(position)
     if group:
         yield group
 
 
-def _leans(found: Sequence[Candidate], place: int) -> bool:
+def _leans(candidates: Sequence[Candidate], position: int) -> bool:
     """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
-    before, later = found[place - 1], found[place]
+    before, later = candidates[position - 1], candidates[position]
     points = leans_back(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
-    return bool(place and points and are_neighbours(before, later))
+    return bool(position and points and are_neighbours(before, later))
 
 
-def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -> bool:
+def _is_one(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth], position: int) -> bool:
     """Tell whether a statement and the one before it are one: a rule and its cases, a cause and its fix, a fragment."""
-    before, later = found[place - 1], found[place]
-    if _leans(found, place):
+    before, later = candidates[position - 1], candidates[position]
+    if _leans(candidates, position):
         return True
     if not are_neighbours(before, later):
         return False
     if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
         return True
-    here = [at for at in (place - 1, place) if at in kept]
+    here = [number for number in (position - 1, position) if number in worth_by_position]
     if later.role == "user":
-        return any(rules(found[at], kept[at]) for at in here)
+        return any(rules(candidates[number], worth_by_position[number]) for number in here)
     return len(here) == 2
 
 
-def rules(one: Candidate, judged: Worth) -> bool:
+def rules(candidate: Candidate, judged: Worth) -> bool:
     """Tell whether a user's statement is a rule, by its form, its limit or its kind."""
-    return one.role == "user" and (binds(one) or limits(one.text) or judged.kind == "rule")
+    return candidate.role == "user" and (binds(candidate) or limits(candidate.text) or judged.kind == "rule")
 
 
-def paragraph(found: Sequence[Candidate], place: int) -> range:
+def paragraph(candidates: Sequence[Candidate], position: int) -> range:
     """Return the places of the neighbours on its line that make one text of some sentences with a statement."""
-    first, last = place, place
-    while first and are_neighbours(found[first - 1], found[first]):
+    first, last = position, position
+    while first and are_neighbours(candidates[first - 1], candidates[first]):
         first -= 1
-    while last + 1 < len(found) and are_neighbours(found[last], found[last + 1]):
+    while last + 1 < len(candidates) and are_neighbours(candidates[last], candidates[last + 1]):
         last += 1
-    is_short = found[last].stop - found[first].start <= _ROOM
-    return range(first, last + 1) if is_short else range(place, place)
+    is_short = candidates[last].stop - candidates[first].start <= _ROOM
+    return range(first, last + 1) if is_short else range(position, position)
 
 
 def are_neighbours(before: Candidate, after: Candidate) -> bool:
     """Tell whether one statement follows another on the same line."""
-    return before.message == after.message and before.line == after.line and before.place + 1 == after.place
+    return before.message == after.message and before.line == after.line and before.number + 1 == after.number
 
 
 def joined(
-    texts: Mapping[str, str], found: Sequence[Candidate], places: Sequence[int], kept: Mapping[int, Worth]
+    texts: Mapping[str, str],
+    candidates: Sequence[Candidate],
+    places: Sequence[int],
+    worth_by_position: Mapping[int, Worth],
 ) -> tuple[Candidate, Worth]:
     """Return neighbours as one candidate, worth as much as the worthiest of them."""
-    first, last = found[places[0]], found[places[-1]]
-    best = max((kept[place] for place in places if place in kept), key=lambda one: one.probability)
+    first, last = candidates[places[0]], candidates[places[-1]]
+    best = max(
+        (worth_by_position[position] for position in places if position in worth_by_position),
+        key=lambda worth: worth.probability,
+    )
     if first is not last:
-        lessons = [kept[place].kind for place in places if place in kept and kept[place].kind in _LESSONS]
+        lessons = [
+            worth_by_position[position].kind
+            for position in places
+            if position in worth_by_position and worth_by_position[position].kind in _LESSONS
+        ]
         if lessons and first.role != "user":
             best = replace(best, kind=lessons[0])
         whole = texts[first.message][first.start : last.stop]
         return replace(first, text=without_filler(whole), stop=last.stop), best
     question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]
-    answers = not first.place and is_question(question) and len(question) <= _QUESTION
+    answers = not first.number and is_question(question) and len(question) <= _QUESTION
     if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
         return replace(first, text=f"{question} {first.text}"), best
     return first, best
