@@ -278,3 +278,16 @@ def test_an_llm_that_is_down_is_asked_once_about_a_conversation(
     ran = mem("consolidate", "chat.txt", "--judge")
     assert (ran.code, ran.err.count("\n")) == (7, 1)
     assert (world / "asked.txt").read_text() == "asked\n"
+
+
+def test_without_the_model_dedup_goes_word_for_word_and_says_so(
+    mem: Mem, workspace: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in (GATE, AGAIN, GATE.upper()):
+        mem("write", text, "--no-dedup")
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    ran = mem("dedup", "--judge", "--apply")
+    assert (ran.code, len(ran.rows), asked()) == (0, 1, [])
+    assert "is not looked for" in ran.err
+    mem("review", "--json")  # the queue needs no model either
+    assert mem("review", "--judge").code == 0

@@ -67,3 +67,12 @@ def test_what_is_switched_off_is_never_due(tmp_path: Path, switch: str) -> None:
         put(workspace, name, head="source: user\nstrength: 3\n")
     done = tend(workspace, noise, (DECAY, PROMOTE)).tasks
     assert [one.task for one in done] == (["promote"] if switch == "MEM_DECAY_ENABLED" else ["decay"])
+
+
+def test_too_many_faded_at_once_are_left_for_a_person_and_are_no_failure_every_night(tmp_path: Path) -> None:
+    workspace = at(tmp_path / "memory", MEM_DECAY_AUTO="yes")
+    put(workspace, "old", "2026-01-01")
+    (done,) = tend(workspace, noise, (DECAY,)).tasks
+    assert done.error is None
+    assert "1 of 1 have faded, too many to archive unasked: look at them with `mem decay`" in done.said
+    assert (workspace.root / "entries/old.md").exists()
