@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memcli.api import check, configure, consolidate, maintain, review, stats
+from memcli.api import check, configure, consolidate, maintain, review, sessions, stats, transfer
 from memcli.api.workspace import Workspace, open_workspace, surroundings
 from memcli.errors import UsageError
 from tests.conftest import Mem
@@ -74,6 +74,8 @@ def documents(where: Workspace) -> dict[str, str]:
         (lambda where: configure.setting("serach.limit"), "no setting"),
         (lambda where: maintain.dedup(where, judge=True), "LLM"),
         (lambda where: check.check_staged(where), "git"),
+        (lambda where: transfer.export(where, where.root.parent / "out.csv", format="csv"), "no format"),
+        (lambda where: sessions.append(where, "[]", "talk"), "no event"),
     ],
 )
 def test_what_is_told_wrong_is_an_error_that_says_so(
