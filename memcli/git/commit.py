@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copy2
@@ -13,9 +13,10 @@ from ..errors import MemError, RefusedError
 from ..store import file_steps
 from ..store.workspace import Workspace
 from .repository import Repository, repository_of
-from .run import Done, attempt, blobs, change, joined, refused
+from .run import Done, attempt, change, joined, listing_rows, raw_changes, refused
 
 _MERGES = 5  # that are looked at
+_RAW = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 
 
 class PathChange(NamedTuple):
@@ -40,13 +41,8 @@ class PathChange(NamedTuple):
 
 def differences(repository: Repository, old: str, new: str, below: str = "") -> list[PathChange]:
     """Compare two trees or commits, renames not followed; with `below` only what lies in a folder."""
-    where = ("--", below) if below else ()
-    told = change(repository.top, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, *where)
-    words = os.fsdecode(told).split("\0")
-    return [
-        PathChange(path, *head.removeprefix(":").split(" ")[:4])
-        for head, path in zip(words[::2], words[1::2], strict=False)
-    ]
+    words = ("diff-tree", *_RAW, old, new, *(("--", below) if below else ()))
+    return [_path_change(path, fields) for path, fields, _ in raw_changes(change(repository.top, *words))]
 
 
 def differences_of(repository: Repository, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[PathChange]]:
@@ -58,17 +54,15 @@ def differences_of(repository: Repository, pairs: Iterable[tuple[str, str]]) -> 
     trees = change(repository.top, "rev-parse", *(f"{name}^{{tree}}" for name in names)).decode().split()
     tree_of = dict(zip(names, trees, strict=True))
     given = "".join(f"{tree_of[old]} {tree_of[new]}\n" for old, new in pairs).encode()
-    where = ("--", repository.prefix) if repository.prefix else ()
-    words = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *where)
-    told = iter(os.fsdecode(change(repository.top, *words, given=given)).split("\0"))
-    found = defaultdict[str, list[PathChange]](list)
-    compared = ""
-    for word in told:
-        *heads, head = word.split("\n")  # the pair stands before its first file, and alone where there is none
-        compared = heads[-1] if heads else compared
-        if head:
-            found[compared].append(PathChange(next(told), *head.removeprefix(":").split(" ")[:4]))
-    return {(old, new): found[f"{tree_of[old]} {tree_of[new]}"] for old, new in pairs}
+    words = ("diff-tree", "--stdin", *_RAW, *(("--", repository.prefix) if repository.prefix else ()))
+    changes = defaultdict[str, list[PathChange]](list)
+    for path, fields, compared in raw_changes(change(repository.top, *words, given=given)):
+        changes[compared].append(_path_change(path, fields))
+    return {(old, new): changes[f"{tree_of[old]} {tree_of[new]}"] for old, new in pairs}
+
+
+def _path_change(path: str, fields: str) -> PathChange:
+    return PathChange(path, *fields.removeprefix(":").split(" ")[:4])
 
 
 def before_merge(workspace: Workspace, path: str) -> list[bytes]:
@@ -78,17 +72,16 @@ def before_merge(workspace: Workspace, path: str) -> list[bytes]:
     except MemError:
         return []
     names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
-    found = [attempt(repository.top, "cat-file", "blob", name) for name in names]
-    return [done.out for done in found if not done.code]
+    return [done.out for name in names if not (done := attempt(repository.top, "cat-file", "blob", name)).code]
 
 
 @dataclass(frozen=True)
 class Merging:
     """The files of a workspace that a merge brought together: the blob of each by path, where there is one."""
 
-    made: Mapping[str, str] | None  # None while it is under way
+    result: Mapping[str, str] | None  # None while it is under way
     sides: Sequence[Mapping[str, str]]
-    read: Callable[[Collection[str]], Mapping[str, bytes]]
+    top: Path  # of the repository that has the blobs
 
 
 def last_merges(workspace: Workspace) -> list[Merging]:
@@ -100,27 +93,25 @@ def last_merges(workspace: Workspace) -> list[Merging]:
 
 
 def _last_merges(repository: Repository) -> list[Merging]:
-
-    def read(names: Collection[str]) -> Mapping[str, bytes]:
-        return blobs(repository.top, [*names])
-
-    told = attempt(repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", "HEAD").out
-    made = [(commit, parents) for commit, *parents in map(str.split, told.decode().splitlines())]
+    words = ("rev-list", "--merges", "--parents", f"--max-count={_MERGES}", "HEAD")
+    rows = map(str.split, attempt(repository.top, *words).out.decode().splitlines())
+    commits = [(commit, parents) for commit, *parents in rows]
     theirs = commit_of(repository, "MERGE_HEAD")
     under_way = [("HEAD", theirs)] if theirs else []
-    found = differences_of(
-        repository, [*under_way, *((parent, commit) for commit, several in made for parent in several)]
-    )
-    changes = {pair: {repository.relative(one.path): one for one in files} for pair, files in found.items()}
+    pairs = [*under_way, *((parent, commit) for commit, parents in commits for parent in parents)]
+    changes = {
+        pair: {repository.relative(file.path): file for file in files}
+        for pair, files in differences_of(repository, pairs).items()
+    }
     merges = []
     for files in (changes[pair] for pair in under_way):
-        sides = [{path: one.old for path, one in files.items()}, {path: one.new for path, one in files.items()}]
-        merges.append(Merging(None, [*map(_blobs, sides)], read))
-    for commit, parents in made:
+        sides = [{path: file.old for path, file in files.items()}, {path: file.new for path, file in files.items()}]
+        merges.append(Merging(None, [*map(_blobs, sides)], repository.top))
+    for commit, parents in commits:
         since = [changes[parent, commit] for parent in parents]
-        whole = {path: one.new for files in since for path, one in files.items()}
-        sides = [whole | {path: one.old for path, one in files.items()} for files in since]
-        merges.append(Merging(_blobs(whole), [*map(_blobs, sides)], read))
+        whole = {path: file.new for files in since for path, file in files.items()}
+        sides = [whole | {path: file.old for path, file in files.items()} for files in since]
+        merges.append(Merging(_blobs(whole), [*map(_blobs, sides)], repository.top))
     return merges
 
 
@@ -143,20 +134,15 @@ def files_of_commits(repository: Repository, span: str) -> list[CommittedFile]:
     """Return what each commit of a span changed, the oldest first."""
     words = ("--reverse", "--topo-order", "--root", "--no-show-signature", "--diff-merges=combined", "--no-renames")
     more = ("--ignore-submodules=none", "--raw", "--no-abbrev", "--format=%H %P", "-z")
-    told = iter(os.fsdecode(change(repository.top, "log", *words, *more, span)).split("\0"))
-    found = []
-    commit, parents = "", ""
-    for word in told:
-        head = word.removeprefix("\n")
-        if not head.startswith(":"):
-            commit, _, parents = head.partition(" ") if head else (commit, "", parents)
-            continue
-        count = len(head) - len(head.lstrip(":"))  # of parents
-        about = head[count:].split(" ")
-        *old, new = ("" if not name.strip("0") else name for name in about[count + 1 : 2 * count + 2])
-        blobs = tuple(filter(None, old))
-        found.append(CommittedFile(commit, parents, next(told), about[count], blobs, new))
-    return found
+    files = []
+    for path, fields, line in raw_changes(change(repository.top, "log", *words, *more, span)):
+        commit, _, parents = line.partition(" ")
+        modes_and_blobs = fields.lstrip(":")
+        count = len(fields) - len(modes_and_blobs)  # of parents
+        values = modes_and_blobs.split(" ")
+        *old, new = (name if name.strip("0") else "" for name in values[count + 1 : 2 * count + 2])
+        files.append(CommittedFile(commit, parents, path, values[count], tuple(filter(None, old)), new))
+    return files
 
 
 class OwnIndex:
@@ -203,16 +189,16 @@ class OwnIndex:
         done = attempt(top, *words, given=message.encode(), environ=self._environ)
         if done.code:
             raise not_committed(self.repository, done, "memory")
-        made = commit_of(self.repository, "HEAD")
-        changed = differences(self.repository, tree, made)
-        if commit_of(self.repository, f"{made}^") != self.head:  # a hook made more commits, which are its own
-            return made, ()
+        commit = commit_of(self.repository, "HEAD")
+        changed = differences(self.repository, tree, commit)
+        if commit_of(self.repository, f"{commit}^") != self.head:  # a hook made more commits, which are its own
+            return commit, ()
         if changed and (paths := unwanted(changed)):
-            change(top, "update-ref", *(("HEAD", self.head, made) if self.head else ("-d", "HEAD", made)))
+            change(top, "update-ref", *(("HEAD", self.head, commit) if self.head else ("-d", "HEAD", commit)))
             more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
             fix = "let it pass where MEM_INSIDE_HOOK is set, or add only what is staged; then run `mem sync` again"
             raise RefusedError(f"{_hook(self.repository)} put {paths[0]}{more} into the commit of memory", fix)
-        return made, tuple(one.path for one in changed)
+        return commit, tuple(file.path for file in changed)
 
     def discard(self) -> None:
         """Remove it."""
@@ -226,9 +212,9 @@ def not_committed(repository: Repository, done: Done, what: str) -> MemError:
     if done.code != 1:
         fix = "put that right (`git fsck` tells more), then run `mem sync` again"
         return refused(done, f"git cannot commit in {repository.top}", fix)
-    said = f" ({done.lines[-1]})" if done.lines else ""
+    reason = f" ({done.lines[-1]})" if done.lines else ""
     fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
-    return RefusedError(f"a hook of {repository.top} stopped the commit of {what}{said}", fix)
+    return RefusedError(f"a hook of {repository.top} stopped the commit of {what}{reason}", fix)
 
 
 def _hook(repository: Repository) -> str:
@@ -251,27 +237,23 @@ def empty_tree(repository: Repository) -> str:
 
 def settle(repository: Repository, paths: Iterable[str], head: str) -> None:
     """Let git's own index have these paths as the last commit has them."""
-    wanted = dict.fromkeys(paths)
-    if not wanted:
+    files = dict.fromkeys(paths, ("", ""))
+    if not files:
         return
-    found = {}
-    told = change(
-        repository.top, "ls-tree", "-r", "-z", "--full-tree", head, *([repository.prefix] * bool(repository.prefix))
-    )
-    for line in os.fsdecode(told).split("\0"):
-        about, _, path = line.partition("\t")
-        if path in wanted:
-            mode, _, blob = about.split(" ")
-            found[path] = (mode, blob)
-    _put(repository, {path: found.get(path, ("", "")) for path in wanted}, {})
+    below = [repository.prefix] * bool(repository.prefix)
+    for (mode, _, blob), path in listing_rows(
+        change(repository.top, "ls-tree", "-r", "-z", "--full-tree", head, *below)
+    ):
+        if path in files:
+            files[path] = mode, blob
+    _put(repository, files, {})
     attempt(repository.top, "update-index", "-q", "--refresh")
 
 
 def _put(repository: Repository, files: Mapping[str, tuple[str, str]], environ: Mapping[str, str]) -> None:
     """Set mode and blob of paths in an index, and remove those whose blob has no name."""
-    gone = joined([path for path, (_, blob) in files.items() if not blob])
-    if gone:
-        change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=gone, environ=environ)
+    if deleted := joined([path for path, (_, blob) in files.items() if not blob]):
+        change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=deleted, environ=environ)
     lines = [f"{mode} {blob}\t".encode() + os.fsencode(path) + b"\0" for path, (mode, blob) in files.items() if blob]
     if lines:
         change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines), environ=environ)

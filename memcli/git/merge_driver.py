@@ -94,8 +94,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _merged(base: str, ours: str, theirs: str, size: str, path: str) -> int:
-    with open(base, "rb") as one, open(ours, "rb") as other, open(theirs, "rb") as third:
-        texts = one.read(LARGEST + 1), other.read(LARGEST + 1), third.read(LARGEST + 1)
+    with open(base, "rb") as base_file, open(ours, "rb") as our_file, open(theirs, "rb") as their_file:
+        texts = base_file.read(LARGEST + 1), our_file.read(LARGEST + 1), their_file.read(LARGEST + 1)
     try:
         merged = merge_content(_kind_at(path), *texts, int(size))
     except MemError:
@@ -130,10 +130,10 @@ def _kind_at(path: str) -> str | None:
         layout = LAYOUTS.get(str(fields.get("layout")), MEM)
         paths = fields.get("paths")
         nested = paths if isinstance(paths, Mapping) else {}
-        told = {name: str(fields.get(f"paths.{name}") or nested.get(name) or "") for name in _PATHS}
-        return kind_in(adjusted(layout, told) if any(told.values()) else layout, "/".join(parts[depth:]))
-    places = ("/".join(parts[depth:]) for depth in range(len(parts)))  # a merge without a worktree
-    return next((kind for place in places if (kind := kind_in(MEM, place))), None)
+        set_paths = {name: str(fields.get(f"paths.{name}") or nested.get(name) or "") for name in _PATHS}
+        return kind_in(adjusted(layout, set_paths) if any(set_paths.values()) else layout, "/".join(parts[depth:]))
+    paths_below = ("/".join(parts[depth:]) for depth in range(len(parts)))  # a merge without a worktree
+    return next((kind for path_below in paths_below if (kind := kind_in(MEM, path_below))), None)
 
 
 def mem_path() -> str:
@@ -146,15 +146,15 @@ def mem_path() -> str:
 def attributes_to_add(folder: "Path") -> str:
     """Return the lines that the attributes of a workspace lack; none where a person has said how to merge markdown."""
     try:
-        known = (folder / ATTRIBUTES).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (folder / ATTRIBUTES).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        known = []
-    told = {
+        lines = []
+    patterns = {
         words[0]
-        for words in map(str.split, known)
+        for words in map(str.split, lines)
         if any(word.lstrip("-!").partition("=")[0] == "merge" for word in words[1:])
     }
-    return "".join(f"{line}\n" for line in ATTRIBUTE_LINES if line.split()[0] not in told)
+    return "".join(f"{line}\n" for line in ATTRIBUTE_LINES if line.split()[0] not in patterns)
 
 
 def install(folder: "Path") -> bool:
@@ -169,8 +169,8 @@ def install(folder: "Path") -> bool:
         "merge.mem.driver": _command(mem_path() or "mem"),
     }
     try:
-        known = local_settings(folder)
-        for name in (name for name in wanted if known.get(name) != wanted[name]):
+        settings = local_settings(folder)
+        for name in (name for name in wanted if settings.get(name) != wanted[name]):
             set_locally(folder, name, wanted[name])
     except (BusyError, GitError):
         return False

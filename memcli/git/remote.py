@@ -39,7 +39,7 @@ def fetched(repository: Repository, remote: str, local: str, branch: str, second
         theirs = commit_of(repository, _FETCHED)
         attempt(top, "update-ref", "-d", _FETCHED)
         return theirs
-    if "couldn't find remote ref" not in done.said:
+    if "couldn't find remote ref" not in done.stderr:
         raise unreachable(done, remote)
     listed = attempt(top, "ls-remote", "--heads", "--", remote, seconds=seconds)
     names = [line.partition("refs/heads/")[2] for line in listed.out.decode("utf-8", "replace").splitlines()]
@@ -68,17 +68,17 @@ def _was_faster(done: Done, remote: str, branch: str) -> bool:
     """Return False where a push was late; raise what keeps it from ever going through."""
     rows = [line.split("\t") for line in done.out.decode("utf-8", "replace").splitlines() if line.startswith("!")]
     reason = rows[0][2].strip() if rows and len(rows[0]) > 2 else ""
-    told = f"{reason} {done.said}"
-    if any(word in told for word in _FASTER):
+    output = f"{reason} {done.stderr}"
+    if any(word in output for word in _FASTER):
         return False
-    if "branch is currently checked out" in told:
+    if "branch is currently checked out" in output:
         fix = "push to one made with `git init --bare`"
         raise RefusedError(f"{remote} is no bare repository: its branch {branch} is checked out", fix)
     if reason:
-        said = next((line.removeprefix("remote: ") for line in done.lines if line.startswith("remote: ")), "")
-        why = f"{reason} ({said})" if said else reason
+        message = next((line.removeprefix("remote: ") for line in done.lines if line.startswith("remote: ")), "")
+        why = f"{reason} ({message})" if message else reason
         raise RefusedError(f"{remote} refuses the push: {why}", "memory is committed here; ask who keeps the remote")
-    if any(word in done.said for word in _UNREACHED):
+    if any(word in done.stderr for word in _UNREACHED):
         raise unreachable(done, remote)
     why = f" ({done.lines[0]})" if done.lines else ""
     raise RefusedError(f"the push to {remote} was stopped{why}", "see `git push` there; memory is committed here")
@@ -137,12 +137,14 @@ def _synced(workspace: Workspace) -> dict[tuple[str, str], list[str]]:
 
 def note_commit(workspace: Workspace, remote: str, branch: str, commit: str) -> None:
     """Note that both sides have a commit; where that cannot be written, git's log alone tells of it."""
-    known = _synced(workspace)
-    place = (without_passwords(remote), branch)
-    if known.pop(place, []) != [commit]:
-        rows = [*list(known.items())[-_MOST:], (place, [commit])]
+    commits = _synced(workspace)
+    key = (without_passwords(remote), branch)
+    if commits.pop(key, []) != [commit]:
+        rows = [*list(commits.items())[-_MOST:], (key, [commit])]
         with suppress(OSError):
-            replace_text(workspace, _SYNCED, "".join("\t".join((*where, *made)) + "\n" for where, made in rows))
+            replace_text(
+                workspace, _SYNCED, "".join("\t".join((*where, *exchanged)) + "\n" for where, exchanged in rows)
+            )
 
 
 _NAME = re.compile(r"[0-9a-f]{40,64}")
@@ -158,7 +160,7 @@ def move_to(workspace: Workspace, repository: Repository, commit: str) -> tuple[
         done = attempt(repository.top, *words)
         if not done.code or commit_of(repository, "HEAD") == commit:  # a hook that ran after it may have failed
             return ()
-        if names := _named(done.said):
+        if names := _named(done.stderr):
             return names
         raise refused(done, f"git cannot bring {repository.top} to the merged state", "run `mem sync` again")
 
@@ -169,12 +171,12 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
     Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
     last: killed before that, all is taken back.
     """
-    new = [one.path for one in differences(repository, "HEAD", merge.tree) if one.is_new]
+    new = [file.path for file in differences(repository, "HEAD", merge.tree) if file.is_new]
     if there := [path for path in new if os.path.lexists(repository.top / path)]:  # git overwrites what it ignores
         raise in_the_way(repository, there)
     with _noted(workspace, repository, merge.tree):
         done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
-        names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
+        names = _named(done.stderr) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
         if not done.code:
             _begin_merge(repository, merge, theirs, message)
             note_disputed(workspace, merge.settled.disputed)
@@ -194,9 +196,9 @@ def _begin_merge(repository: Repository, merge: TreeMerge, theirs: str, message:
     clashing = joined([path for path in merge.clashes if path in merge.conflicts])
     change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
     change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
-    for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
+    for name, content in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
         with file_steps.naming("write", repository.folder / name):
-            (repository.folder / name).write_text(told, encoding="utf-8")
+            (repository.folder / name).write_text(content, encoding="utf-8")
 
 
 @contextmanager
@@ -244,29 +246,29 @@ def _taken_back(workspace: Workspace, repository: Repository) -> None:
         and not (repository.folder / "MERGE_HEAD").exists()
     ):
         changes = differences(repository, old, tree)
-        came = blobs(repository.top, [one.new for one in changes if not one.is_gone])
+        received = blobs(repository.top, [file.new for file in changes if not file.is_gone])
         with file_steps.naming("write", repository.top):
-            left = [one for one in changes if _is_left(repository.top / one.path, came.get(one.new))]
-            for one in left:
-                if one.is_new:
-                    (repository.top / one.path).unlink(missing_ok=True)
-        _bring_back(workspace, repository, old, [one for one in left if not one.is_new])
+            unchanged = [file for file in changes if _is_left(repository.top / file.path, received.get(file.new))]
+            for file in unchanged:
+                if file.is_new:
+                    (repository.top / file.path).unlink(missing_ok=True)
+        _bring_back(workspace, repository, old, [file for file in unchanged if not file.is_new])
         with suppress(BusyError):  # its lock is left by the git that was killed: then it did not get to its index
-            settle(repository, [one.path for one in changes], old)
+            settle(repository, [file.path for file in changes], old)
     _forget(note)
 
 
 def _bring_back(workspace: Workspace, repository: Repository, old: str, left: Sequence[PathChange]) -> None:
     """Bring files back as a commit has them, but for those that somebody moved."""
-    gone = {one.old for one in left if not os.path.lexists(repository.top / one.path)}
-    others = change(repository.top, "ls-files", "--others", "--exclude-standard", "-z") if gone else b""
+    deleted = {file.old for file in left if not os.path.lexists(repository.top / file.path)}
+    others = change(repository.top, "ls-files", "--others", "--exclude-standard", "-z") if deleted else b""
     names = "".join(f"{name}\n" for name in split(others) if "\n" not in name)
-    moved = gone & set(
+    moved = deleted & set(
         change(repository.top, "hash-object", "--stdin-paths", given=os.fsencode(names)).decode().split()
     )
     index = OwnIndex(repository, workspace.derived / f"{BRINGING}.index", old)
     try:
-        paths = [one.path for one in left if one.old not in moved]
+        paths = [file.path for file in left if file.old not in moved]
         index.run("checkout-index", "--force", "-z", "--stdin", given=joined(paths))
     finally:
         index.discard()
@@ -289,6 +291,6 @@ def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
     return RefusedError(f"{repository.top / first}{more} changed here and on the remote, and is not committed", fix)
 
 
-def _named(said: str) -> tuple[str, ...]:
+def _named(stderr: str) -> tuple[str, ...]:
     """Return the files that git names as changed where it would change them."""
-    return tuple(line.strip() for line in said.splitlines() if line.startswith("\t"))
+    return tuple(line.strip() for line in stderr.splitlines() if line.startswith("\t"))

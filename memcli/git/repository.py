@@ -19,7 +19,7 @@ from ..store.privacy import small_text
 from ..store.settings import stated_settings
 from ..store.workspace import MARKER, Workspace
 from . import run
-from .run import attempt, blobs, change, locked, split, without_passwords
+from .run import LINK, MODULE, attempt, blobs, change, listing_rows, locked, split, without_passwords
 
 _PATIENCE = 3.0  # seconds in which another git gives up its lock
 _UNDER_WAY = {
@@ -61,10 +61,10 @@ class Repository:
 
         `asked` is the name or the address of one. Raise UsageError for a name that is none.
         """
-        known, upstream = self.tracked.get(branch, ("", ""))
-        known = "" if known == "." else known
-        away = self.pushed_to.get(branch) or self.pushed_to.get("", "")
-        chosen = asked or away or known or (self.remotes[0] if len(self.remotes) == 1 else "")
+        followed, upstream = self.tracked.get(branch, ("", ""))
+        followed = "" if followed == "." else followed
+        pushed_to = self.pushed_to.get(branch) or self.pushed_to.get("", "")
+        chosen = asked or pushed_to or followed or (self.remotes[0] if len(self.remotes) == 1 else "")
         if not chosen and "origin" in self.remotes:
             chosen = "origin"
         if not chosen and self.remotes:
@@ -72,7 +72,7 @@ class Repository:
         if asked and asked not in self.remotes and not ("/" in asked or ":" in asked or os.path.isdir(asked)):
             names = f"use one of {', '.join(self.remotes)}" if self.remotes else f"`git remote add {asked} ADDRESS`"
             raise UsageError(f"no remote {without_passwords(asked)!r}", names)
-        return chosen, upstream if upstream and chosen == known else branch
+        return chosen, upstream if upstream and chosen == followed else branch
 
     def relative(self, path: str) -> str:
         """Return a path from the top as one within the workspace."""
@@ -84,21 +84,21 @@ def repository_of(workspace: Workspace) -> Repository:
     words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--is-shallow-repository", "--show-prefix")
     done = attempt(workspace.root, "rev-parse", *words)
     if done.code:
-        why = next(iter(done.lines), "no reason given")
-        if "not a git repository" in why:
+        reason = next(iter(done.lines), "no reason given")
+        if "not a git repository" in reason:
             fix = f"run `git init {workspace.root}` and add a remote, or clone one"
             raise UsageError(f"{workspace.root} is in no git repository", fix)
-        raise GitError(f"{workspace.root}: {why}", "see `git status` there")
+        raise GitError(f"{workspace.root}: {reason}", "see `git status` there")
     top, folder, common, shallow, prefix = os.fsdecode(done.out).split("\n")[:5]
-    told = attempt(workspace.root, "config", "--null", "--get-regexp", r"^(remote|branch|merge\.mem)\.")
+    settings = attempt(workspace.root, "config", "--null", "--get-regexp", r"^(remote|branch|merge\.mem)\.").out
     remotes: dict[str, None] = {}
     tracked: dict[str, dict[str, str]] = {}
     pushed_to = {}
     has_driver = False
-    for pair in os.fsdecode(told.out).split("\0"):
-        name, _, value = pair.partition("\n")
-        kind, _, rest = name.partition(".")
-        owner, _, key = rest.rpartition(".")
+    for setting in split(settings):
+        name, _, value = setting.partition("\n")
+        kind, _, subname = name.partition(".")
+        owner, _, key = subname.rpartition(".")
         if kind == "remote" and key == "url":
             remotes[owner] = None
         elif kind == "branch" and key in ("remote", "merge"):
@@ -114,7 +114,7 @@ def repository_of(workspace: Workspace) -> Repository:
         (workspace.root / common).resolve(),
         shallow == "true",
         tuple(remotes),
-        {name: (one.get("remote", ""), one.get("merge", "")) for name, one in tracked.items()},
+        {name: (branch.get("remote", ""), branch.get("merge", "")) for name, branch in tracked.items()},
         pushed_to,
         has_driver,
     )
@@ -148,14 +148,13 @@ def conflicting(repository: Repository) -> dict[str, tuple[bool, list[bytes]]]:
 
     The first value says that git still waits for the file: what was added since is known as it was before.
     """
-    found: dict[str, tuple[bool, list[str]]] = {}
-    for words in ("--resolve-undo", "--unmerged"):
-        for line in split(change(repository.top, "ls-files", words, "--full-name", "-z")):
-            about, _, path = line.partition("\t")
-            names = found[path][1] if path in found else []
-            found[path] = words == "--unmerged", [*names, about.split(" ")[1]]
-    data = blobs(repository.top, list({name for _, names in found.values() for name in names}))
-    return {path: (is_left, [data.get(name, b"") for name in names]) for path, (is_left, names) in found.items()}
+    files: dict[str, tuple[bool, list[str]]] = {}
+    for word in ("--resolve-undo", "--unmerged"):
+        for (_, blob, _), path in listing_rows(change(repository.top, "ls-files", word, "--full-name", "-z")):
+            names = files[path][1] if path in files else []
+            files[path] = word == "--unmerged", [*names, blob]
+    data = blobs(repository.top, list({name for _, names in files.values() for name in names}))
+    return {path: (is_left, [data.get(name, b"") for name in names]) for path, (is_left, names) in files.items()}
 
 
 def status(repository: Repository, workspace: Workspace) -> tuple[str, str, list[ChangedFile]]:
@@ -163,22 +162,23 @@ def status(repository: Repository, workspace: Workspace) -> tuple[str, str, list
 
     Raise RefusedError where no branch is checked out.
     """
-    words = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
-    told = change(repository.top, "status", *words, "--", repository.prefix or ".", environ={"GIT_OPTIONAL_LOCKS": "0"})
+    how = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
+    words = ("status", *how, "--", repository.prefix or ".")
+    output = change(repository.top, *words, environ={"GIT_OPTIONAL_LOCKS": "0"})
     head = branch = ""
     changes = []
-    for line in os.fsdecode(told).split("\0"):
-        kind, _, rest = line.partition(" ")
+    for line in split(output):
+        kind, _, fields = line.partition(" ")
         if kind == "#":
-            name, _, value = rest.partition(" ")
+            name, _, value = fields.partition(" ")
             head = value if name == "branch.oid" and value != "(initial)" else head
             branch = value if name == "branch.head" else branch
         elif kind == "1":
-            changes.append(ChangedFile(rest.split(" ", 7)[7], is_tracked=True))
+            changes.append(ChangedFile(fields.split(" ", 7)[7], is_tracked=True))
         elif kind == "u":
-            changes.append(ChangedFile(rest.split(" ", 9)[9], is_tracked=True, is_unmerged=True))
+            changes.append(ChangedFile(fields.split(" ", 9)[9], is_tracked=True, is_unmerged=True))
         elif kind == "?":
-            changes.append(ChangedFile(rest, is_tracked=False))
+            changes.append(ChangedFile(fields, is_tracked=False))
     if branch == "(detached)":
         fix = "go back with `git switch BRANCH`, or make a branch of it with `git switch -c NAME`"
         raise RefusedError(f"no branch is checked out in {repository.top}", fix)
@@ -202,22 +202,21 @@ def require_identity(repository: Repository) -> None:
 
 def require_shared(repository: Repository, workspace: Workspace) -> None:
     """Raise RefusedError where git is told to ignore the workspace."""
-    names_alone = {"GIT_LITERAL_PATHSPECS": "0"}  # it takes nothing else, and no word that says so
     words = ("check-ignore", "--verbose", "--no-index", f"{repository.prefix}{MARKER}")
-    told = attempt(repository.top, *words, environ=names_alone)
-    if not told.code:
-        rule = os.fsdecode(told.out).partition("\t")[0].rpartition(":")[0]
+    done = attempt(repository.top, *words)
+    if not done.code:
+        rule = os.fsdecode(done.out).partition("\t")[0].rpartition(":")[0]
         fix = "take that line out, or keep the memory in a repository of its own"
         raise RefusedError(f"git ignores {workspace.root} ({rule})", fix)
 
 
-def colliding(repository: Repository, paths: Callable[[], Sequence[str]]) -> tuple[str, str] | None:
-    """Return two paths that this file system takes for one; None where it tells all apart, and then none is listed."""
-    told = attempt(repository.top, "config", "--type=bool", "--get", "core.ignoreCase")
-    if told.out.strip() != b"true":
+def colliding(repository: Repository, commit: str) -> tuple[str, str] | None:
+    """Return two paths of the workspace in a commit that this file system takes for one; None if it tells all apart."""
+    if attempt(repository.top, "config", "--type=bool", "--get", "core.ignoreCase").out.strip() != b"true":
         return None
     seen: dict[str, str] = {}
-    for path in paths():
+    words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+    for path in split(change(repository.top, *words, *[repository.prefix] * bool(repository.prefix))):
         other = seen.setdefault(path.casefold(), path)
         if other != path:
             return other, path
@@ -227,7 +226,6 @@ def colliding(repository: Repository, paths: Callable[[], Sequence[str]]) -> tup
 WORKTREE = "worktree"
 """Names the files as they are on disk."""
 HEAD = "HEAD"
-_LINK, _MODULE = "120000", "160000"
 _SECONDS = 60.0
 _SHORT = 10  # characters of a commit that is shown
 
@@ -265,18 +263,18 @@ def compared(workspace: Workspace, words: str = "") -> tuple[Revision, Revision]
     Raise UsageError for what git does not know as a commit, and outside of a repository.
     """
     if "..." in words:
-        one, _, other = words.partition("...")
-        last = _revision(workspace, other or HEAD)
-        base = _merge_base(workspace, _revision(workspace, one or HEAD), last)
+        old, _, new = words.partition("...")
+        last = _revision(workspace, new or HEAD)
+        base = _merge_base(workspace, _revision(workspace, old or HEAD), last)
         return Revision(base[:_SHORT], base), last
-    one, dots, other = words.partition("..")
-    return _revision(workspace, one or HEAD), _revision(workspace, (other or HEAD) if dots else WORKTREE)
+    old, dots, new = words.partition("..")
+    return _revision(workspace, old or HEAD), _revision(workspace, (new or HEAD) if dots else WORKTREE)
 
 
 def since(workspace: Workspace, words: str) -> tuple[Revision, Revision]:
     """Return a commit and the files on disk: `REV`, or `REV...` for where they left it; raise UsageError for others."""
-    name, dots, other = words.partition("...")
-    if other or ".." in name or not name:
+    name, dots, end = words.partition("...")
+    if end or ".." in name or not name:
         raise UsageError(f"since {words!r}", "name one commit, such as HEAD~1, or `main...` for what came since main")
     return compared(workspace, f"{name}{dots}{WORKTREE}" if dots else name)
 
@@ -292,18 +290,18 @@ def changed_files(
     names = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
     texts = _contents(workspace, before, [path for path in names if path in old], old)
     later = _contents(workspace, after, [path for path in names if path in new], new)
-    found = [
-        FileVersions(path, texts.get(path), later.get(path), path in new and new[path][0] == _LINK) for path in names
+    files = [
+        FileVersions(path, texts.get(path), later.get(path), path in new and new[path][0] == LINK) for path in names
     ]
-    return [one for one in found if _plain(one.before) != _plain(one.after)]
+    return [file for file in files if _plain(file.before) != _plain(file.after)]
 
 
 def texts_at(workspace: Workspace, revision: Revision, kind: str) -> dict[str, bytes]:
     """Read all files of one kind at a moment, by path."""
     listing = _listing(workspace, revision, lambda path: workspace.layout.kind_of(path) == kind)
-    paths = [path for path in listing if listing[path][0] != _LINK]
-    found = _contents(workspace, revision, paths, listing)
-    return {path: data for path, data in found.items() if data is not None}
+    paths = [path for path in listing if listing[path][0] != LINK]
+    contents = _contents(workspace, revision, paths, listing)
+    return {path: data for path, data in contents.items() if data is not None}
 
 
 def edits(workspace: Workspace, path: str, mention: str = "") -> list[tuple[run.Version, str, FileVersions]]:
@@ -314,9 +312,9 @@ def edits(workspace: Workspace, path: str, mention: str = "") -> list[tuple[run.
     which = [f"-S{mention}"] if mention else ["--follow"]
     words = ("log", "-z", "--raw", "--no-abbrev", f"--max-count={run.MOST}", f"--format=%x01{run.FORMAT}", *which)
     try:
-        told = run.run(workspace.root, *words, "--", path, seconds=_SECONDS)
-        rows = list(_edits(told, prefix(workspace)))
-        texts = run.blobs(workspace.root, [blob for *_, pair in rows for blob in pair if blob.strip("0")])
+        output = run.run(workspace.root, *words, "--", path, seconds=_SECONDS)
+        rows = list(_edits(output, prefix(workspace)))
+        texts = blobs(workspace.root, [blob for *_, pair in rows for blob in pair if blob.strip("0")])
     except GitError:
         return []
     return [
@@ -337,17 +335,19 @@ def left_behind(workspace: Workspace) -> dict[str, str]:
     is_whole = text and not conflict_marker(text)
     now = _layout_of(workspace, text.encode()) if is_stated and is_whole else workspace.layout
     others = [path for path in _pages(workspace.root) if now.kind_of(path) is None]
-    told = edits(workspace, MARKER) if others else []
-    texts = {text for *_, pair in told for text in (pair.before, pair.after) if text is not None}
-    found = {}
+    versions = edits(workspace, MARKER) if others else []
+    texts = {text for *_, pair in versions for text in (pair.before, pair.after) if text is not None}
+    hidden = {}
     for old in (_layout_of(workspace, text) for text in texts):
         for path in others if old.entries else ():
             if old.kind_of(path) == "entry" and path.startswith(f"{old.entries}/"):
                 to = f"{now.entries}{path.removeprefix(old.entries)}".lstrip("/")
                 words = "-C", str(workspace.root), "mv", path, to
                 make = shlex.join(("mkdir", "-p", str(workspace.root / to)[: -len(to.rpartition("/")[2])]))
-                found[path] = f"is hidden, where paths.entries was before: `{make} && git {shlex.join(words)}` moves it"
-    return dict(sorted(found.items()))
+                hidden[path] = (
+                    f"is hidden, where paths.entries was before: `{make} && git {shlex.join(words)}` moves it"
+                )
+    return dict(sorted(hidden.items()))
 
 
 def _layout_of(workspace: Workspace, text: bytes) -> Layout:
@@ -367,16 +367,16 @@ def _pages(root: Path) -> Iterator[str]:
         yield from (os.path.relpath(os.path.join(folder, name), root) for name in names if name.endswith(".md"))
 
 
-def _edits(told: bytes, folder: str) -> Iterator[tuple[run.Version, list[str], tuple[str, str]]]:
+def _edits(output: bytes, folder: str) -> Iterator[tuple[run.Version, list[str], tuple[str, str]]]:
     """Yield commit, the paths before and after, and the names of both contents, of what `git log -z --raw` prints."""
-    for commit in os.fsdecode(told).split("\x01")[1:]:
-        *fields, rest = commit.split("\0", 4)
-        names = [one for one in rest.strip("\0\n").split("\0") if one]
+    for commit in os.fsdecode(output).split("\x01")[1:]:
+        *fields, raw = commit.split("\0", 4)
+        names = [name for name in raw.strip("\0\n").split("\0") if name]
         if len(fields) == 4 and len(names) > 1 and names[0].startswith(":"):
             _, _, before, after, _ = names[0].split(" ")
             yield (
                 run.Version(fields[0][:_SHORT], *fields[1:]),
-                [one.removeprefix(folder) for one in names[1:]],
+                [name.removeprefix(folder) for name in names[1:]],
                 (before, after),
             )
 
@@ -401,24 +401,24 @@ def _revision(workspace: Workspace, name: str) -> Revision:
         raise UsageError(f"no commit {name!r}", "name a branch, a tag or a commit")
     _git(workspace, "rev-parse", "--git-dir")
     try:
-        told = run.text(workspace.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        commit = run.text(workspace.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except GitError:
         if name == HEAD:  # before the first commit everything is new
             return Revision(name, "")
         raise UsageError(
             f"no commit {name!r}", "name a branch, a tag or a commit; a shallow clone lacks old ones: git fetch"
         ) from None
-    return Revision(name, told.strip())
+    return Revision(name, commit.strip())
 
 
-def _merge_base(workspace: Workspace, one: Revision, other: Revision) -> str:
-    ends = [each.commit or _revision(workspace, HEAD).commit for each in (one, other)]
+def _merge_base(workspace: Workspace, left: Revision, right: Revision) -> str:
+    ends = [side.commit or _revision(workspace, HEAD).commit for side in (left, right)]
     try:
         return run.text(workspace.root, "merge-base", *ends).strip()
     except GitError:
         raise UsageError(
-            f"{one.name} and {other.name} have no commit in common",
-            f"compare them with {one.name}..{other.name}; a shallow clone lacks old ones: git fetch --unshallow",
+            f"{left.name} and {right.name} have no commit in common",
+            f"compare them with {left.name}..{right.name}; a shallow clone lacks old ones: git fetch --unshallow",
         ) from None
 
 
@@ -436,13 +436,11 @@ def _listing(workspace: Workspace, revision: Revision, is_wanted: Wanted) -> _Li
         return _files(workspace, is_wanted)
     if not revision.commit:
         return {}
-    found = {}
-    for row in _git(workspace, "ls-tree", "-r", "-z", revision.commit).split(b"\0")[:-1]:
-        head, _, name = row.partition(b"\t")
-        mode, _, blob = head.decode().split(" ")
-        if mode != _MODULE:
-            found[os.fsdecode(name)] = (mode if mode == _LINK else "", blob)
-    return {path: one for path, one in found.items() if not path.startswith(f"{DERIVED}/") and is_wanted(path)}
+    return {
+        path: (mode if mode == LINK else "", blob)
+        for (mode, _, blob), path in listing_rows(_git(workspace, "ls-tree", "-r", "-z", revision.commit))
+        if mode != MODULE and not path.startswith(f"{DERIVED}/") and is_wanted(path)
+    }
 
 
 def _files(workspace: Workspace, is_wanted: Wanted) -> _Listing:
@@ -451,27 +449,26 @@ def _files(workspace: Workspace, is_wanted: Wanted) -> _Listing:
     is_long = len(commit) == 64  # a repository of SHA-256
     root = workspace.root.resolve()
     is_inside = cache(lambda folder: (root / folder).resolve().is_relative_to(root))
-    found = {}
-    told = _git(workspace, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    for name in dict.fromkeys(told.split(b"\0")[:-1]):
-        path = os.fsdecode(name)
+    listing = {}
+    output = _git(workspace, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for path in dict.fromkeys(split(output)):
         folder, base = os.path.split(path)
         if is_temporary(base) or path.startswith(f"{DERIVED}/") or not (is_wanted(path) and is_inside(folder)):
             continue
         if (data := _read(workspace.root / path)) is not None:
             whole = b"blob %d\0%s" % (len(data), data)
             blob = new_hash("sha256" if is_long else "sha1", whole, usedforsecurity=False).hexdigest()
-            found[path] = (_LINK if (workspace.root / path).is_symlink() else "", blob)
-    return found
+            listing[path] = (LINK if (workspace.root / path).is_symlink() else "", blob)
+    return listing
 
 
 def _read(path: Path) -> bytes | None:
     """Return the bytes of a file, or where a link leads; None for what is neither, or is gone."""
     try:
-        seen = os.lstat(path)
-        if stat.S_ISLNK(seen.st_mode):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
             return os.fsencode(os.readlink(path))
-        return path.read_bytes() if stat.S_ISREG(seen.st_mode) else None
+        return path.read_bytes() if stat.S_ISREG(mode) else None
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -483,11 +480,11 @@ def _contents(
 ) -> dict[str, bytes | None]:
     if revision.is_worktree:
         return {path: _read(workspace.root / path) for path in paths}
-    blobs = run.blobs(workspace.root, [listing[path][1] for path in paths])
-    lacking = next((path for path in paths if listing[path][1] not in blobs), None)
+    data = blobs(workspace.root, [listing[path][1] for path in paths])
+    lacking = next((path for path in paths if listing[path][1] not in data), None)
     if lacking is not None:
         raise GitError(f"this clone lacks {lacking} of {revision.name}", "fetch it whole: git fetch --refetch")
-    return {path: blobs[listing[path][1]] for path in paths}
+    return {path: data[listing[path][1]] for path in paths}
 
 
 def _plain(data: bytes | None) -> bytes | None:

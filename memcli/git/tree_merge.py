@@ -4,7 +4,6 @@ A path that one side changed is taken from it, and what both changed is settled 
 not guessed: by likeness git takes one short memory for another.
 """
 
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from .commit import OwnIndex, PathChange, commit_of, differences
 from .merge_driver import kind_in, merge_content
 from .repository import Repository, repository_of, require_identity
 from .resolution import Read, Resolution, Sides, Stages, identifier_of, is_readable, settle, text
-from .run import attempt, blobs, change, deleted
+from .run import attempt, blobs, change, deleted, split
 
 _MERGES = 5  # of one file that are looked at
 _FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
@@ -51,14 +50,16 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     _require_plain(read, conflicts)
     paths = _Paths(repository, theirs, here)
     settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, read), paths.has)
-    if nested := paths.nested([one.path for one in here if not one.is_gone]):
+    if nested := paths.nested([file.path for file in here if not file.is_gone]):
         settled = replace(settled, clashes=(*settled.clashes, *nested))
     with file_steps.naming("write", workspace.derived):
         folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
     try:
         stored = {path: read.store(file[1], theirs) for path, file in settled.files.items() if file}
         read.flush()
-        files = {one.path: (one.mode, "" if one.is_gone else one.new) for one in here if one.path not in conflicts}
+        files = {
+            file.path: (file.mode, "" if file.is_gone else file.new) for file in here if file.path not in conflicts
+        }
         files |= {path: (file[0], stored[path]) if file else ("", "") for path, file in settled.files.items()}
         index = OwnIndex(repository, folder / "index", theirs)
         tree = index.put({path: file for path, file in files.items() if path not in nested})
@@ -82,12 +83,12 @@ def settle_half_done(workspace: Workspace, unmerged: Mapping[str, Mapping[int, b
     base = common_of(repository, "HEAD", theirs)
     here, there = (differences(repository, base, side) for side in ("HEAD", theirs))
     sides = Sides(here, there, Blobs(repository))
-    known = defaultdict[str, set[bytes]](set)
+    versions_of = defaultdict[str, set[bytes]](set)
     for path, versions in unmerged.items():
-        known[repository.prefix + path] |= set(map(_plain, versions.values()))  # as git wrote it
+        versions_of[repository.prefix + path] |= set(map(_plain, versions.values()))  # as git wrote it
         if len(versions) == 3:
             merged = merge_content(kind_in(workspace.layout, path), versions[1], versions[2], versions[3])
-            known[repository.prefix + path].add(_plain(merged[0] if merged else b""))
+            versions_of[repository.prefix + path].add(_plain(merged[0] if merged else b""))
     taken_for_others = {versions[1] for versions in unmerged.values() if len(versions) == 3}
     conflicts = {
         path: stages
@@ -96,16 +97,16 @@ def settle_half_done(workspace: Workspace, unmerged: Mapping[str, Mapping[int, b
     }
     settled = settle(workspace, repository.prefix, conflicts, sides, _Paths(repository, theirs, here).has)
     # What one side moved there and the other side has nothing of is a conflict for git alone: it stays.
-    moved = {one.path: one for one in (*here, *there) if one.path in wanted and one.path not in settled.files}
-    data = sides.read({one.new for one in moved.values()})
-    files = {path: None if one.is_gone else (one.mode, data[one.new]) for path, one in moved.items()}
+    moved = {file.path: file for file in (*here, *there) if file.path in wanted and file.path not in settled.files}
+    data = sides.read({file.new for file in moved.values()})
+    files = {path: None if file.is_gone else (file.mode, data[file.new]) for path, file in moved.items()}
     files |= settled.files
-    for one in (*here, *there):
-        if one.path in files:
-            known[one.path] |= {_plain(side) for side in sides.read({one.old, one.new}).values()}
+    for file in (*here, *there):
+        if file.path in files:
+            versions_of[file.path] |= {_plain(side) for side in sides.read({file.old, file.new}).values()}
     for path in files:
         target = repository.top / path
-        if target.is_symlink() or (target.exists() and _plain(target.read_bytes()) not in known[path]):
+        if target.is_symlink() or (target.exists() and _plain(target.read_bytes()) not in versions_of[path]):
             return Resolution({})
     within = {repository.relative(path): file for path, file in files.items()}
     return replace(settled, files=within, clashes=tuple(map(repository.relative, settled.clashes)))
@@ -124,12 +125,12 @@ def made_by_merges(workspace: Workspace, path: str) -> list[list[str]]:
     except MemError:
         return []
     name = repository.prefix + path
-    told = attempt(repository.top, "rev-list", "--merges", f"--max-count={_MERGES}", "HEAD", "--", name).out
-    found = []
-    for commit in told.decode().split():
+    commits = attempt(repository.top, "rev-list", "--merges", f"--max-count={_MERGES}", "HEAD", "--", name).out
+    merges = []
+    for commit in commits.decode().split():
         texts = [attempt(repository.top, "cat-file", "blob", f"{commit}{side}:{name}") for side in ("", "^1", "^2")]
-        found.append([done.out.decode("utf-8", "replace") for done in texts])
-    return found
+        merges.append([done.out.decode("utf-8", "replace") for done in texts])
+    return merges
 
 
 def deleted_for_good(workspace: Workspace, names: Collection[str]) -> dict[str, dict[str, bytes]]:
@@ -138,26 +139,28 @@ def deleted_for_good(workspace: Workspace, names: Collection[str]) -> dict[str, 
     What git never had is no sign of that: it may lie where git gets nothing, on another machine. Nor is a memory gone
     while a file that cannot be read has its id.
     """
-    found = defaultdict[str, dict[str, bytes]](dict)
+    memories = defaultdict[str, dict[str, bytes]](dict)
     for path, data in deleted(workspace.root) if names else ():
         if workspace.layout.kind_of(path) == "entry" and (name := _stated(data, names)):
-            found[name].setdefault(path, data)
-    for file in workspace.root.rglob("*.md") if found else ():
+            memories[name].setdefault(path, data)
+    for file in workspace.root.rglob("*.md") if memories else ():
         if workspace.layout.kind_of(workspace.relative(file)) == "entry":
             try:
                 data = file.read_bytes()
             except OSError:
                 return {}
             is_whole = is_readable(text(data))
-            for name in [_stated(data, found)] if is_whole else [one for one in found if one.encode() in data]:
-                found.pop(name, None)
-    return dict(found)
+            for name in [_stated(data, memories)] if is_whole else [name for name in memories if name.encode() in data]:
+                memories.pop(name, None)
+    return dict(memories)
 
 
 def _stated(data: bytes, names: Collection[str]) -> str:
     """Return the id that a memory states if it is one of some."""
-    name = identifier_of(text(data)) if any(one.encode("utf-8", "replace") in data for one in names) else ""
-    return name if name in names else ""
+    if not any(name.encode("utf-8", "replace") in data for name in names):
+        return ""
+    identifier = identifier_of(text(data))
+    return identifier if identifier in names else ""
 
 
 def _plain(data: bytes) -> bytes:
@@ -197,11 +200,11 @@ def common_of(repository: Repository, ours: str, theirs: str) -> str:
 
 def _conflicts(here: Sequence[PathChange], there: Sequence[PathChange]) -> dict[str, Stages]:
     """Return the paths that both sides changed, and not to the same."""
-    changed = {one.path: one for one in there}
+    changed = {file.path: file for file in there}
     return {
-        one.path: _stages(one, changed[one.path])
-        for one in here
-        if one.path in changed and (one.mode, one.new) != (changed[one.path].mode, changed[one.path].new)
+        file.path: _stages(file, changed[file.path])
+        for file in here
+        if file.path in changed and (file.mode, file.new) != (changed[file.path].mode, changed[file.path].new)
     }
 
 
@@ -216,18 +219,18 @@ class Blobs:
     def __init__(self, repository: Repository) -> None:
         """Belong to a repository."""
         self.repository = repository
-        self.known: dict[str, bytes] = {}
+        self._data: dict[str, bytes] = {}
         self._new: dict[str, bytes] = {}
 
     def __call__(self, names: Collection[str]) -> dict[str, bytes]:
-        self.known.update(blobs(self.repository.top, [name for name in names if name not in self.known]))
-        return {name: self.known[name] for name in names if name in self.known}
+        self._data.update(blobs(self.repository.top, [name for name in names if name not in self._data]))
+        return {name: self._data[name] for name in names if name in self._data}
 
     def store(self, data: bytes, like: str) -> str:
         """Return the name of a new blob, made as the name `like` of another object; it is there once flushed."""
         digest = sha1 if len(like) == 40 else sha256
         name = digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-        self._new[name] = self.known[name] = data
+        self._new[name] = self._data[name] = data
         return name
 
     def flush(self) -> None:
@@ -241,10 +244,9 @@ class _Paths:
     """The paths of a merged tree: those of theirs, and what ours changed of them."""
 
     def __init__(self, repository: Repository, theirs: str, ours: Sequence[PathChange]) -> None:
-        told = change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)
-        self.names = set(os.fsdecode(told).split("\0")) - {""}
-        self.names -= {one.path for one in ours if one.is_gone}
-        self.names |= {one.path for one in ours if not one.is_gone}
+        self.names = set(split(change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)))
+        self.names -= {file.path for file in ours if file.is_gone}
+        self.names |= {file.path for file in ours if not file.is_gone}
 
     def has(self, path: str) -> bool:
         """Return whether the tree has a file."""
@@ -256,10 +258,10 @@ class _Paths:
         for folder in list(folders):
             while folder := folder.rpartition("/")[0]:
                 folders.add(folder)
-        found = [path for path in paths if path in folders]
+        clashing = [path for path in paths if path in folders]
         for path in paths:
             above = path
             while above := above.rpartition("/")[0]:
                 if above in self.names:
-                    found.append(path)
-        return tuple(dict.fromkeys(found))
+                    clashing.append(path)
+        return tuple(dict.fromkeys(clashing))

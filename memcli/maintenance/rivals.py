@@ -23,7 +23,7 @@ from ..formats.three_way import sides_of
 from ..git.commit import Merging, before_merge, last_merges
 from ..git.merge_driver import SETTINGS, kind_in, merge_content
 from ..git.resolution import DISPUTED, Resolution, is_of_two, text
-from ..git.run import unmerged
+from ..git.run import blobs, unmerged
 from ..git.tree_merge import add, made_by_merges, settle_half_done
 from ..index.file_reader import Reading, try_bytes
 from ..store.access_log import note_disputed
@@ -111,15 +111,15 @@ def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]
 
 def _brings(workspace: Workspace, merge: Merging, *pair: EntryFile) -> bool:
     """Return whether a merge made two entries as they are, none of its sides having both active and saying the same."""
-    if merge.made is not None:
-        made = [merge.made.get(one.path, "") for one in pair]
-        data = merge.read([*filter(None, made)])
+    if merge.result is not None:
+        made = [merge.result.get(one.path, "") for one in pair]
+        data = blobs(merge.top, [*filter(None, made)])
         texts = [text(data.get(blob, b"")) for blob in made]
         if [told.replace("\r\n", "\n") for told in texts] != [one.text.replace("\r\n", "\n") for one in pair]:
             return False
     for side in merge.sides:
         if all(one.path in side for one in pair):
-            data = merge.read([side[one.path] for one in pair])
+            data = blobs(merge.top, [side[one.path] for one in pair])
             if len(data) < len({side[one.path] for one in pair}):
                 return False  # a partial clone lacks it
             one, other = (with_text(workspace, one, text(data[side[one.path]])).entry for one in pair)

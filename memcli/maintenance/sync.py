@@ -419,10 +419,7 @@ class _Exchange:
 
     def _require_room(self, target: str) -> None:
         """Raise RefusedError where this file system would take two files for one."""
-        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", target)
-        where = [self.repository.prefix] * bool(self.repository.prefix)
-        pair = colliding(self.repository, lambda: split(change(self.repository.top, *words, *where)))
-        if pair:
+        if pair := colliding(self.repository, target):
             fix = "rename one on the other machine, then run `mem sync` there and here"
             raise RefusedError(f"{pair[0]} and {pair[1]} are one file on this disk", fix)
 
