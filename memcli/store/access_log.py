@@ -127,17 +127,17 @@ DISPUTED = "forgotten on one machine and said again on another"
 
 def note_disputed(workspace: Workspace, ids: Iterable[str]) -> None:
     """Note that a merge brought entries in that one side had forgotten."""
-    _append_rows(workspace, [{"added": one, "by": DISPUTED} for one in ids])
+    _append_rows(workspace, [{"added": identifier, "by": DISPUTED} for identifier in ids])
 
 
 def note_looked(workspace: Workspace, ids: Iterable[str]) -> None:
     """Note that somebody looked at entries."""
-    _append_rows(workspace, [{"looked": one} for one in ids])
+    _append_rows(workspace, [{"looked": identifier} for identifier in ids])
 
 
 def note_later(workspace: Workspace, questions: Iterable[str]) -> None:
     """Note that questions were put off."""
-    _append_rows(workspace, [{"later": one} for one in questions])
+    _append_rows(workspace, [{"later": question} for question in questions])
 
 
 def note_proposal(workspace: Workspace, question: str, decision: str, by: str) -> None:
@@ -152,26 +152,26 @@ def read_review(workspace: Workspace) -> ReviewLog:
     proposals: dict[str, ProposedDecision] = {}
     for line in text_of(workspace, REVIEW).splitlines():
         try:
-            told = json.loads(line)
+            row = json.loads(line)
         except ValueError:
             continue
-        if not isinstance(told, dict) or not all(isinstance(value, str) for value in told.values()):
+        if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
             continue
-        at = told.get("at", "")
-        if "added" in told:
-            disputed |= {told["added"]} if told.get("by") == DISPUTED else set()
-        elif "looked" in told:
-            disputed.discard(told["looked"])
-        elif "later" in told:
-            later[told["later"]] = at
-        elif "proposed" in told and "decision" in told:
-            proposals[told["proposed"]] = ProposedDecision(told["decision"], told.get("by", ""), at)
+        moment = row.get("at", "")
+        if "added" in row:
+            disputed |= {row["added"]} if row.get("by") == DISPUTED else set()
+        elif "looked" in row:
+            disputed.discard(row["looked"])
+        elif "later" in row:
+            later[row["later"]] = moment
+        elif "proposed" in row and "decision" in row:
+            proposals[row["proposed"]] = ProposedDecision(row["decision"], row.get("by", ""), moment)
     return ReviewLog(frozenset(disputed), later, proposals)
 
 
 def _append_rows(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:
-    at = workspace.stamp
-    lines = "".join(f"{json.dumps({**row, 'at': at})}\n" for row in rows)
+    stamp = workspace.stamp
+    lines = "".join(f"{json.dumps({**row, 'at': stamp})}\n" for row in rows)
     with suppress(OSError):
         if lines:
             append(workspace, REVIEW, lines.encode())
@@ -206,12 +206,18 @@ _Line = tuple[str, str, int, tuple[str, ...]]
 def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
     """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
     moment = moment or workspace.stamp
-    _append_accesses(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
+    _append_accesses(
+        workspace,
+        "".join(f"{moment}\t{identifier}\n" for identifier in ids if identifier.isprintable() and identifier.strip()),
+    )
 
 
 def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:
     """Count confirmations of ids; what cannot be written is not counted."""
-    count(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
+    count(
+        workspace,
+        "".join(_line(CONFIRMED + identifier, access) for identifier, access in confirmed if identifier.isprintable()),
+    )
 
 
 def count(workspace: Workspace, lines: str) -> None:
@@ -230,15 +236,15 @@ def uncount(workspace: Workspace, lines: str) -> None:
     """Take lines of confirmations out again; the caller holds the lock."""
     if not lines:
         return
-    gone = Counter(lines.splitlines(keepends=True))
-    kept = []
+    removed = Counter(lines.splitlines(keepends=True))
+    remaining = []
     for line in text_of(workspace, ACCESSES).splitlines(keepends=True):
-        if gone[line] > 0:
-            gone[line] -= 1
+        if removed[line] > 0:
+            removed[line] -= 1
         else:
-            kept.append(line)
+            remaining.append(line)
     with suppress(OSError):
-        replace_text(workspace, ACCESSES, "".join(kept))
+        replace_text(workspace, ACCESSES, "".join(remaining))
         if watch := watcher.get():
             watch.counted(workspace, lines, is_added=False)
 
@@ -259,8 +265,8 @@ def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any
         "strength": (strength if isinstance(strength, int) else 1) + noted.count,
         "updated_at": max(str(fields.get("updated_at") or ""), noted.last),
     }
-    known = fields.get("sources")
-    listed = list(known) if isinstance(known, list | tuple) else []
+    sources = fields.get("sources")
+    listed = list(sources) if isinstance(sources, list | tuple) else []
     return {**fields, **more} | ({"sources": [*listed, *noted.sources]} if noted.sources else {})
 
 
@@ -268,7 +274,9 @@ def _append_accesses(workspace: Workspace, lines: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
         size = append(workspace, ACCESSES, lines.encode()) if lines else 0
         if size > LARGE and size > 2 * _size_of_sums(workspace):
-            text = "".join(_line(one, noted) for one, noted in _summed(_lines(workspace, ACCESSES)).items())
+            text = "".join(
+                _line(identifier, access) for identifier, access in _summed(_lines(workspace, ACCESSES)).items()
+            )
             replace_text(workspace, ACCESSES, f"#{len(text.encode())}\n{text}")
 
 
@@ -286,7 +294,9 @@ def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str
     noted, taken = workspace.derived / ACCESSES, workspace.derived / TAKEN
     with suppress(OSError):
         if taken.exists():  # left by a folding that was killed
-            text = "".join(_line(one, Access(count, moment, sources)) for moment, one, count, sources in lines)
+            text = "".join(
+                _line(identifier, Access(count, moment, sources)) for moment, identifier, count, sources in lines
+            )
             replace_text(workspace, TAKEN, text)
             noted.unlink()
         else:
@@ -299,18 +309,18 @@ def finish_folding(workspace: Workspace, folded: Collection[str]) -> None:
 
     Confirmations that went are noted as a change that can be taken back, as `count` notes those that come.
     """
-    rest = gone = ""
+    remaining = dropped = ""
     for line in text_of(workspace, TAKEN).split("\n"):
         for _, name, _, _ in _sound([line]):
             if name not in folded:
-                rest += f"{line}\n"
+                remaining += f"{line}\n"
             elif name.startswith(CONFIRMED):
-                gone += f"{line}\n"
-    if gone and (watch := watcher.get()):  # first: what is noted twice is noted once, what is gone cannot be noted
-        watch.counted(workspace, gone, is_added=False)
+                dropped += f"{line}\n"
+    if dropped and (watch := watcher.get()):  # first: what is noted twice is noted once, what is gone cannot be noted
+        watch.counted(workspace, dropped, is_added=False)
     with suppress(OSError):
-        if rest:
-            append(workspace, ACCESSES, rest.encode())
+        if remaining:
+            append(workspace, ACCESSES, remaining.encode())
         (workspace.derived / TAKEN).unlink()
 
 
@@ -324,9 +334,9 @@ def _size_of_sums(workspace: Workspace) -> int:
 def _summed(lines: Iterable[_Line]) -> dict[str, Access]:
     sums: dict[str, Access] = {}
     for moment, identifier, count, sources in lines:
-        known = sums.get(identifier, Access(0, moment))
-        joined = tuple(dict.fromkeys(known.sources + sources)) if sources else known.sources
-        sums[identifier] = Access(known.count + count, max(known.last, moment), joined)
+        access = sums.get(identifier, Access(0, moment))
+        joined = tuple(dict.fromkeys(access.sources + sources)) if sources else access.sources
+        sums[identifier] = Access(access.count + count, max(access.last, moment), joined)
     return sums
 
 
@@ -359,7 +369,7 @@ def _sound(lines: Iterable[str]) -> Iterator[_Line]:
 
 def _sources(text: str) -> tuple[str, ...]:
     try:
-        found = json.loads(text)
+        sources = json.loads(text)
     except ValueError:
         return ()
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    return tuple(source for source in sources if isinstance(source, str)) if isinstance(sources, list) else ()

@@ -53,18 +53,20 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
     within = (root, root / workspace.layout.entries)
     bases = (folder, *within) if name.startswith(("./", "../", "/")) else (*within, folder)
     # The name of a file may hold a # itself, and so may an anchor: the longest file that is there has it.
-    for cut in (len(name), *(at for at in range(len(name) - 1, 0, -1) if name[at] == "#")):
+    for cut in (len(name), *(position for position in range(len(name) - 1, 0, -1) if name[position] == "#")):
         path, anchor = name[:cut], name[cut + 1 :]
         candidates = [base / path for base in bases] if path else []
-        gone = [
-            root / workspace.layout.archive / inside for one in candidates if (inside := _inside(root, one)) is not None
+        archived = [
+            root / workspace.layout.archive / inside
+            for candidate in candidates
+            if (inside := _inside(root, candidate)) is not None
         ]
-        found = next((one for one in (*candidates, *gone) if _is_file(one)), None)
-        if found is not None:
-            place = workspace.relative(contained(root, found))
-            if found in candidates and bases[0] != folder:
-                _require_one(workspace, place, folder, path)
-            return Place(place, anchor)
+        file = next((candidate for candidate in (*candidates, *archived) if _is_file(candidate)), None)
+        if file is not None:
+            address = workspace.relative(contained(root, file))
+            if file in candidates and bases[0] != folder:
+                _require_one(workspace, address, folder, path)
+            return Place(address, anchor)
     return None
 
 
@@ -86,10 +88,10 @@ def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
     closing = "/" if inside and name.endswith("/") else ""
     here = () if inside is None else (f"{inside}{closing}",)
     if name.startswith(("./", "../", "/")):
-        found = here or (name,)  # which is in no workspace
+        names = here or (name,)  # which is in no workspace
     else:
-        found = (name, f"{workspace.layout.entries}/{name}".lstrip("/"), *here)
-    return tuple(dict.fromkeys((*found, *(f"{workspace.layout.archive}{one}" for one in found))))
+        names = (name, f"{workspace.layout.entries}/{name}".lstrip("/"), *here)
+    return tuple(dict.fromkeys((*names, *(f"{workspace.layout.archive}{prefix}" for prefix in names))))
 
 
 def _inside(root: Path, path: Path) -> str | None:
@@ -98,7 +100,7 @@ def _inside(root: Path, path: Path) -> str | None:
     return None if inside.split("/", 1)[0] == ".." else "" if inside == "." else inside
 
 
-def _require_one(workspace: Workspace, place: str, folder: Path, path: str) -> None:
+def _require_one(workspace: Workspace, path_there: str, folder: Path, path: str) -> None:
     """Refuse a path that is also that of another file of the workspace, seen from the current folder."""
     if not _is_file(folder / path):
         return
@@ -106,8 +108,8 @@ def _require_one(workspace: Workspace, place: str, folder: Path, path: str) -> N
         there = workspace.relative(contained(workspace.root, folder / path))
     except RefusedError:
         return
-    if there != place:
-        raise AmbiguousError(f"{path} is {place} and {there}", f"write ./{path} for the one in this folder")
+    if there != path_there:
+        raise AmbiguousError(f"{path} is {path_there} and {there}", f"write ./{path} for the one in this folder")
 
 
 def _is_file(path: Path) -> bool:
@@ -182,22 +184,22 @@ def hidden_by(workspace: Workspace, path: str) -> str:
     return ""
 
 
-def hidden_at(workspace: Workspace, place: Place) -> str:
+def hidden_at(workspace: Workspace, address: Place) -> str:
     """Return the address of another tool's memory where an archived file hides it; empty for any other place."""
-    name = str(place)
+    name = str(address)
     return name if is_item(name) and _is_file(workspace.root / f"{workspace.layout.archive}{name}.md") else ""
 
 
-def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
+def part(workspace: Workspace, address: Place, text: str) -> tuple[int, int]:
     """Return the offsets of the part an anchor names: a section, a record, times of a note, or a line `L12`."""
-    anchor = place.anchor
+    anchor = address.anchor
     if not anchor:
         return 0, len(text)
     from ..formats.history import notes, records
     from ..formats.memory_page import sections
     from ..formats.text_lines import lines
 
-    kind = workspace.layout.kind_of(place.path)
+    kind = workspace.layout.kind_of(address.path)
     if kind == "history":
         for record in records(text, workspace.zone):
             if anchor in (record.id, record.anchor, record.timestamp):
@@ -212,9 +214,9 @@ def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
         if section.anchor == anchor:
             return section.start, section.end
     if anchor[:1] == "L" and anchor[1:].isdigit():
-        found = list(lines(text))
+        all_lines = list(lines(text))
         number = int(anchor[1:])
-        if 0 < number <= len(found):
-            start = sum(map(len, found[: number - 1]))
-            return start, start + len(found[number - 1])
-    raise NotFoundError(f"no {anchor!r} in {place.path}", f"`mem read {place.path}` shows the whole file")
+        if 0 < number <= len(all_lines):
+            start = sum(map(len, all_lines[: number - 1]))
+            return start, start + len(all_lines[number - 1])
+    raise NotFoundError(f"no {anchor!r} in {address.path}", f"`mem read {address.path}` shows the whole file")

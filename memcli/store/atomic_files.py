@@ -265,7 +265,7 @@ def remove(path: Path, *, for_good: bool = False) -> None:
     """Delete one file, leaving no copy where `for_good`; a missing one is NotFoundError."""
     with file_steps.naming("delete", path):
         watch = file_steps.watcher.get()
-        mode, old = _kept(path) if watch and watch.watches(path) else (0, None)
+        mode, old = _mode_and_data(path) if watch and watch.watches(path) else (0, None)
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -291,12 +291,12 @@ def remove_folder(path: Path) -> None:
         file_steps.sync_folder(path.parent)
 
 
-def _kept(path: Path) -> tuple[int, bytes | None]:
+def _mode_and_data(path: Path) -> tuple[int, bytes | None]:
     with suppress(OSError, RefusedError):
         return stat.S_IMODE(os.lstat(path).st_mode), file_steps.contents(path, os.O_NOFOLLOW)
     return 0, None
 
 
 def _contents_below(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    for place, _, names in os.walk(folder):
-        yield from ((Path(place, name), _kept(Path(place, name))[1] or b"") for name in names)
+    for below, _, names in os.walk(folder):
+        yield from ((Path(below, name), _mode_and_data(Path(below, name))[1] or b"") for name in names)

@@ -19,7 +19,7 @@ def keeper(workspaces: Sequence[Workspace]) -> Workspace | None:
     first = workspaces[0]
     record = trust.record_of(first.state, first.root) if first.state else None
     to_user = record.notes_to == "user" if record and record.notes_to else not first.is_trusted
-    return next((one for one in workspaces if one.is_own), None) if to_user else first
+    return next((workspace for workspace in workspaces if workspace.is_own), None) if to_user else first
 
 
 def default_keeper(workspace: Workspace) -> str:
@@ -65,7 +65,7 @@ def is_shared(path: Path) -> bool:
     """Return whether a file lies in a git repository that does not ignore it."""
     from ..git import run
 
-    folder = next((one for one in path.parents if one.is_dir()), path.parent)
+    folder = next((parent for parent in path.parents if parent.is_dir()), path.parent)
     try:
         run.run(folder, "rev-parse", "--show-toplevel")
     except GitError:

@@ -48,8 +48,8 @@ def new_fields(layout: Layout, entry: Entry) -> dict[str, Any]:
 
 def followed(before: Document, after: Document) -> dict[str, str]:
     """Return the description that a changed body needs, where the old one only repeated the old body."""
-    said = after.fields.get("description")
-    if said != before.fields.get("description") or said != summarise("", before.body):
+    description = after.fields.get("description")
+    if description != before.fields.get("description") or description != summarise("", before.body):
         return {}
     return {"description": summarise("", after.body)}
 
@@ -93,12 +93,12 @@ def sound(body: str) -> str:
     return body.strip("\r\n")
 
 
-def changed(path: str, text: str, told: Mapping[str, Any], body: str | None) -> str:
+def changed(path: str, text: str, values: Mapping[str, Any], body: str | None) -> str:
     """Change fields and body of a file's text; RefusedError for one with a conflict, or with broken frontmatter."""
     require_no_conflict(path, text)
     changes = {
         key: None if value in ("", [], {}, ()) else settled(key, value)
-        for key, value in told.items()
+        for key, value in values.items()
         if value is not None
     }
     body = None if body is None else sound(body)
@@ -116,9 +116,9 @@ def _with_body(text: str, body: str) -> str:
     document = frontmatter.parse(text)
     newline = document.newline
     body = re.sub(r"\r?\n", newline, body)
-    kept = text[: len(text) - len(document.body)]
+    head = text[: len(text) - len(document.body)]
     gap = re.match(r"(?:[ \t]*\r?\n)*", document.body)
-    return kept + (gap[0] if gap else "") + body + newline
+    return head + (gap[0] if gap else "") + body + newline
 
 
 def checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: bool = True) -> str:
@@ -148,10 +148,10 @@ def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
 
     Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
     """
-    found, made = spelled(fields, "updated_at"), spelled(fields, "created_at")
-    if found or not made or not workspace.layout.is_mems:
-        return found
-    return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")
+    updated, created = spelled(fields, "updated_at"), spelled(fields, "created_at")
+    if updated or not created or not workspace.layout.is_mems:
+        return updated
+    return {"createdAt": "updatedAt", "created": "updated"}.get(created, "updated_at")
 
 
 USER = "user"
@@ -221,15 +221,15 @@ def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
 
     An entry that has another source from now on is kept as well: whose words it was is known by its old text alone.
     """
-    gone = lost_lines(_body(old), _body(new))
-    if not gone and _source(old) == _source(new):
+    lost = lost_lines(_body(old), _body(new))
+    if not lost and _source(old) == _source(new):
         return
     if workspace.layout.kind_of(path) == "entry":
-        place, text = _version(workspace, path, old)
-        if (workspace.root / place).exists():
+        version, text = _version(workspace, path, old)
+        if (workspace.root / version).exists():
             return  # kept by the same change, which was cut off before the new text stood
         mode = workspace.path(path).stat().st_mode & 0o777
-        put(workspace, place, text.encode(), mode)
+        put(workspace, version, text.encode(), mode)
     elif workspace.layout.kind_of(path):
         keep_page(workspace, path, old)
 
@@ -249,22 +249,22 @@ def page_versions(workspace: Workspace, path: str) -> list[tuple[str, str]]:
     """List the earlier texts of a file that is no entry, each with its path and when it was replaced, oldest first."""
     folder = (workspace.root / workspace.layout.archive / path).parent
     stem = path.rpartition("/")[2].removesuffix(".md")
-    found = []
+    versions = []
     for file in folder.glob("*.md") if folder.is_dir() else ():
-        told = _VERSION.fullmatch(file.name)
-        if told and told["stem"] == stem and file.is_file():
-            moment = f"{told['day']}T{told['hour']}:{told['minute']}:{told['second']}Z"
-            found.append((moment, int(told["number"] or 1), file.relative_to(workspace.root).as_posix()))
-    return [(place, moment) for moment, _, place in sorted(found)]
+        match = _VERSION.fullmatch(file.name)
+        if match and match["stem"] == stem and file.is_file():
+            moment = f"{match['day']}T{match['hour']}:{match['minute']}:{match['second']}Z"
+            versions.append((moment, int(match["number"] or 1), file.relative_to(workspace.root).as_posix()))
+    return [(version, moment) for moment, _, version in sorted(versions)]
 
 
 def page_of(workspace: Workspace, path: str) -> str:
     """Return the path of the file that a path in the archive is an earlier text of; empty where it is of none."""
     folder, _, name = path.rpartition("/")
-    told = _VERSION.fullmatch(name)
-    if not told or not workspace.layout.is_archived(path):
+    match = _VERSION.fullmatch(name)
+    if not match or not workspace.layout.is_archived(path):
         return ""
-    page = f"{folder}/{told['stem']}.md".removeprefix(workspace.layout.archive)
+    page = f"{folder}/{match['stem']}.md".removeprefix(workspace.layout.archive)
     is_page = workspace.layout.kind_of(page) not in (None, "entry") and (workspace.root / page).is_file()
     return page if is_page else ""
 
@@ -300,7 +300,7 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
     identifier = new_id("mem", workspace.now, noise)
     fields = frontmatter.parse(old).fields
     entry = stated_id(fields) or path
-    told = {
+    changes = {
         "id": identifier,
         "status": "superseded",
         "superseded_by": entry,
@@ -308,19 +308,21 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
         "version_of": entry,
     }
     try:
-        text = frontmatter.edit(old, as_spelled(fields, told))
+        text = frontmatter.edit(old, as_spelled(fields, changes))
     except RefusedError:  # a frontmatter in which no single line can be changed is kept as it is
         text = old
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-    place = f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"
-    standing = workspace.root / place
-    if standing.is_file() and _told(read(standing).decode("utf-8", "surrogateescape")) == _told(text):
-        return place, text
-    return workspace.free_name(place), text
+    target = f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"
+    existing = workspace.root / target
+    if existing.is_file() and _without_own_keys(read(existing).decode("utf-8", "surrogateescape")) == _without_own_keys(
+        text
+    ):
+        return target, text
+    return workspace.free_name(target), text
 
 
-def _told(version: str) -> tuple[dict[str, object], str]:
+def _without_own_keys(version: str) -> tuple[dict[str, object], str]:
     """Return what a version says but for when it was made."""
     parsed = frontmatter.parse(version)
-    made = {spelled(parsed.fields, key) for key in ("id", "superseded_at")}
-    return {name: value for name, value in parsed.fields.items() if name not in made}, parsed.body
+    own_keys = {spelled(parsed.fields, key) for key in ("id", "superseded_at")}
+    return {name: value for name, value in parsed.fields.items() if name not in own_keys}, parsed.body

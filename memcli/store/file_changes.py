@@ -62,21 +62,21 @@ def make(changes: Sequence[FileChange], folders: Collection[str] = ()) -> None:
 
     Folders of these names go with the last file in them.
     """
-    for one in changes:
-        if one.before == one.after:
+    for change in changes:
+        if change.before == change.after:
             continue
-        if one.before is None:
+        if change.before is None:
             try:
-                atomic_files.create(one.path, one.after or b"", one.mode)
+                atomic_files.create(change.path, change.after or b"", change.mode)
             except FileExistsError:
-                raise RefusedError(f"{one.path} appeared meanwhile", "run it again") from None
-        elif one.after is None:
-            if read_bytes(one.path) != one.before:
-                raise RefusedError(f"{one.path} changed underneath", "run it again")
-            remove(one.path)
-            _remove_empty(one.path.parent, folders)
+                raise RefusedError(f"{change.path} appeared meanwhile", "run it again") from None
+        elif change.after is None:
+            if read_bytes(change.path) != change.before:
+                raise RefusedError(f"{change.path} changed underneath", "run it again")
+            remove(change.path)
+            _remove_empty(change.path.parent, folders)
         else:
-            atomic_files.replace(one.path, one.after, atomic_files.digest(one.before))
+            atomic_files.replace(change.path, change.after, atomic_files.digest(change.before))
 
 
 def _remove_empty(folder: Path, names: Collection[str]) -> None:
@@ -114,11 +114,11 @@ def diff(changes: Sequence[FileChange]) -> str:
     from difflib import unified_diff
 
     lines: list[str] = []
-    for one in changes:
+    for change in changes:
         old, new = (
-            (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (one.before, one.after)
+            (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (change.before, change.after)
         )
-        was, is_now = ("/dev/null" if data is None else str(one.path) for data in (one.before, one.after))
+        was, is_now = ("/dev/null" if data is None else str(change.path) for data in (change.before, change.after))
         lines += [
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
             for line in unified_diff(old, new, was, is_now)

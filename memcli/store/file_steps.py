@@ -44,8 +44,8 @@ class Watcher(Protocol):
     def changed(self, path: Path, before: bytes | None, after: bytes | None, mode: int = 0) -> None:
         """Take in the bytes and the mode that a file had and the bytes it has; None where there is no file."""
 
-    def appended(self, path: Path, at: int, data: bytes) -> None:
-        """Take in the bytes put at the end of a file that was `at` bytes long."""
+    def appended(self, path: Path, size: int, data: bytes) -> None:
+        """Take in the bytes put at the end of a file that was `size` bytes long."""
 
     def counted(self, workspace: Any, lines: str, *, is_added: bool) -> None:
         """Take in lines put to, or taken from, the confirmations that wait beside the files."""
@@ -127,9 +127,9 @@ def contents(path: Path, flags: int = 0) -> bytes:
 
 def write_all(fd: int, data: bytes) -> None:
     """Write everything, going on after a short write."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(fd, remaining) :]
 
 
 def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = None, mode: int = 0o666) -> str:
@@ -179,9 +179,9 @@ def second_name(src: str | Path, dst: Path) -> None:
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, each safe on disk; git is told to pass over conversations."""
     _make_folder(folder)
-    for place in (folder, folder.parent):
-        if place.name == SESSIONS:
-            _hide(place)
+    for created in (folder, folder.parent):
+        if created.name == SESSIONS:
+            _hide(created)
 
 
 def _hide(sessions: Path) -> None:
@@ -318,13 +318,13 @@ def is_abandoned(path: str | Path, now: float) -> bool:
 
     `now` is the machine's own clock, which stamped the files; one set for a replay would take living ones for dead.
     """
-    found = _NAME.match(os.path.basename(path))
-    if found is None or os.path.islink(path) or not os.path.isfile(path):
+    match = _NAME.match(os.path.basename(path))
+    if match is None or os.path.islink(path) or not os.path.isfile(path):
         return False
     with suppress(OSError):
         if now - os.lstat(path).st_mtime > _ABANDONED:
             return True
-        return found["machine"] == _machine() and not is_running(int(found["process"]))
+        return match["machine"] == _machine() and not is_running(int(match["process"]))
     return False
 
 
@@ -341,10 +341,10 @@ def sweep(folder: Path, now: float) -> int:
     """Remove the folder's temporary files of dead writers and count them."""
     try:
         with os.scandir(folder) as entries:
-            found = [entry.path for entry in entries if is_temporary(entry.name)]
+            paths = [entry.path for entry in entries if is_temporary(entry.name)]
     except OSError:
         return 0
-    return sum(remove_abandoned(path, now) for path in found)
+    return sum(remove_abandoned(path, now) for path in paths)
 
 
 @cache

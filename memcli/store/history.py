@@ -15,7 +15,7 @@ from .workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Told:
+class FiledRecord:
     """A record and the file it stands in."""
 
     path: str
@@ -23,10 +23,10 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Log:
+class HistoryLog:
     """All of history, the oldest first, and what could not be read of it; a record that another stands for is out."""
 
-    records: tuple[Told, ...]
+    records: tuple[FiledRecord, ...]
     problems: tuple[FileProblem, ...] = ()
 
 
@@ -57,7 +57,7 @@ def history_steps(
 def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -> Append:
     """Add one record; return the step that was done in the month's file."""
     with exclusive(workspace, "mem history add") as held:
-        taken = {told.record.id for told in read_log(workspace).records}
+        taken = {filed.record.id for filed in read_log(workspace).records}
         steps = next(
             steps
             for attempt in range(100)
@@ -67,9 +67,9 @@ def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -
     return steps[0]
 
 
-def read_log(workspace: Workspace) -> Log:
+def read_log(workspace: Workspace) -> HistoryLog:
     """Read every history file as one log: sorted by time, each record once, whatever files it stands in."""
-    told: dict[str, Told] = {}
+    filed_by_key: dict[str, FiledRecord] = {}
     problems = []
     for path in _files(workspace):
         text, problem = decoded(atomic_files.read(workspace.path(path)))
@@ -82,10 +82,10 @@ def read_log(workspace: Workspace) -> Log:
         for record in records(text, workspace.zone):
             # A record of another tool has no id, and stands in a second file too where that tool keeps one.
             key = record.id or f"{record.timestamp}\n{' '.join(record.text.split())}"
-            told.setdefault(key, Told(path, record))
-    replaced = {name for one in told.values() for name in one.record.instead_of}
-    kept = [one for key, one in told.items() if key not in replaced]
-    return Log(tuple(sorted(kept, key=lambda one: one.record.timestamp)), tuple(problems))
+            filed_by_key.setdefault(key, FiledRecord(path, record))
+    replaced = {name for filed in filed_by_key.values() for name in filed.record.instead_of}
+    current = [filed for key, filed in filed_by_key.items() if key not in replaced]
+    return HistoryLog(tuple(sorted(current, key=lambda filed: filed.record.timestamp)), tuple(problems))
 
 
 def _copies(workspace: Workspace) -> Iterator[str]:
@@ -103,15 +103,15 @@ def _copies(workspace: Workspace) -> Iterator[str]:
 def _files(workspace: Workspace) -> list[str]:
     layout = workspace.layout
     folders = {re.split(r"[*{]", pattern)[0].rpartition("/")[0] for pattern in layout.patterns["history"]}
-    found = []
+    files = []
     for folder in sorted(folders):
         try:
             names = os.listdir(workspace.path(folder))
         except (FileNotFoundError, NotADirectoryError):
             continue
         paths = (f"{folder}/{name}".lstrip("/") for name in sorted(names))
-        found += [path for path in paths if layout.kind_of(path) == "history" and (workspace.root / path).is_file()]
-    return found
+        files += [path for path in paths if layout.kind_of(path) == "history" and (workspace.root / path).is_file()]
+    return files
 
 
 def _gap(workspace: Workspace, path: str, *, is_next: bool) -> str:

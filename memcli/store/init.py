@@ -85,38 +85,38 @@ def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> 
     else:
         _require_fitting(around, chosen, asked=bool(layout))
     theirs = chosen.layout != MEM.name
-    made = _made(root, chosen.layout)
-    if MARKER in made:
+    created = _create(root, chosen.layout)
+    if MARKER in created:
         trust.record(around.state_folder, root.resolve(), trusted=True)
     repository = _repository(root)
     if repository:
         merge_driver.install(root)
     outside = 0 if theirs else _outside(root)
-    return Made(root, chosen.layout, chosen.why, tuple(made), repository if theirs else None, outside)
+    return Made(root, chosen.layout, chosen.why, tuple(created), repository if theirs else None, outside)
 
 
 def _outside(root: Path) -> int:
     """Count the markdown files that mem's own layout does not read; a project's own pages alone are none."""
-    found = []
+    outside = []
     for folder, below, names in os.walk(root):
         below[:] = [name for name in below if not name.startswith(".") and name != "node_modules"]
         paths = (Path(folder, name).relative_to(root).as_posix() for name in names if name.endswith(".md"))
-        found += [path for path in paths if MEM.kind_of(path) is None and not Path(path).name.startswith(".")]
-    return len(found) if any(not Path(path).stem.isupper() for path in found) else 0
+        outside += [path for path in paths if MEM.kind_of(path) is None and not Path(path).name.startswith(".")]
+    return len(outside) if any(not Path(path).stem.isupper() for path in outside) else 0
 
 
 def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
     """Settle where the workspace is made and in which layout."""
-    place = here if folder is None else folder
-    for root in (place, here / "memory") if folder is None else (place,):
+    start = here if folder is None else folder
+    for root in (start, here / "memory") if folder is None else (start,):
         if (root / MARKER).exists():
             return Recognised(layout or MEM.name, root, "")
-    found = recognise(place)
-    if found and layout in ("", found.layout):
-        return found
+    recognised = recognise(start)
+    if recognised and layout in ("", recognised.layout):
+        return recognised
     if folder is None and not (layout and (LAYOUTS[layout].is_below or LAYOUTS[layout].is_vault)):
-        place = here / "memory"
-    return Recognised(layout or MEM.name, place, "")
+        start = here / "memory"
+    return Recognised(layout or MEM.name, start, "")
 
 
 def _as_it_is(around: Surroundings, chosen: Recognised, asked: str) -> Recognised:
@@ -156,28 +156,28 @@ def _require_fitting(around: Surroundings, chosen: Recognised, *, asked: bool) -
         )
 
 
-def _made(root: Path, layout: str) -> list[str]:
+def _create(root: Path, layout: str) -> list[str]:
     """Make what is missing and give the names of it."""
     texts = {MARKER: MARKER_TEXT, MEM.memory: PAGE_TEXT}
     if layout != MEM.name:
         texts = {MARKER: f"{MARKER_TEXT}layout: {layout}\n{_own_page(root, layout)}"}
-    made = []
+    created = []
     for name, text in texts.items():
         try:
             atomic_files.create(root / name, text.encode())
         except FileExistsError:
             continue
-        made.append(name)
+        created.append(name)
     ignore = root / ".gitignore"
     lines = atomic_files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
     missing = [line for line in ignored_lines(root, layout) if line not in lines]
     if missing:
         atomic_files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
-        made.append(ignore.name)
+        created.append(ignore.name)
     if fresh := merge_driver.attributes_to_add(root):
         atomic_files.append(root / merge_driver.ATTRIBUTES, fresh.encode())
-        made.append(merge_driver.ATTRIBUTES)
-    return made
+        created.append(merge_driver.ATTRIBUTES)
+    return created
 
 
 def _own_page(root: Path, layout: str) -> str:
@@ -196,4 +196,4 @@ def ignored_lines(root: Path, layout: str) -> tuple[str, ...]:
 
 
 def _repository(root: Path) -> Path | None:
-    return next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
+    return next((parent for parent in (root, *root.parents) if (parent / ".git").exists()), None)

@@ -62,12 +62,12 @@ class Layout:
     spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
     patterns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _PATTERNS)
 
-    def __init__(self, name: str, **told: Any) -> None:
+    def __init__(self, name: str, **values: Any) -> None:
         # Those below are made at import: the standard library, which else writes this, takes longer than all the rest.
-        unknown = told.keys() - type(self).__annotations__.keys()
+        unknown = values.keys() - type(self).__annotations__.keys()
         if unknown:
             raise TypeError(f"no field {unknown}")
-        vars(self).update({"spellings": {}, "patterns": _PATTERNS, **told, "name": name})
+        vars(self).update({"spellings": {}, "patterns": _PATTERNS, **values, "name": name})
 
     @property
     def is_mems(self) -> bool:
@@ -86,14 +86,16 @@ class Layout:
     @cached_property
     def roots(self) -> tuple[tuple[str, bool], ...]:
         """Folders to look into, '' for the workspace's own, with whether to look below them too."""
-        found: dict[str, bool] = {}
+        deep_by_folder: dict[str, bool] = {}
         for patterns in self.patterns.values():
             for pattern in patterns:
                 fixed = re.split(r"[*{]", pattern)[0].rpartition("/")[0]
-                rest = pattern[len(fixed) :].strip("/")
-                found[fixed] = found.get(fixed, False) or "/" in rest or "**" in rest
-        deep = [folder for folder, below in found.items() if below]
-        return tuple((folder, below) for folder, below in found.items() if not any(_lies_in(folder, up) for up in deep))
+                below_fixed = pattern[len(fixed) :].strip("/")
+                deep_by_folder[fixed] = deep_by_folder.get(fixed, False) or "/" in below_fixed or "**" in below_fixed
+        deep = [folder for folder, below in deep_by_folder.items() if below]
+        return tuple(
+            (folder, below) for folder, below in deep_by_folder.items() if not any(_lies_in(folder, up) for up in deep)
+        )
 
     @property
     def inbox(self) -> str:
@@ -107,8 +109,8 @@ class Layout:
 
     def kind_of(self, path: str) -> str | None:
         """Return the kind of a path relative to the workspace; None for a file that is no memory."""
-        found = self._expression.fullmatch(path.removeprefix(self.archive))
-        return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
+        match = self._expression.fullmatch(path.removeprefix(self.archive))
+        return None if match is None or _HIDDEN.search(path) or self._ignores(path) else match.lastgroup
 
     @cached_property
     def endings(self) -> tuple[str, ...]:
@@ -142,10 +144,10 @@ class Layout:
 
     def entry_path(self, name: str, identifier: str, day: date) -> str:
         """Return the path of a new entry; without a name it is the folder and the ending its file would have."""
-        place = self.new_entry.format(
+        name = self.new_entry.format(
             name=name, id=identifier, tail=tail(identifier), month=f"{day:%Y-%m}", date=day.isoformat()
         )
-        return f"{self.entries}/{place}".lstrip("/")
+        return f"{self.entries}/{name}".lstrip("/")
 
 
 def _expression_of(pattern: str) -> str:
@@ -329,11 +331,11 @@ def recognise(folder: Path) -> Recognised | None:
     names, below = _names(folder), _names(folder / "memory")
     if "entries" in names:
         return None  # mem's own, come without its mem.yaml
-    found = _above(folder, names, below) or _within(folder, names)
-    if not found and ".obsidian" in names:
+    recognised = _above(folder, names, below) or _within(folder, names)
+    if not recognised and ".obsidian" in names:
         return Recognised(MARKDOWN.name, folder, ".obsidian/ is a vault's")
-    if found or "entries" in below:
-        return found
+    if recognised or "entries" in below:
+        return recognised
     return _within(folder / "memory", below)
 
 
@@ -426,8 +428,8 @@ def as_kept(layout: Layout, root: Path) -> Layout:
     """Return a layout with what the folder's own files add to it; what cannot be read adds nothing."""
     daily, templates = _settings(root / _DAILY), _settings(root / _TEMPLATES)
     form = daily.get("format") or "YYYY-MM-DD"
-    place = "/".join(part for part in (daily.get("folder", "").strip("/"), form) if part)
-    path = re.sub("|".join(_TOKENS), lambda found: _TOKENS[found[0]], place.replace("%", "%%"))
+    pattern = "/".join(part for part in (daily.get("folder", "").strip("/"), form) if part)
+    path = re.sub("|".join(_TOKENS), lambda token: _TOKENS[token[0]], pattern.replace("%", "%%"))
     ignored = [layout.ignore, _beginning(root / IGNORE, _LONGEST)]
     if folder := templates.get("folder", "").strip("/"):
         ignored.append(f"/{_escaped(folder)}/")
@@ -438,9 +440,11 @@ def as_kept(layout: Layout, root: Path) -> Layout:
 def _left_out(path: Path) -> list[str]:
     """Return patterns of the paths Obsidian leaves out of its search by how they begin; expressions are not read."""
     filters = _read(path).get("userIgnoreFilters")
-    told = [one for one in filters if isinstance(one, str)] if isinstance(filters, list) else []
-    paths = [one.lstrip("/") for one in told if not (len(one) > 1 and one[0] == one[-1] == "/")]
-    return [f"/{_escaped(one)}{'' if one.endswith('/') else '*'}" for one in paths if one.strip() and one.isprintable()]
+    texts = [path for path in filters if isinstance(path, str)] if isinstance(filters, list) else []
+    paths = [path.lstrip("/") for path in texts if not (len(path) > 1 and path[0] == path[-1] == "/")]
+    return [
+        f"/{_escaped(path)}{'' if path.endswith('/') else '*'}" for path in paths if path.strip() and path.isprintable()
+    ]
 
 
 def _escaped(path: str) -> str:
@@ -454,7 +458,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_beginning(path, _LONGEST) or "{}")
+        value = json.loads(_beginning(path, _LONGEST) or "{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -28,7 +28,7 @@ def folder_mode(folder: Path) -> int:
     """Return the mode a new folder is made with, before the umask."""
     is_away = folder.parent.name == "archive" and folder.name == SESSIONS
     places = list(folder.parents)[1:3] if is_away else [folder.parent]
-    above = next((one for one in places if (one / _MARKER).exists()), None)
+    above = next((parent for parent in places if (parent / _MARKER).exists()), None)
     if folder.name in PRIVATE and above is not None:
         return 0o777 if _mode(above) & stat.S_ISGID else 0o700
     return narrowed(0o777, folder.parent)

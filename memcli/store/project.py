@@ -131,10 +131,10 @@ def _data(root: Path, path: str) -> bytes | str:
         if os.path.isabs(path):
             raise RefusedError("is no path within the project")
         real = contained(root, root / path)
-        found = os.stat(real)
-        if not S_ISREG(found.st_mode):
+        status = os.stat(real)
+        if not S_ISREG(status.st_mode):
             return "is no file"
-        if found.st_size > LARGEST:
+        if status.st_size > LARGEST:
             return f"is larger than {LARGEST >> 20} MB"
         with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             data = file.read(LARGEST + 1)
@@ -162,7 +162,7 @@ def _renamed(root: Path, path: str) -> str:
         return ""
 
 
-def _to(told: bytes, path: str) -> str:
+def _to(output: bytes, path: str) -> str:
     """Find a path among what git tells of renames: status, old name, new name, over and over."""
-    words = [os.fsdecode(word) for word in told.strip(b"\n").split(b"\0")]
+    words = [os.fsdecode(word) for word in output.strip(b"\n").split(b"\0")]
     return next((new for old, new in zip(words[1::3], words[2::3], strict=False) if old == path), "")

@@ -79,7 +79,7 @@ class Redactor:
     @property
     def refused(self) -> list[Redacted]:
         """Return what was found and is not to be kept where a person writes on purpose."""
-        return [one for one in self.found if one.group == "secret" or self.refuses_personal]
+        return [finding for finding in self.found if finding.group == "secret" or self.refuses_personal]
 
     def findings(self, text: str) -> list[Finding]:
         """Return the secrets of a text, and the personal data that is heeded, also what names in frontmatter say."""
@@ -116,20 +116,20 @@ class Redactor:
 
     def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
         """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group."""
-        findings = [one for one in self.findings(text) if not only or one.group == only]
+        findings = [finding for finding in self.findings(text) if not only or finding.group == only]
         if not findings:
             return text
-        for one in findings:
-            place = line if one_line else line + one.line - 1
-            self.found.append(Redacted(self.name, place, one.rule, one.group))
+        for finding in findings:
+            number = line if one_line else line + finding.line - 1
+            self.found.append(Redacted(self.name, number, finding.rule, finding.group))
         if self._repeats:
-            said = {text[one.start : one.end] for one in findings if one.group == "secret"}
-            self._remember(value for value in said if len(value) >= _SHORTEST)
+            secrets = {text[finding.start : finding.end] for finding in findings if finding.group == "secret"}
+            self._remember(value for value in secrets if len(value) >= _SHORTEST)
         return _marked(text, findings)
 
-    def _remember(self, said: Iterable[str]) -> None:
+    def _remember(self, secrets: Iterable[str]) -> None:
         """Guard what was found against being repeated; each text is searched for all of it, so it is not much."""
-        for value in said:
+        for value in secrets:
             if self._told < _MOST_TOLD and value not in self.values:
                 self.values = {*self.values, value}
                 self._scanned.clear()
@@ -179,18 +179,18 @@ class Redactor:
         from ..secrets.prose_passwords import password_answer
 
         text = self.text(event.text, line, one_line=True)
-        place = password_answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
+        span = password_answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
         self.hear(event)
-        if place is None:
+        if span is None:
             return text
         self.found.append(Redacted(self.name, line, "password"))
-        self._remember([text[slice(*place)]])
-        return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
+        self._remember([text[slice(*span)]])
+        return f"{text[: span[0]]}[REDACTED:password]{text[span[1] :]}"
 
-    def fields(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Blank out the secrets of what is told about a conversation."""
         cleaned: dict[str, Any] = {}
-        for key, value in told.items():
+        for key, value in fields.items():
             if isinstance(value, str):
                 cleaned[key] = self.text(value, one_line=True)
             else:
@@ -200,7 +200,7 @@ class Redactor:
     def _extra(self, extra: Mapping[str, Any], line: int) -> Mapping[str, Any]:
         """Look at keys and values together: what a value is may be said by its key."""
         written = json.dumps(extra, ensure_ascii=False)
-        found = len(self.found)
+        count = len(self.found)
         cleaned = self.text(written, line, one_line=True)
         if cleaned is written:
             return extra
@@ -211,7 +211,7 @@ class Redactor:
         if isinstance(read, dict):
             return read
         # A mark has taken a quote or a brace with it: nothing of it is worth the risk.
-        return {"redacted": sorted({one.rule for one in self.found[found:]})}
+        return {"redacted": sorted({finding.rule for finding in self.found[count:]})}
 
 
 def redactor(workspace: Workspace, name: str, *folders: str) -> Redactor:
@@ -243,9 +243,9 @@ def secret_in_name(guard: Redactor, name: str) -> str:
     plain = [session_id(part) or part for part in parts]
     # "wifi-password-is-…" says it as a sentence does, with a hyphen for each blank.
     bare = [part.rpartition(".")[0] or part for part in (*parts, *plain)]
-    said = [_HASH.sub("", part).replace("-", " ").replace("_", " ") for part in bare if not part.isupper()]
-    assigned = [_ANNOUNCES.sub(lambda match: f"{match[1].upper()}: ", part, count=1) for part in said]
-    spellings = dict.fromkeys((*tails, *parts, *stems, *plain, *said, *assigned))
+    words = [_HASH.sub("", part).replace("-", " ").replace("_", " ") for part in bare if not part.isupper()]
+    assigned = [_ANNOUNCES.sub(lambda match: f"{match[1].upper()}: ", part, count=1) for part in words]
+    spellings = dict.fromkeys((*tails, *parts, *stems, *plain, *words, *assigned))
     return next((rule for rule in map(guard.rule_of, spellings) if rule), "")
 
 
@@ -261,11 +261,11 @@ def nameable(guard: Redactor, path: str) -> str:
     parts = []
     for part in path.split("/"):
         stem, dot, ending = part.rpartition(".") if part.endswith((".md", ".jsonl", ".json")) else (part, "", "")
-        said = session_id(stem) or stem  # a session's folder has its signs escaped
-        findings = guard.findings(said)
+        name = session_id(stem) or stem  # a session's folder has its signs escaped
+        findings = guard.findings(name)
         if findings:
             sign = _sign(part)
-            stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"
+            stem = f"{slug(redact(name, findings)) or 'redacted'}-{sign}"
             stem = f"redacted-{sign}" if secret_in_name(guard, stem) else stem
         parts.append(f"{stem}{dot}{ending}")
     clean = "/".join(parts)
@@ -332,26 +332,28 @@ class SecretGuard:
         if self.redact and self.allow:
             raise UsageError("secrets are blanked out, or kept", "give --redact or --allow-secret")
 
-    def entry(self, body: str, told: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def entry(self, body: str, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return text and fields as they may be kept; RefusedError names the line and the rule."""
-        kept = dict(told)
+        clean_fields = dict(fields)
         if self.allow:
-            return body, kept
+            return body, clean_fields
         for option in _LISTED_FIELDS if not self.redact else ():
-            names = kept.get(option) or ()
+            names = clean_fields.get(option) or ()
             for name in [names] if isinstance(names, str) else names:
                 require_no_secret(self.workspace, name, f"--{option}")
         guard = redactor(self.workspace, "the text")
         body = guard.text(body)
-        for key, value in told.items():
+        for key, value in fields.items():
             guard.name = f"--{key.replace('_', '-')}"
-            kept[key] = _cleaned(partial(_clean_name, guard, key) if key in _LISTED_FIELDS else guard.text, value)
+            clean_fields[key] = _cleaned(
+                partial(_clean_name, guard, key) if key in _LISTED_FIELDS else guard.text, value
+            )
         if guard.refused and not self.redact:
             first = guard.refused[0]
             where = f"line {first.line} of the text" if first.name == "the text" else first.name
             raise RefusedError(f"{where} looks like a secret ({first.rule})", FIX)
         self.redacted.extend(guard.found)
-        return body, kept
+        return body, clean_fields
 
     def change(self, path: str, change: Callable[[str], str]) -> Callable[[str], str]:
         """Return a change of a file's text that brings no secret in; one that stood there before may stay."""
@@ -376,24 +378,24 @@ def keepable(workspace: Workspace, path: str, new: str, old: str = "", fix: str 
     Raise RefusedError, naming line and rule, where it holds a secret that the text before did not.
     """
     guard = redactor(workspace, path)
-    kept = new if guard.refuses_personal else guard.text(new, only="personal")
-    found = _refused(guard, kept)
-    if not found:
-        return kept
+    clean_text = new if guard.refuses_personal else guard.text(new, only="personal")
+    refused = _refused(guard, clean_text)
+    if not refused:
+        return clean_text
     guard.text(old)
-    known = Counter(one.rule for one in guard.found)
-    for one in found:
-        known[one.rule] -= 1
-        if known[one.rule] < 0:
-            raise RefusedError(f"{path}:{one.line}: looks like a secret ({one.rule})", fix)
-    return kept
+    known_rules = Counter(finding.rule for finding in guard.found)
+    for finding in refused:
+        known_rules[finding.rule] -= 1
+        if known_rules[finding.rule] < 0:
+            raise RefusedError(f"{path}:{finding.line}: looks like a secret ({finding.rule})", fix)
+    return clean_text
 
 
 def _refused(guard: Redactor, text: str) -> list[Redacted]:
     """Take out of the redactor what it has found so far, this text included, and is not to be kept."""
     guard.text(text)
-    found, guard.found = guard.refused, []
-    return found
+    refused, guard.found = guard.refused, []
+    return refused
 
 
 def _clean_name(guard: Redactor, key: str, name: str) -> str:
@@ -406,8 +408,8 @@ def _cleaned(clean: Callable[[str], str], value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_cleaned(clean, one) for one in value]
+        return [_cleaned(clean, item) for item in value]
     if isinstance(value, dict):
         # What a value is may be said by its key.
-        return {key: clean(f"{key}={one}").removeprefix(f"{key}=") for key, one in value.items()}
+        return {key: clean(f"{key}={item}").removeprefix(f"{key}=") for key, item in value.items()}
     return value

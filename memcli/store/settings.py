@@ -48,7 +48,7 @@ class Setting:
             kind = _KINDS[type(self.default)]
             raise UsageError(f"{where}: {self.name} should be {kind}, not {value!r}") from None
         given = result if isinstance(result, tuple) else (result,)
-        if self.choices and any(one not in self.choices for one in given):
+        if self.choices and any(choice not in self.choices for choice in given):
             raise UsageError(f"{where}: {self.name} is one of {', '.join(self.choices)}, not {value!r}")
         if isinstance(result, int | float) and not isinstance(result, bool):
             if self.low is not None and result < self.low:
@@ -277,7 +277,7 @@ def load_settings(
                     raise
                 ignored.append(error.message)
     if not is_believed:
-        for name in (name for name, place in places.items() if place == str(workspace_file)):
+        for name in (name for name, file in places.items() if file == str(workspace_file)):
             try:
                 _require_usable(name, values)
             except UsageError as error:
@@ -313,8 +313,8 @@ def zone_of(name: str) -> tzinfo:
         raise UsageError(f"no time zone {name!r}", "use a name such as Europe/Lisbon") from None
 
 
-def _file_values(path: Path, told: list[str], *, is_lenient: bool) -> Iterator[tuple[str, object]]:
-    """Yield the values of a file; what is wrong with the file is raised, or added to `told` if that `is_lenient`.
+def _file_values(path: Path, faults: list[str], *, is_lenient: bool) -> Iterator[tuple[str, object]]:
+    """Yield the values of a file; what is wrong with the file is raised, or added to `faults` if that `is_lenient`.
 
     In the middle of a merge the values of our side count, as before it: else the command that merges could not run.
     """
@@ -329,14 +329,14 @@ def _file_values(path: Path, told: list[str], *, is_lenient: bool) -> Iterator[t
     if line is not None:
         from ..formats.three_way import sides_of
 
-        told.append(f"{path}: line {line}: a git conflict marker: ours count until it is resolved")
+        faults.append(f"{path}: line {line}: a git conflict marker: ours count until it is resolved")
         text = (sides_of(text) or ("", text, ""))[1]
     mapping, problem = load_mapping(text)
     problem = damage or problem
     if problem and not is_lenient:
         raise UsageError(f"{path}:{problem.line}: {problem.reason}")
     if problem:
-        told.append(f"{path}: line {problem.line}: {problem.reason}")
+        faults.append(f"{path}: line {problem.line}: {problem.reason}")
         return
     yield from _dotted(mapping, "")
 
@@ -385,13 +385,13 @@ def set_in_file(path: Path, name: str, value: Any) -> None:
         head = ""
     if not isinstance(root, CommentedMap):
         raise RefusedError(f"{path} is not a map of settings", "write `name: value` lines")
-    place, key = root, name
-    while "." in key and key not in place:
-        first, rest = key.split(".", 1)
-        if first in place and not isinstance(place[first], CommentedMap):
+    section, key = root, name
+    while "." in key and key not in section:
+        first, subkey = key.split(".", 1)
+        if first in section and not isinstance(section[first], CommentedMap):
             break
-        place, key = place.setdefault(first, CommentedMap()), rest
-    place[key] = list(value) if isinstance(value, tuple) else value
+        section, key = section.setdefault(first, CommentedMap()), subkey
+    section[key] = list(value) if isinstance(value, tuple) else value
     out = StringIO()
     yaml.dump(root, out)
     bom = BOM if written.startswith(BOM) else ""

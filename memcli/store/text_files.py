@@ -41,8 +41,8 @@ def edit_text(
         new = change(text)
         return new if new == text else entry_revision.changed(path, new, {"source": source}, None)
 
-    told = attributed if source and workspace.layout.kind_of(path) == "entry" else change
-    return entries.edit(workspace, path, guard.change(path, told), expected, keeps=keeps, by=by)
+    attributed_change = attributed if source and workspace.layout.kind_of(path) == "entry" else change
+    return entries.edit(workspace, path, guard.change(path, attributed_change), expected, keeps=keeps, by=by)
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: st
     require_ours(workspace.layout, path)
     file = workspace.path(path)
     require_open(file, "choose another path", kinds=(IGNORE,))
-    kept = entry_revision.attributed(workspace, path, "", keepable(workspace, name, text), by)
-    atomic_files.create(file, kept.encode("utf-8"))
+    kept_text = entry_revision.attributed(workspace, path, "", keepable(workspace, name, text), by)
+    atomic_files.create(file, kept_text.encode("utf-8"))
 
 
 def change_file(workspace: Workspace, path: str, change: Callable[[str], str], *, name: str, by: str) -> str:

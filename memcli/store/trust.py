@@ -34,21 +34,21 @@ class TrustRecord:
 
     def written(self) -> bytes:
         """Write it as lines of a name and a value."""
-        told = {
+        fields = {
             "root": self.root,
             "token": self.token,
             "trusted": "yes" if self.is_trusted else "no",
             "marker": self.marker,
             "notes-to": self.notes_to,
         }
-        return "".join(f"{key}: {value}\n" for key, value in told.items() if value).encode("utf-8", "surrogateescape")
+        return "".join(f"{key}: {value}\n" for key, value in fields.items() if value).encode("utf-8", "surrogateescape")
 
 
 def record_of(state: Path, root: Path) -> TrustRecord | None:
     """Return the record of a workspace, that of the folder it was moved from included; None if there is none."""
-    found = _read(_file(state, root))
-    if found is not None:
-        return found if found.root == str(root) else None
+    own = _read(_file(state, root))
+    if own is not None:
+        return own if own.root == str(root) else None
     tokens = _tokens(root)
     marker = _marker(root)
     for path in sorted((state / FOLDER).glob("*")) if tokens and marker else ():
@@ -100,10 +100,10 @@ def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: st
 
 def seal_key(state: Path, root: Path) -> bytes:
     """Return the secret by which what this user's mem put into `.mem/` is known; empty where none can be recorded."""
-    found = record_of(state, root)
-    if found is None and record(state, root):
-        found = record_of(state, root)
-    return found.token.encode() if found else b""
+    own = record_of(state, root)
+    if own is None and record(state, root):
+        own = record_of(state, root)
+    return own.token.encode() if own else b""
 
 
 def note_purged(state: Path, root: Path, texts: Collection[str], day: str) -> None:
@@ -113,10 +113,10 @@ def note_purged(state: Path, root: Path, texts: Collection[str], day: str) -> No
 
 def note_said_again(state: Path, root: Path, texts: Collection[str]) -> None:
     """Record that texts may be kept again."""
-    known = _purged(state, root)
-    gone = set(_digests(state, root, texts).values()) & known.keys()
-    if gone:
-        _keep_purged(state, root, {one: day for one, day in known.items() if one not in gone})
+    days_by_digest = _purged(state, root)
+    returned = set(_digests(state, root, texts).values()) & days_by_digest.keys()
+    if returned:
+        _keep_purged(state, root, {digest: day for digest, day in days_by_digest.items() if digest not in returned})
 
 
 def has_purged(state: Path, root: Path) -> bool:
@@ -126,9 +126,9 @@ def has_purged(state: Path, root: Path) -> bool:
 
 def purged_on(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:
     """Return those of some texts that were deleted for good from a workspace, on this machine, each with when."""
-    known = _purged(state, root)
-    digests = _digests(state, root, texts) if known else {}
-    return {text: known[digest] for text, digest in digests.items() if digest in known}
+    days_by_digest = _purged(state, root)
+    digests = _digests(state, root, texts) if days_by_digest else {}
+    return {text: days_by_digest[digest] for text, digest in digests.items() if digest in days_by_digest}
 
 
 def _digests(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _purged(state: Path, root: Path) -> dict[str, str]:
 def _keep_purged(state: Path, root: Path, days: Mapping[str, str]) -> None:
     """Write the digests; where that fails the texts may come back, and the deletion itself holds."""
     path = _purged_file(state, root)
-    data = "".join(f"{one} {day}\n" for one, day in days.items()).encode()
+    data = "".join(f"{digest} {day}\n" for digest, day in days.items()).encode()
     with suppress(MemError, OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists():
@@ -172,11 +172,15 @@ def _read(path: Path) -> TrustRecord | None:
         text = atomic_files.read(path).decode("utf-8", "surrogateescape")
     except (MemError, OSError):
         return None
-    told = dict(line.partition(": ")[::2] for line in text.splitlines())
-    if not told.get("root") or not told.get("token"):
+    fields = dict(line.partition(": ")[::2] for line in text.splitlines())
+    if not fields.get("root") or not fields.get("token"):
         return None
     return TrustRecord(
-        told["root"], told["token"], told.get("trusted") == "yes", told.get("marker", ""), told.get("notes-to", "")
+        fields["root"],
+        fields["token"],
+        fields.get("trusted") == "yes",
+        fields.get("marker", ""),
+        fields.get("notes-to", ""),
     )
 
 
@@ -207,14 +211,14 @@ def _tokens(root: Path) -> list[str]:
 
 def _repeat(root: Path, token: str) -> None:
     """Put the token into the workspace, beside those of others who use the folder."""
-    known = _tokens(root)
+    tokens = _tokens(root)
     path = root / DERIVED / TOKENS
-    if token in known or path.is_symlink() or path.parent.is_symlink():
+    if token in tokens or path.is_symlink() or path.parent.is_symlink():
         return
     with suppress(MemError, OSError):
         make_derived(path.parent)
         path.unlink(missing_ok=True)
-        atomic_files.create(path, "".join(f"{one}\n" for one in [*known, token][-_MOST_TOKENS:]).encode(), 0o600)
+        atomic_files.create(path, "".join(f"{line}\n" for line in [*tokens, token][-_MOST_TOKENS:]).encode(), 0o600)
 
 
 def _marker(root: Path) -> str:

@@ -43,7 +43,9 @@ class Workspace:
         return hash(self.root)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"environ": dict(self.environ)}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)} | {
+            "environ": dict(self.environ)
+        }
 
     @property
     def derived(self) -> Path:
@@ -118,9 +120,9 @@ class Workspace:
         """Return the path, with a number before its ending if the name is taken; RefusedError if all are taken."""
         ending = PurePosixPath(path).suffix
         for number in range(1, 10_000):
-            place = path if number == 1 else f"{path.removesuffix(ending)}-{number}{ending}"
-            if not (self.root / place).exists():
-                return place
+            free = path if number == 1 else f"{path.removesuffix(ending)}-{number}{ending}"
+            if not (self.root / free).exists():
+                return free
         raise RefusedError(f"no free name beside {path}", "tidy the folder")
 
     def relative(self, path: Path) -> str:
@@ -179,19 +181,19 @@ def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off:
     alone. Raises NotFoundError where there is none, and SwitchedOffError where memory is switched off in the first of
     them; others that are switched off are left out. `even_off` is for commands that look after the folder alone.
     """
-    found = [_found(around, root, name) for root, name in roots(around, explicit, scope)]
+    workspaces = [_workspace_at(around, root, name) for root, name in roots(around, explicit, scope)]
     watch = file_steps.watcher.get()
     if watch:
-        for one in found:
-            watch.entered(one)
+        for workspace in workspaces:
+            watch.entered(workspace)
     if even_off:
-        return found
-    if not found[0].settings["memory.enabled"]:
-        place = found[0].settings.places["memory.enabled"]
+        return workspaces
+    if not workspaces[0].settings["memory.enabled"]:
+        switch = workspaces[0].settings.places["memory.enabled"]
         raise SwitchedOffError(
-            f"memory is switched off (memory.enabled in {place})", "run `mem config set memory.enabled true`"
+            f"memory is switched off (memory.enabled in {switch})", "run `mem config set memory.enabled true`"
         )
-    return [one for one in found if one.settings["memory.enabled"]]
+    return [workspace for workspace in workspaces if workspace.settings["memory.enabled"]]
 
 
 def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tuple[Path, str]]:
@@ -199,16 +201,16 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
     if scope and scope not in SCOPES:
         raise UsageError(f"no scope {scope!r}", f"use one of {', '.join(SCOPES)}")
     named = explicit or around.environ.get("MEM_WORKSPACE", "")
-    found: list[tuple[Path, str]] = []
+    pairs: list[tuple[Path, str]] = []
     if scope != "user":
         project = _named(around.folder, named) if named else nearest(around.folder)
         if project:
-            found.append((project, "project"))
+            pairs.append((project, "project"))
     if scope in ("user", "all") or not (scope or named):
         user = around.user_root
-        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in found]:
-            found.append((user.resolve(), "user"))
-    if not found:
+        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in pairs]:
+            pairs.append((user.resolve(), "user"))
+    if not pairs:
         where = (
             f"no user workspace at {around.user_root}"
             if scope == "user"
@@ -216,10 +218,10 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
         )
         fix = f"run `mem init {around.user_root}`" if scope == "user" else "run `mem init` to make one here"
         raise NotFoundError(where, fix)
-    return found
+    return pairs
 
 
-def _found(around: Surroundings, root: Path, scope: str) -> Workspace:
+def _workspace_at(around: Surroundings, root: Path, scope: str) -> Workspace:
     """Open a workspace that nobody named to us as theirs: whether it is trusted is a matter of record."""
     is_own = root == around.user_root.resolve()
     is_believed = is_own or trust.is_trusted(around.state_folder, root)
@@ -253,8 +255,8 @@ def _of(around: Surroundings, root: Path, scope: str, settings: Settings) -> Wor
 
 def nearest(folder: Path) -> Path | None:
     """Find the workspace a folder is in or has below it as `memory/`."""
-    for place in (folder, *folder.parents):
-        for root in (place, place / "memory"):
+    for parent in (folder, *folder.parents):
+        for root in (parent, parent / "memory"):
             if (root / MARKER).is_file():
                 return root.resolve()
     return None
@@ -262,9 +264,9 @@ def nearest(folder: Path) -> Path | None:
 
 def _named(folder: Path, name: str) -> Path:
     root = (folder / Path(name).expanduser()).resolve()
-    for place in (root, root / "memory"):
-        if (place / MARKER).is_file():
-            return place
+    for candidate in (root, root / "memory"):
+        if (candidate / MARKER).is_file():
+            return candidate
     raise NotFoundError(f"{root} is not a workspace", f"run `mem init {name}`")
 
 

@@ -80,21 +80,21 @@ class Appended:
 
 
 def append(
-    workspace: Workspace, name: str, events: Sequence[Event], noise: Noise, told: Mapping[str, Any] | None = None
+    workspace: Workspace, name: str, events: Sequence[Event], noise: Noise, fields: Mapping[str, Any] | None = None
 ) -> Appended:
     """Add events to a session, making it if need be; without a name it gets an id of its own.
 
     An event without an id gets one, drawn from `noise(n)` at the n-th try, and one without a time is of now; one whose
     id stands there is left out. Events whose writing failed half way are given again to have the rest of them added.
-    `told` are fields of the session's page, which fill what is empty there; its `project` and `state` are set anew.
+    `fields` are fields of the session's page, which fill what is empty there; its `project` and `state` are set anew.
     """
     now = moment(workspace.now.isoformat())
     with exclusive(workspace, "mem session append") as held:
         batch = batch_of(workspace, name, events)
         session = made(workspace, batch.session or name or _free_id(workspace, noise))
-        places = _places(workspace, session)
+        places = _files_of(workspace, session)
         if batch.ids:
-            named = [replace(event, id=one) for event, one in zip(events, batch.ids, strict=True)]
+            named = [replace(event, id=identifier) for event, identifier in zip(events, batch.ids, strict=True)]
         else:
             named = _named(workspace, events, places, noise)
         calls = call_filter(workspace, word(session.metadata.metadata.get("cwd")))
@@ -103,7 +103,7 @@ def append(
         lines = [event_line(event if event.timestamp else replace(event, timestamp=now)) for event in named]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
         batch.begin(session.id, named)
-        appended = _add(workspace, session, lines, taken, {"state": "ACTIVE", **(told or {})}, held)
+        appended = _add(workspace, session, lines, taken, {"state": "ACTIVE", **(fields or {})}, held)
         batch.end()
     return replace(appended, ids=fresh, blanked=blanked)
 
@@ -122,7 +122,7 @@ def take_in(
     """
     with exclusive(workspace, "mem session import") as held:
         session = made(workspace, name, listing.elsewhere if listing else None)
-        paths = _places(workspace, session, listing)
+        paths = _files_of(workspace, session, listing)
         for event in events_of_calls(paths, calls.unanswerable()) if calls.unanswerable() else ():
             calls.withholds(event)
         taken = standing_ids(paths)
@@ -139,14 +139,14 @@ def _add(
     session: Session,
     lines: Iterable[EventLine],
     taken: set[str],
-    told: Mapping[str, Any],
+    fields: Mapping[str, Any],
     held: Held,
 ) -> Appended:
     """Write the lines whose ids are not taken, then what they add up to."""
     require_own(session)
     target = workspace.path(session.path)
     sums, size = counts(workspace, session), _size(target)
-    added = known = 0
+    added = already_there = 0
     piece: list[str] = []
     room = PIECE
 
@@ -160,7 +160,7 @@ def _add(
 
     for line in lines:
         if line.id in taken:
-            known += 1
+            already_there += 1
             continue
         taken.add(line.id)
         added += 1
@@ -174,25 +174,27 @@ def _add(
     note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
     now = workspace.stamp
     try:
-        session = update(workspace, session, lambda page: with_counts(_filled(page, told, sums, now), sums, now), held)
+        session = update(
+            workspace, session, lambda page: with_counts(_filled(page, fields, sums, now), sums, now), held
+        )
     except RefusedError as error:
         if not added:
             raise
         # What was said is kept, and the page only sums it up: who is told it failed would say it again.
         session = replace(session, problem=error.message)
-    return Appended(session, added, known, sums)
+    return Appended(session, added, already_there, sums)
 
 
-def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: str) -> SessionMetadata:
+def _filled(page: SessionMetadata, given: Mapping[str, Any], sums: Counts, now: str) -> SessionMetadata:
     """Fill what a page does not say yet; only its state and its project are set anew."""
-    project, fields = told.get(PROJECT), {name: value for name, value in told.items() if value and name != PROJECT}
+    project, fields = given.get(PROJECT), {name: value for name, value in given.items() if value and name != PROJECT}
     fresh = {name: value for name, value in fields.items() if name == "state" or not getattr(page, name)}
     if project:
         fresh["metadata"] = {**page.metadata, **fields.get("metadata", {}), PROJECT: project}
     return replace(page, **{"created_at": page.created_at or sums.first or now, **fresh})
 
 
-def _places(workspace: Workspace, session: Session, listing: Listing | None = None) -> list[Path]:
+def _files_of(workspace: Workspace, session: Session, listing: Listing | None = None) -> list[Path]:
     """Return the files a session's events stand in: its own and what was moved to the archive.
 
     For one event more, the archive counts only while the session goes on.
@@ -201,10 +203,10 @@ def _places(workspace: Workspace, session: Session, listing: Listing | None = No
     if listing is None and not own.parent.exists():
         return []
     if listing is None:
-        moved = [one for one in sessions(workspace, archived=True) if one.id == session.id]
+        moved = [part for part in sessions(workspace, archived=True) if part.id == session.id]
     else:
         moved = listing.archived(session.id)
-    return [own, *(workspace.path(one.path) for one in moved)]
+    return [own, *(workspace.path(part.path) for part in moved)]
 
 
 def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path], noise: Noise) -> list[Event]:
@@ -254,14 +256,14 @@ def identified(session: str, events: Sequence[Event]) -> list[Event]:
     """Return the events with an id each, the same at every reading of the same file."""
     taken = {event.id for event in events}
     seen: set[str] = set()
-    found = []
+    identified_events = []
     for position, event in enumerate(events, 1):
         if not event.id or event.id in seen:
             event = replace(event, id=next(name for name in _names(session, event, position) if name not in taken))
             taken.add(event.id)
         seen.add(event.id)
-        found.append(event)
-    return found
+        identified_events.append(event)
+    return identified_events
 
 
 def settle_ids(workspace: Workspace, session: Session) -> bool:
@@ -271,12 +273,12 @@ def settle_ids(workspace: Workspace, session: Session) -> bool:
         return False
 
     def with_ids(lines: list[bytes]) -> None:
-        read = {place: parse_event(line.decode("utf-8", "replace")) for place, line in enumerate(lines)}
-        events = {place: event for place, event in read.items() if event}
+        read = {number: parse_event(line.decode("utf-8", "replace")) for number, line in enumerate(lines)}
+        events = {number: event for number, event in read.items() if event}
         named = identified(session.id, list(events.values()))
-        for (place, before), event in zip(events.items(), named, strict=True):
+        for (number, before), event in zip(events.items(), named, strict=True):
             if event.id != before.id:
-                lines[place] = _with_id(lines[place], event)
+                lines[number] = _with_id(lines[number], event)
 
     return _rewritten(workspace, target, f"mem session {session.id}", with_ids)
 
@@ -289,13 +291,13 @@ def end_cut_off(workspace: Workspace, path: str) -> bool:
 
     def whole(lines: list[bytes]) -> None:
         events = [parse_event(line.decode("utf-8", "replace")) for line in lines]
-        said = {event.id: event.text for event in events if event and event.id}
-        for place, line in enumerate(lines):
+        texts = {event.id: event.text for event in events if event and event.id}
+        for number, line in enumerate(lines):
             end = ended(line.decode("utf-8", "ignore")) if line.strip() else None
             event = parse_event(end or "")
             if end is not None:
-                is_there = event is None or said.get(event.id, "").startswith(event.text.removesuffix("…"))
-                lines[place] = b"" if is_there and (event is None or event.id in said) else f"{end}\n".encode()
+                is_there = event is None or texts.get(event.id, "").startswith(event.text.removesuffix("…"))
+                lines[number] = b"" if is_there and (event is None or event.id in texts) else f"{end}\n".encode()
 
     return _rewritten(workspace, workspace.path(path), "mem check --fix", whole)
 

@@ -124,11 +124,11 @@ def standing_ids(paths: Sequence[Path], asked: Collection[str] | None = None) ->
     """Return the ids of the events in some files; with `asked` only those among them, without reading every line."""
     if asked is None:
         return {item.id for path in paths for item in read_items(path) if isinstance(item, Event)}
-    found: set[str] = set()
+    ids: set[str] = set()
     for path in paths:
         with file_steps.naming("read", path):
-            found.update(_among(path, asked))
-    return found
+            ids.update(_among(path, asked))
+    return ids
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -159,8 +159,8 @@ def _document_items(file: BinaryIO) -> Iterator[Event | Problem]:
     if messages is None:
         yield Problem(1, "no JSON document with a list of messages: passed over")
         return
-    for number, one in enumerate(messages, 1):
-        event = event_of(one, number) if isinstance(one, Mapping) else None
+    for number, message in enumerate(messages, 1):
+        event = event_of(message, number) if isinstance(message, Mapping) else None
         if event is None:
             yield Problem(1, f"message {number} is no event (no role and content of one): passed over")
         else:
@@ -200,12 +200,12 @@ def _holds(data: mmap.mmap | bytes, identifier: str) -> bool:
 def lines_with(data: mmap.mmap | bytes, identifier: str) -> Iterator[tuple[int, int]]:
     """Yield where the lines begin and end that hold an id as a text of JSON."""
     for needle in {json.dumps(identifier, ensure_ascii=way).encode("utf-8", "replace") for way in (False, True)}:
-        at = data.find(needle)
-        while at >= 0:
-            end = data.find(b"\n", at)
+        position = data.find(needle)
+        while position >= 0:
+            end = data.find(b"\n", position)
             end = len(data) if end < 0 else end
-            yield data.rfind(b"\n", 0, at) + 1, end
-            at = data.find(needle, end)
+            yield data.rfind(b"\n", 0, position) + 1, end
+            position = data.find(needle, end)
 
 
 def rewrite(target: Path, held: Held, change: Callable[[list[bytes]], None]) -> bool:
@@ -264,22 +264,26 @@ def batch_of(workspace: Workspace, session: str, events: Sequence[Event]) -> Eve
     digest = blake2b(session.encode("utf-8", "surrogateescape"), digest_size=16)
     for event in events:
         digest.update(f"\n{event.id}\t{render_event(replace(event, id=''))}".encode("utf-8", "surrogatepass"))
-    place = workspace.derived / _BATCHES / f"{digest.hexdigest()}.json"
+    file = workspace.derived / _BATCHES / f"{digest.hexdigest()}.json"
     try:
-        known, ids = json.loads(place.read_bytes())
-        if isinstance(known, str) and len(ids) == len(events) and all(isinstance(one, str) and one for one in ids):
-            return EventBatch(place, known, tuple(ids))
+        stamp, ids = json.loads(file.read_bytes())
+        if (
+            isinstance(stamp, str)
+            and len(ids) == len(events)
+            and all(isinstance(identifier, str) and identifier for identifier in ids)
+        ):
+            return EventBatch(file, stamp, tuple(ids))
     except (OSError, ValueError, TypeError):  # the first try, or one that failed before anything was written
         pass
-    return EventBatch(place)
+    return EventBatch(file)
 
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove batches that nobody tried again; `time.time` is the clock that stamped the files."""
-    with suppress(OSError), os.scandir(folder) as found:
-        for one in found:
-            if time.time() - one.stat(follow_symlinks=False).st_mtime > _ABANDONED:
-                file_steps.discard(one.path)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED:
+                file_steps.discard(entry.path)
 
 
 _FOLDER = "sessions"
@@ -362,13 +366,13 @@ def counted(workspace: Workspace, path: str, consolidated_to: str) -> Counts:
     stat = _stat(target)
     if stat is None:
         return Counts()
-    known = _kept(workspace, path, stat, consolidated_to)
-    if known is not None:
-        return known
-    found = count_events(read_items(target), consolidated_to)
+    stored = _stored_counts(workspace, path, stat, consolidated_to)
+    if stored is not None:
+        return stored
+    counts = count_events(read_items(target), consolidated_to)
     if _stat(target) == stat:
-        _keep(workspace, path, stat, consolidated_to, found)
-    return found
+        _store_counts(workspace, path, stat, consolidated_to, counts)
+    return counts
 
 
 def count_events(items: Iterable[object], consolidated_to: str) -> Counts:
@@ -401,7 +405,7 @@ def note_added(workspace: Workspace, path: str, consolidated_to: str, sums: Coun
     """
     stat = _stat(workspace.path(path))
     if stat is not None and stat[2] - size in (0, 1):
-        _keep(workspace, path, stat, consolidated_to, sums)
+        _store_counts(workspace, path, stat, consolidated_to, sums)
 
 
 def _stat(target: Path) -> list[int] | None:
@@ -412,25 +416,25 @@ def _stat(target: Path) -> list[int] | None:
     return [seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino]
 
 
-def _place(workspace: Workspace, path: str) -> Path:
+def _counts_file(workspace: Workspace, path: str) -> Path:
     name = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return workspace.derived / _FOLDER / f"{name}.json"
 
 
-def _kept(workspace: Workspace, path: str, stat: list[int], consolidated_to: str) -> Counts | None:
+def _stored_counts(workspace: Workspace, path: str, stat: list[int], consolidated_to: str) -> Counts | None:
     try:
-        kept = json.loads(_place(workspace, path).read_bytes())
-        if kept["of"] == [path, stat, consolidated_to]:
-            *numbers, tools = kept["sums"]
+        noted = json.loads(_counts_file(workspace, path).read_bytes())
+        if noted["of"] == [path, stat, consolidated_to]:
+            *numbers, tools = noted["sums"]
             return replace(Counts(*numbers), tools=tuple(tools))
     except (OSError, ValueError, KeyError, TypeError):  # never written, cut off, or somebody else's
         pass
     return None
 
 
-def _keep(workspace: Workspace, path: str, stat: list[int], consolidated_to: str, found: Counts) -> None:
-    place = _place(workspace, path)
+def _store_counts(workspace: Workspace, path: str, stat: list[int], consolidated_to: str, counts: Counts) -> None:
+    file = _counts_file(workspace, path)
     with suppress(OSError):  # derived: where it cannot be kept it is counted again
-        make_derived(place.parent)
-        noted = {"of": [path, stat, consolidated_to], "sums": astuple(found)}
-        write_private(place, json.dumps(noted))
+        make_derived(file.parent)
+        noted = {"of": [path, stat, consolidated_to], "sums": astuple(counts)}
+        write_private(file, json.dumps(noted))

@@ -173,12 +173,12 @@ class ExcludedLines:
         return any(os.path.isfile(os.path.join(folder, path)) for folder in bases)
 
 
-def _block_starts(text: str, place: int) -> set[int]:
+def _block_starts(text: str, position: int) -> set[int]:
     """Return where the line begins that a place of a text is in, and the last lines before it that may head others."""
-    headed = (text.rfind(mark, 0, place) + 1 for mark in ("\ndiff -", "\n==> ", "\nFile: "))
-    blank = text.rfind("\n\n", 0, place) + 2
-    folded = text.rfind("\n", 0, max(text.rfind(":\n", 0, place), 0)) + 1
-    return {0, text.rfind("\n", 0, place) + 1, *headed, blank if blank > 1 else 0, folded}
+    headed = (text.rfind(mark, 0, position) + 1 for mark in ("\ndiff -", "\n==> ", "\nFile: "))
+    blank = text.rfind("\n\n", 0, position) + 2
+    folded = text.rfind("\n", 0, max(text.rfind(":\n", 0, position), 0)) + 1
+    return {0, text.rfind("\n", 0, position) + 1, *headed, blank if blank > 1 else 0, folded}
 
 
 def _shown_paths(match: re.Match[str]) -> Iterator[str]:

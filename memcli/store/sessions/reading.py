@@ -26,14 +26,14 @@ _PLAIN = re.compile(r"(?=.*\d)[^\s#:]+")
 
 def parse_name(name: str) -> tuple[str, str] | None:
     """Take `session:<id>#<span>` apart; None for the name of anything else. An id may hold `#` too."""
-    found = _NAMED.fullmatch(name)
-    return (found["id"], found["span"] or "") if found else None
+    match = _NAMED.fullmatch(name)
+    return (match["id"], match["span"] or "") if match else None
 
 
 def session_source(name: str, first: str, last: str = "") -> str:
     """Return the name of the messages of a session that a memory comes from, by their ids."""
     ids = dict.fromkeys((first, last or first))
-    if all(_PLAIN.fullmatch(one) for one in ids) and not first.isdecimal():
+    if all(_PLAIN.fullmatch(identifier) for identifier in ids) and not first.isdecimal():
         return f"session:{name}#{':'.join(ids)}"
     return f"session:{name}{'#' if '#' in name else ''}"
 
@@ -53,10 +53,10 @@ def span_events(
     Positions are those of the session's file; ids are found in what the archive has of the session too. Raises
     UsageError for what is no span, NotFoundError where it begins nowhere.
     """
-    found = _SPAN.fullmatch(span)
-    first, last = (found["first"], found["last"] if found["colon"] else found["first"]) if found else ("?", "")
+    match = _SPAN.fullmatch(span)
+    first, last = (match["first"], match["last"] if match["colon"] else match["first"]) if match else ("?", "")
     numbers = all(not part or part.isdecimal() for part in (first, last))
-    if not found or span == ":" or (numbers and not 1 <= int(first or 1) <= int(last or 10**12)):
+    if not match or span == ":" or (numbers and not 1 <= int(first or 1) <= int(last or 10**12)):
         raise UsageError(f"{span!r} is no part of a conversation", "write 12, 10:20 or the ids of messages")
     if numbers:
         return _counted(workspace, session, int(first or 1), int(last) if last else None, problems)
@@ -78,20 +78,20 @@ def _counted(
 def _between(
     workspace: Workspace, session: Session, first: str, last: str, problems: list[Problem] | None
 ) -> Iterator[tuple[int, Event]]:
-    parts = [one for one in sessions(workspace, archived=True) if one.id == session.id]
-    parts.sort(key=lambda one: (len(one.folder), one.folder))  # a, a-2, a-10: the order they were put away in
-    files = [workspace.path(one.path) for one in (*parts, session)]
-    standing = standing_ids(files, {first, last} - {""})
+    parts = [part for part in sessions(workspace, archived=True) if part.id == session.id]
+    parts.sort(key=lambda part: (len(part.folder), part.folder))  # a, a-2, a-10: the order they were put away in
+    files = [workspace.path(part.path) for part in (*parts, session)]
+    existing = standing_ids(files, {first, last} - {""})
     for wanted in (first, last):
-        if wanted and wanted not in standing:
+        if wanted and wanted not in existing:
             raise NotFoundError(f"no message {wanted} in session {session.id}", f"`mem session show {session.id}`")
-    begun = not first
+    has_begun = not first
     for file in dict.fromkeys(files):
         for position, event in read_events(file, problems=problems):
-            begun = begun or event.id == first
-            if begun:
+            has_begun = has_begun or event.id == first
+            if has_begun:
                 yield position, event
-            if begun and event.id == last:
+            if has_begun and event.id == last:
                 return
 
 

@@ -72,17 +72,17 @@ def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
         return []
     # One that was just cleared has no events; in the archive that is one that was never filled.
     marks = (EVENTS,) if archived else (EVENTS, METADATA)
-    found = []
+    listed = []
     for name in names:
         folder = workspace.root / base / name
         if not name.startswith(".") and any((folder / mark).is_file() for mark in marks):
-            found.append(at(workspace, f"{base}/{name}"))
+            listed.append(at(workspace, f"{base}/{name}"))
     if not archived:
-        folders = {one.folder for one in found}
+        folders = {session.folder for session in listed}
         documents = [name.removesuffix(".json") for name in names if workspace.layout.is_document(f"{base}/{name}")]
         places = {f"{base}/{folder_name(name)}": name for name in documents}
-        found += [at(workspace, folder, name) for folder, name in places.items() if folder not in folders]
-    return found
+        listed += [at(workspace, folder, name) for folder, name in places.items() if folder not in folders]
+    return listed
 
 
 def at(workspace: Workspace, folder: str, name: str = "") -> Session:
@@ -124,11 +124,15 @@ def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
         if session.id == name:
             return session
     live, archived = sessions(workspace), sessions(workspace, archived=True)
-    for known in (live, sorted(archived, key=lambda one: one.metadata.updated_at, reverse=True)):
-        named = [one for one in known if one.id == name] + [one for one in known if one.folder.endswith(f"/{name}")]
+    for group in (live, sorted(archived, key=lambda session: session.metadata.updated_at, reverse=True)):
+        named = [session for session in group if session.id == name] + [
+            session for session in group if session.folder.endswith(f"/{name}")
+        ]
         if named:
             return named[0]
-    near = {one.id: one for one in [*archived, *live] if name and not strict and one.id.startswith(name)}
+    near = {
+        session.id: session for session in [*archived, *live] if name and not strict and session.id.startswith(name)
+    }
     if len(near) > 1:
         raise AmbiguousError(f"{name!r} begins {len(near)} ids: {', '.join(list(near)[:10])}", "give more of it")
     if not near:
@@ -193,7 +197,7 @@ def with_counts(page: SessionMetadata, sums: Counts, now: str) -> SessionMetadat
     return replace(sums.on_page(page), updated_at=latest)
 
 
-def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
+def page_change(workspace: Workspace, session: Session, **fields: Any) -> Change:
     """Return the step of a plan that sets fields of a session's page, such as `consolidated_to`.
 
     Made under the lock the plan is applied under, since every message that comes in changes the page too.
@@ -201,18 +205,18 @@ def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
     session = at(workspace, session.folder, session.id)
     if session.problem:
         raise RefusedError(session.problem, "mend it or move it away")
-    return Change(session.page_path, session.page, render_metadata(replace(session.metadata, **told)))
+    return Change(session.page_path, session.page, render_metadata(replace(session.metadata, **fields)))
 
 
 def compacted(workspace: Workspace) -> tuple[str, ...]:
     """Return the files in the archive that are parts of sessions which are not put away themselves."""
-    return tuple(one.path for one in sessions(workspace, archived=True) if _goes_on(workspace, one))
+    return tuple(part.path for part in sessions(workspace, archived=True) if _goes_on(workspace, part))
 
 
 def _goes_on(workspace: Workspace, part: Session) -> bool:
     folder = part.folder.removeprefix(workspace.layout.archive)
     places = (f"{FOLDER}/{folder_name(part.id)}", folder, re.sub(r"-\d+$", "", folder))
-    return any((workspace.root / place).is_dir() and at(workspace, place).id == part.id for place in places)
+    return any((workspace.root / path).is_dir() and at(workspace, path).id == part.id for path in places)
 
 
 class Listing:
@@ -223,7 +227,9 @@ class Listing:
         self._workspace = workspace
         self._archived: list[Session] = []
         self._seen = -1
-        self.elsewhere = [one for one in sessions(workspace) if one.folder != f"{FOLDER}/{folder_name(one.id)}"]
+        self.elsewhere = [
+            session for session in sessions(workspace) if session.folder != f"{FOLDER}/{folder_name(session.id)}"
+        ]
 
     def archived(self, name: str) -> list[Session]:
         """Return the parts of a session in the archive, read again where something was put there meanwhile."""
@@ -233,7 +239,7 @@ class Listing:
             now = 0
         if now != self._seen:
             self._archived, self._seen = sessions(self._workspace, archived=True), now
-        return [one for one in self._archived if one.id == name]
+        return [part for part in self._archived if part.id == name]
 
 
 def archive(workspace: Workspace, session: Session) -> str:
@@ -242,10 +248,10 @@ def archive(workspace: Workspace, session: Session) -> str:
         raise RefusedError(f"{session.folder} is in the archive already", "--purge deletes it for good")
     require_own(session)
     with exclusive(workspace, "mem session delete") as held:
-        place = free_place(workspace, session)
+        folder = free_place(workspace, session)
         held.check()
-        atomic_files.move(workspace.path(session.folder), workspace.path(place))
-    return place
+        atomic_files.move(workspace.path(session.folder), workspace.path(folder))
+    return folder
 
 
 def reset(workspace: Workspace, session: Session) -> str:
@@ -257,26 +263,26 @@ def reset(workspace: Workspace, session: Session) -> str:
         session = at(workspace, session.folder, session.id)
         require_own(session)
         target = workspace.path(session.path)
-        place = ""
+        folder = ""
         if target.is_file() and target.stat().st_size:
-            place = free_place(workspace, session, half_made=True)
-            page = workspace.path(f"{place}/{METADATA}")
+            folder = free_place(workspace, session, half_made=True)
+            page = workspace.path(f"{folder}/{METADATA}")
             if not page.exists():
                 atomic_files.create(page, render_metadata(replace(session.metadata, state="TERMINATED")).encode())
             held.check()
-            atomic_files.move(target, workspace.path(f"{place}/{EVENTS}"))
+            atomic_files.move(target, workspace.path(f"{folder}/{EVENTS}"))
         elif not session.metadata.message_count:
             return ""
         update(workspace, session, lambda page: with_counts(page, Counts(), workspace.stamp), held)
-    return place
+    return folder
 
 
 def purge(workspace: Workspace, session: Session) -> list[str]:
     """Delete a session and what the archive has of it, for good; return the folders."""
     require_own(session)
     with exclusive(workspace, "mem session delete --purge") as held:
-        parts = [session, *(one for one in sessions(workspace, archived=True) if one.id == session.id)]
-        folders = list(dict.fromkeys(one.folder for one in parts))
+        parts = [session, *(part for part in sessions(workspace, archived=True) if part.id == session.id)]
+        folders = list(dict.fromkeys(part.folder for part in parts))
         for folder in folders:
             held.check()
             atomic_files.remove_folder(workspace.path(folder))
@@ -286,13 +292,13 @@ def purge(workspace: Workspace, session: Session) -> list[str]:
 def free_place(workspace: Workspace, session: Session, *, half_made: bool = False) -> str:
     """Return a folder of the archive that is free, or one that an earlier try began and did not fill."""
     for number in count(1):
-        place = f"{workspace.layout.archive}{session.folder}{f'-{number}' if number > 1 else ''}"
-        folder = workspace.root / place
+        path = f"{workspace.layout.archive}{session.folder}{f'-{number}' if number > 1 else ''}"
+        folder = workspace.root / path
         if not os.path.lexists(folder) or (half_made and _is_unfilled(folder / EVENTS, workspace.path(session.path))):
-            return place
+            return path
     raise AssertionError("unreachable")
 
 
-def _is_unfilled(place: Path, events: Path) -> bool:
+def _is_unfilled(path: Path, events: Path) -> bool:
     """Return whether a place has no events yet, or has them under both names because a move was cut off."""
-    return not os.path.lexists(place) or (place.is_file() and place.samefile(events))
+    return not os.path.lexists(path) or (path.is_file() and path.samefile(events))

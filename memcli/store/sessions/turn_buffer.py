@@ -48,11 +48,13 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     guard = redactor(workspace, session)
     for event in _before(workspace, session, message.text):
         guard.hear(event)
-    said = guard.said(message)[:LONGEST]
-    told = {"session": session, "role": role, "content": said, "timestamp": workspace.stamp}
+    content = guard.said(message)[:LONGEST]
+    turn_fields = {"session": session, "role": role, "content": content, "timestamp": workspace.stamp}
     # The nanosecond tells a thing said twice from one brought in twice.
-    noise = blake2b(f"{told}{os.getpid()} {time.time_ns()}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
-    turn = told | {"id": new_id("msg", workspace.now, noise)}
+    noise = blake2b(
+        f"{turn_fields}{os.getpid()} {time.time_ns()}".encode("utf-8", "surrogateescape"), digest_size=8
+    ).digest()
+    turn = turn_fields | {"id": new_id("msg", workspace.now, noise)}
     turn |= {"remembered": remembered} if remembered else {}
     path = _file(workspace, session)
     is_first = not path.exists()
@@ -78,7 +80,9 @@ def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
     from .sessions import made
 
     with suppress(MemError):
-        return [one for one in recent_events(workspace.path(made(workspace, session).path)) if one.type == "message"]
+        return [
+            event for event in recent_events(workspace.path(made(workspace, session).path)) if event.type == "message"
+        ]
     return []
 
 
@@ -86,15 +90,15 @@ def take(workspace: Workspace, session: str = "") -> list[Taken]:
     """Take away what waits of a session, or of all of them, in the order it was said; `drop` or `give_back` each."""
     folder = workspace.derived / FOLDER
     name = _file(workspace, session).name if session else "*.jsonl"
-    found: list[Taken] = []
+    taken: list[Taken] = []
     for path in [*_abandoned(folder, name), *sorted(folder.glob(name))]:
         mine = path.with_name(f"{path.name.partition(_TAKEN)[0]}{_TAKEN}{time.time_ns()}-{os.getpid()}")
         with suppress(OSError):
             os.rename(path, mine)
             os.utime(mine)
             data = mine.read_bytes()
-            found.append(Taken(mine, len(data), tuple(_turns(data))))
-    return found
+            taken.append(Taken(mine, len(data), tuple(_turns(data))))
+    return taken
 
 
 def drop(taken: Taken) -> None:
@@ -121,13 +125,13 @@ def _file(workspace: Workspace, session: str) -> Path:
 
 def _turns(data: bytes) -> list[Turn]:
     """Read the turns of a file; a line that was cut off is left out."""
-    found: list[Turn] = []
+    turns: list[Turn] = []
     for line in data.decode("utf-8", "replace").split("\n"):
         with suppress(ValueError):
             turn = json.loads(line)
             if isinstance(turn, dict) and all(isinstance(turn.get(key), str) for key in _KEYS):
-                found.append({key: turn[key] for key in (*_KEYS, "id", "remembered") if isinstance(turn.get(key), str)})
-    return found
+                turns.append({key: turn[key] for key in (*_KEYS, "id", "remembered") if isinstance(turn.get(key), str)})
+    return turns
 
 
 _KEYS = ("session", "role", "content", "timestamp")
@@ -135,12 +139,12 @@ _KEYS = ("session", "role", "content", "timestamp")
 
 def _abandoned(folder: Path, name: str) -> list[Path]:
     """Find what somebody took who died before it was brought in, or gave back, the oldest first."""
-    found = []
+    paths = []
     for path in sorted(folder.glob(f"{name}{_TAKEN}*"), key=lambda path: path.name.partition(_TAKEN)[2]):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _ABANDONED or _is_dead(path.name):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def _is_dead(name: str) -> bool:
