@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
@@ -74,8 +74,10 @@ def open_workspaces(
     around = surroundings(folder, environ, now)
     found = _workspaces.find(around, str(path), scope, even_off=even_off)
     for one in found:
-        if one.state and not one.is_own:
-            trust.note_first_sight(one.state, one.root, partial(_was_here, one))
+        if one.state and not one.is_own and trust.record_of(one.state, one.root) is None:
+            # A mem that keeps records would have left a token.
+            is_trusted = not trust.tokens_in(one.root) and _was_here(one)
+            trust.record(one.state, one.root, trusted=is_trusted)
     return found
 
 

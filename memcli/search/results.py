@@ -26,7 +26,8 @@ from ..results import (
     Summary,
     Title,
 )
-from ..store.addresses import file_of, is_records
+from ..store.addresses import file_of
+from ..store.layouts import is_records
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:

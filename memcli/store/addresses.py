@@ -13,7 +13,6 @@ from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, RefusedError
 from . import atomic_files
 from .layouts import Layout, is_item
-from .layouts import is_records as is_records
 from .privacy import contained
 from .workspace import Workspace
 

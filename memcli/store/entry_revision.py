@@ -314,9 +314,8 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
     target = f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"
     existing = workspace.root / target
-    if existing.is_file() and _without_own_keys(read(existing).decode("utf-8", "surrogateescape")) == _without_own_keys(
-        text
-    ):
+    standing_text = read(existing).decode("utf-8", "surrogateescape") if existing.is_file() else ""
+    if standing_text and _without_own_keys(standing_text) == _without_own_keys(text):
         return target, text
     return workspace.free_name(target), text
 

@@ -207,12 +207,12 @@ OPENCLAW = Layout(
     notes="memory/{date}.md",
     entries="memory",
     new_entry="entries/{month}/{name}-{tail}.md",
-    patterns={
+    patterns=_PATTERNS
+    | {
         "memory": ("MEMORY.md", "memory.md", "USER.md", "memory/MEMORY.md"),
         "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
         "note": ("memory/{date}.md", "memory/{date}-*.md", "memory/**/{date}.md"),
         "entry": ("memory/**.md",),
-        "session": SESSIONS,
     },
 )
 CLAUDE = Layout(
@@ -220,23 +220,19 @@ CLAUDE = Layout(
     entries="",
     new_entry="{name}-{tail}.md",
     spellings={"title": "name"},
-    patterns={
-        "memory": ("MEMORY.md",),
-        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+    patterns=_PATTERNS
+    | {
         "note": ("notes/**.md", "logs/**{date}.md"),
         "entry": ("**.md",),
-        "session": SESSIONS,
     },
 )
 NEOVATE = Layout(
     "neovate",
     history_copy="HISTORY.md",
-    patterns={
-        "memory": ("MEMORY.md",),
-        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+    patterns=_PATTERNS
+    | {
         "note": ("notes/**.md", "{date}.md"),
         "entry": ("**.md",),
-        "session": SESSIONS,
     },
 )
 GOLEMCORE = Layout(
@@ -246,7 +242,8 @@ GOLEMCORE = Layout(
     notes="memory/{date}.md",
     entries="memory",
     new_entry="entries/{month}/{name}-{tail}.md",
-    patterns={
+    patterns=_PATTERNS
+    | {
         "memory": ("memory/MEMORY.md",),
         "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
         "note": ("memory/{date}.md", "memory/items/**.jsonl"),
@@ -260,12 +257,9 @@ JARVIS = Layout(
     new_entry="{id}.md",
     new_session="{channel}_{user}",
     spellings={"created_at": "createdAt", "updated_at": "updatedAt"},
-    patterns={
-        "memory": ("MEMORY.md",),
-        "history": ("HISTORY-{month}.md", "HISTORY.md"),
-        "note": ("notes/**.md",),
+    patterns=_PATTERNS
+    | {
         "entry": ("memory/**.md",),
-        "session": SESSIONS,
     },
 )
 MARKDOWN = Layout(
@@ -278,12 +272,12 @@ MARKDOWN = Layout(
     is_vault=True,
     daily=tuple(f"{folder}%Y-%m-%d.md" for folder in ("", "Daily/", "daily/", "Daily Notes/", "Journal/", "journals/")),
     ignore="[Tt]emplates/\n_templates/\n",
-    patterns={
+    patterns=_PATTERNS
+    | {
         "memory": ("mem/MEMORY.md", "MEMORY.md"),
         "history": ("mem/HISTORY-{month}.md", "mem/HISTORY.md"),
         "note": ("mem/notes/**.md", "{date}.md", "**/{date}.md"),
         "entry": ("**.md",),
-        "session": SESSIONS,
     },
 )
 """A folder of anybody's markdown, such as a vault of Obsidian."""

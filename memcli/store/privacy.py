@@ -255,7 +255,8 @@ def contained(root: Path, path: Path) -> Path:
     Raise NotFoundError if the root is gone: writing would make it anew, and reading find nothing in it.
     """
     name = os.fspath(path)
-    _require_possible(name)
+    if not _is_possible(name):
+        raise RefusedError(f"{name!r} cannot be the name of a file", "choose another name")
     try:
         base = os.path.realpath(root, strict=True)
     except (FileNotFoundError, NotADirectoryError):
@@ -272,16 +273,6 @@ def contained(root: Path, path: Path) -> Path:
 def gone(root: Path) -> NotFoundError:
     """Return what to raise for a workspace whose folder is not there."""
     return NotFoundError(f"there is no workspace {root}", "`mem init` makes one")
-
-
-def _require_possible(name: str) -> None:
-    """Refuse a name that no file system can hold."""
-    try:
-        possible = b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:
-        possible = False
-    if not possible:
-        raise RefusedError(f"{name!r} cannot be the name of a file", "choose another name")
 
 
 def _real(path: str) -> str:

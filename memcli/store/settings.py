@@ -58,22 +58,16 @@ class Setting:
         return result
 
 
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
 def _bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    words = {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }
-    if isinstance(value, str | int) and str(value).lower() in words:
-        return words[str(value).lower()]
-    raise ValueError
+    word = str(value).lower()
+    if not isinstance(value, str | int) or word not in (*_TRUE, *_FALSE):
+        raise ValueError
+    return word in _TRUE
 
 
 def _int(value: object) -> int:

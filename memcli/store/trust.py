@@ -6,7 +6,7 @@ has the inode and the time of change that were recorded. A folder that was moved
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ def record_of(state: Path, root: Path) -> TrustRecord | None:
     own = _read(_file(state, root))
     if own is not None:
         return own if own.root == str(root) else None
-    tokens = _tokens(root)
+    tokens = tokens_in(root)
     marker = _marker(root)
     for path in sorted((state / FOLDER).glob("*")) if tokens and marker else ():
         other = _read(path)
@@ -65,7 +65,7 @@ def is_trusted(state: Path, root: Path) -> bool:
     record = record_of(state, root)
     if record is None or not record.is_trusted:
         return False
-    tokens, marker = _tokens(root), _marker(root)
+    tokens, marker = tokens_in(root), _marker(root)
     if record.token in tokens:
         if record.marker != marker:  # its settings were changed
             _save(state, root, replace(record, marker=marker))
@@ -74,13 +74,6 @@ def is_trusted(state: Path, root: Path) -> bool:
         return False
     _repeat(root, record.token)
     return True
-
-
-def note_first_sight(state: Path, root: Path, was_here: Callable[[], bool]) -> None:
-    """Record a workspace that is seen for the first time; `was_here` tells whether an older mem has worked in it."""
-    if record_of(state, root) is None:
-        # A token of somebody's shows that a mem that keeps records was here before.
-        record(state, root, trusted=not _tokens(root) and was_here())
 
 
 def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: str | None = None) -> bool:
@@ -153,14 +146,7 @@ def _purged(state: Path, root: Path) -> dict[str, str]:
 
 def _keep_purged(state: Path, root: Path, days: Mapping[str, str]) -> None:
     """Write the digests; where that fails the texts may come back, and the deletion itself holds."""
-    path = _purged_file(state, root)
-    data = "".join(f"{digest} {day}\n" for digest, day in days.items()).encode()
-    with suppress(MemError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if path.exists():
-            atomic_files.replace(path, data, atomic_files.digest(atomic_files.read(path)))
-        else:
-            atomic_files.create(path, data, 0o600)
+    _write(_purged_file(state, root), "".join(f"{digest} {day}\n" for digest, day in days.items()).encode())
 
 
 def _file(state: Path, root: Path) -> Path:
@@ -185,8 +171,11 @@ def _read(path: Path) -> TrustRecord | None:
 
 
 def _save(state: Path, root: Path, new: TrustRecord) -> bool:
-    path = _file(state, root)
-    data = new.written()
+    return _write(_file(state, root), new.written())
+
+
+def _write(path: Path, data: bytes) -> bool:
+    """Write a file of the state folder; return whether that was possible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -200,7 +189,8 @@ def _save(state: Path, root: Path, new: TrustRecord) -> bool:
     return True
 
 
-def _tokens(root: Path) -> list[str]:
+def tokens_in(root: Path) -> list[str]:
+    """Return the tokens of all users whose mem keeps a record of a workspace, as they stand in it."""
     try:
         if (root / DERIVED).is_symlink() or (root / DERIVED / TOKENS).is_symlink():
             return []
@@ -211,7 +201,7 @@ def _tokens(root: Path) -> list[str]:
 
 def _repeat(root: Path, token: str) -> None:
     """Put the token into the workspace, beside those of others who use the folder."""
-    tokens = _tokens(root)
+    tokens = tokens_in(root)
     path = root / DERIVED / TOKENS
     if token in tokens or path.is_symlink() or path.parent.is_symlink():
         return

@@ -29,7 +29,7 @@ from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .call_filter import CallFilter, call_filter, events_of_calls, without_excluded
-from .event_file import Counts, batch_of, counts_of, ended, note_added, rewrite, standing_ids
+from .event_file import Counts, batch_of, counts_of, ended, lines_of, note_added, replace_lines, standing_ids
 from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20
@@ -271,16 +271,16 @@ def settle_ids(workspace: Workspace, session: Session) -> bool:
     target = workspace.path(session.path)
     if session.document or not target.is_file():
         return False
-
-    def with_ids(lines: list[bytes]) -> None:
-        read = {number: parse_event(line.decode("utf-8", "replace")) for number, line in enumerate(lines)}
+    with exclusive(workspace, f"mem session {session.id}") as held:
+        old = lines_of(target)
+        new = list(old)
+        read = {number: parse_event(line.decode("utf-8", "replace")) for number, line in enumerate(old)}
         events = {number: event for number, event in read.items() if event}
         named = identified(session.id, list(events.values()))
         for (number, before), event in zip(events.items(), named, strict=True):
             if event.id != before.id:
-                lines[number] = _with_id(lines[number], event)
-
-    return _rewritten(workspace, target, f"mem session {session.id}", with_ids)
+                new[number] = _with_id(old[number], event)
+        return replace_lines(target, held, old, new)
 
 
 def end_cut_off(workspace: Workspace, path: str) -> bool:
@@ -288,24 +288,19 @@ def end_cut_off(workspace: Workspace, path: str) -> bool:
 
     Return whether there were any.
     """
-
-    def whole(lines: list[bytes]) -> None:
-        events = [parse_event(line.decode("utf-8", "replace")) for line in lines]
+    target = workspace.path(path)
+    with exclusive(workspace, "mem check --fix") as held:
+        old = lines_of(target)
+        new = list(old)
+        events = [parse_event(line.decode("utf-8", "replace")) for line in old]
         texts = {event.id: event.text for event in events if event and event.id}
-        for number, line in enumerate(lines):
+        for number, line in enumerate(old):
             end = ended(line.decode("utf-8", "ignore")) if line.strip() else None
             event = parse_event(end or "")
             if end is not None:
                 is_there = event is None or texts.get(event.id, "").startswith(event.text.removesuffix("…"))
-                lines[number] = b"" if is_there and (event is None or event.id in texts) else f"{end}\n".encode()
-
-    return _rewritten(workspace, workspace.path(path), "mem check --fix", whole)
-
-
-def _rewritten(workspace: Workspace, target: Path, command: str, change: Callable[[list[bytes]], None]) -> bool:
-    """Replace a session's file under the lock by its lines, changed in place; return whether it says something else."""
-    with exclusive(workspace, command) as held:
-        return rewrite(target, held, change)
+                new[number] = b"" if is_there and (event is None or event.id in texts) else f"{end}\n".encode()
+        return replace_lines(target, held, old, new)
 
 
 def _with_id(line: bytes, event: Event) -> bytes:

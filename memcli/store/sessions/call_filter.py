@@ -26,7 +26,7 @@ from .. import file_steps
 from ..lock import Held
 from ..privacy import EVERY, OUTSIDE_GIT, ExcludedFiles
 from ..workspace import Workspace
-from .event_file import lines_with, mapped, recent_events, rewrite
+from .event_file import lines_of, lines_with, mapped, recent_events, replace_lines
 from .excluded_lines import MARK, ExcludedLines, texts_in, with_texts
 
 _WRITTEN = "content contents file_text new_str old_str new_string old_string new_text old_text code_edit codeedit body"
@@ -222,15 +222,14 @@ def without_excluded(
     clean = calls.events(events)
     early = [event for event in before if event.id in calls.late and event.text != MARK]
     if early:
-        rewrite(target, held, partial(_blank, ids={event.id for event in early}))
+        lines, ids = lines_of(target), {event.id for event in early}
+        replace_lines(target, held, lines, [_blank(line, ids) for line in lines])
     return clean, len(early) + sum(new is not old for new, old in zip(clean, events, strict=True))
 
 
-def _blank(lines: list[bytes], ids: set[str]) -> None:
-    for number, line in enumerate(lines):
-        event = parse_event(line.decode("utf-8", "replace"))
-        if event and event.id in ids:
-            lines[number] = f"{render_event(blanked(event))}\n".encode()
+def _blank(line: bytes, ids: set[str]) -> bytes:
+    event = parse_event(line.decode("utf-8", "replace"))
+    return f"{render_event(blanked(event))}\n".encode() if event and event.id in ids else line
 
 
 def events_of_calls(paths: Sequence[Path], ids: Collection[str]) -> list[Event]:

@@ -8,7 +8,7 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields, replace
 from pathlib import Path
@@ -208,17 +208,18 @@ def lines_with(data: mmap.mmap | bytes, identifier: str) -> Iterator[tuple[int, 
             position = data.find(needle, end)
 
 
-def rewrite(target: Path, held: Held, change: Callable[[list[bytes]], None]) -> bool:
-    """Replace a file by its lines, changed in place, under the lock; return whether it says something else."""
-    data = atomic_files.read(target)
-    lines = [line + b"\n" for line in data.split(b"\n")]
-    lines[-1] = lines[-1][:-1]
-    change(lines)
-    changed = b"".join(lines)
-    if changed == data:
+def lines_of(target: Path) -> list[bytes]:
+    """Read the lines of a file, each with its end; the last one has none, and is empty where the file ends a line."""
+    *lines, last = atomic_files.read(target).split(b"\n")
+    return [*(line + b"\n" for line in lines), last]
+
+
+def replace_lines(target: Path, held: Held, old: list[bytes], new: list[bytes]) -> bool:
+    """Replace the lines of a file under the lock; return whether they differ. Raise RefusedError if it has others."""
+    if new == old:
         return False
     held.check()
-    atomic_files.replace(target, changed, atomic_files.digest(data))
+    atomic_files.replace(target, b"".join(new), atomic_files.digest(b"".join(old)))
     return True
 
 
