@@ -235,24 +235,24 @@ class EventBatch:
     events that come without ids get new ones, and nothing else would tell a retry from the same words said again.
     """
 
-    place: Path | None  # None where a retry needs no help
+    file: Path | None  # None where a retry needs no help
     session: str = ""
     ids: tuple[str, ...] = ()
 
     def begin(self, session: str, events: Sequence[Event]) -> None:
         """Write down the session and the ids of the events, before the first of them is written."""
-        if self.place is None or self.ids:
+        if self.file is None or self.ids:
             return
-        with file_steps.naming("write", self.place):
-            make_derived(self.place.parent)
-        _remove_abandoned(self.place.parent)
-        file_steps.discard(self.place)  # one that could not be read
-        atomic_files.create(self.place, json.dumps([session, [event.id for event in events]]).encode())
+        with file_steps.naming("write", self.file):
+            make_derived(self.file.parent)
+        _remove_abandoned(self.file.parent)
+        file_steps.discard(self.file)  # one that could not be read
+        atomic_files.create(self.file, json.dumps([session, [event.id for event in events]]).encode())
 
     def end(self) -> None:
         """Forget the batch: all of it stands."""
-        if self.place is not None:
-            file_steps.discard(self.place)
+        if self.file is not None:
+            file_steps.discard(self.file)
 
 
 def batch_of(workspace: Workspace, session: str, events: Sequence[Event]) -> EventBatch:
