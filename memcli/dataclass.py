@@ -37,18 +37,18 @@ class _Member:
 class FieldOf:
     """A field of a class that is no dataclass of the standard library yet, by what `dataclasses.field` takes."""
 
-    def __init__(self, **told: Any) -> None:
-        self.told = told
+    def __init__(self, **stated: Any) -> None:
+        self.stated = stated
 
     @property
     def metadata(self) -> Mapping[Any, Any]:
-        return self.told.get("metadata") or {}
+        return self.stated.get("metadata") or {}
 
 
 def fields_stated(cls: type) -> dict[str, FieldOf]:
     """Return the fields of a class that are made with `field` from here, in their order."""
-    found: dict[str, FieldOf] = vars(cls)["__fields_stated__"]
-    return found
+    stated: dict[str, FieldOf] = vars(cls)["__fields_stated__"]
+    return stated
 
 
 def _dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
@@ -60,7 +60,7 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
     library = sys.modules.get("dataclasses")  # where nobody has imported it no class has a field of its kind
     for name, value in written.items():
         if isinstance(value, FieldOf):
-            setattr(cls, name, value.told["default"]) if "default" in value.told else delattr(cls, name)
+            setattr(cls, name, value.stated["default"]) if "default" in value.stated else delattr(cls, name)
         elif library and isinstance(value, library.Field):
             delattr(cls, name) if value.default is library.MISSING else setattr(cls, name, value.default)
     cls.__fields_stated__ = {  # type: ignore[attr-defined]
@@ -82,13 +82,13 @@ def _defer(cls: type, names: list[str], written: dict[str, Any], options: dict[s
         import dataclasses
 
         whole = {
-            name: dataclasses.field(**value.told) if isinstance(value, FieldOf) else value
+            name: dataclasses.field(**value.stated) if isinstance(value, FieldOf) else value
             for name, value in written.items()
         }
         twin: type = type(cls)(cls.__name__, cls.__bases__, whole)
-        made = vars(dataclasses.dataclass(**options)(twin))
+        attributes = vars(dataclasses.dataclass(**options)(twin))
         for name in names:
-            setattr(cls, name, made[name])
+            setattr(cls, name, attributes[name])
 
     for name in names:
         setattr(cls, name, _Member(cls, name, generate))

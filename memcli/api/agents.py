@@ -149,7 +149,7 @@ def unexplained_files(workspace: Workspace, most: int) -> list[str]:
     """List the archived files that no forgetting put there, among the `most` that changed last."""
     from ..store.archive import strays
 
-    return [one.path for one in strays(workspace, most)]
+    return [problem.path for problem in strays(workspace, most)]
 
 
 def waiting_questions(workspace: Workspace) -> int:
@@ -214,5 +214,5 @@ def path_of_key(workspace: Workspace, key: str) -> str:
         index.refresh()
         return [path for other, path in keys_in_use(index) if same_key(other) == wanted]
 
-    found = ask(workspace, paths) if wanted else []
-    return found[0] if len(found) == 1 else ""
+    paths_found = ask(workspace, paths) if wanted else []
+    return paths_found[0] if len(paths_found) == 1 else ""

@@ -62,29 +62,29 @@ def check(
     """
     if not 0 <= max_fraction <= 1:
         raise UsageError(f"{max_fraction:g} is no share of what is stored", "give --max-fraction between 0 and 1")
-    found, merge = with_conflicts(workspace, checks.check(workspace))
+    checked, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
-        plan = checks.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
-        plan = merge.plan(workspace, found, plan)
+        plan = checks.mend_plan(workspace, checked.readings, checked.faults, lambda seed: workspace.noise(seed)(0))
+        plan = merge.plan(workspace, checked, plan)
     reads = excluded_reads(workspace) if secrets else ExcludedReads()
     if fix:
         plan += reads.plan(workspace, max_fraction)
     others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
-    faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
+    faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
     fixed = checks.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
-        found, merge = with_conflicts(workspace, checks.check(workspace))
-        if rest := merge.plan(workspace, found, Plan()):  # what came back into use may fill another's key
-            fixed += checks.fix(workspace, (), rest)
-            found, _ = with_conflicts(workspace, checks.check(workspace))
+        checked, merge = with_conflicts(workspace, checks.check(workspace))
+        if second_plan := merge.plan(workspace, checked, Plan()):  # what came back into use may fill another's key
+            fixed += checks.fix(workspace, (), second_plan)
+            checked, _ = with_conflicts(workspace, checks.check(workspace))
         reads = excluded_reads(workspace) if secrets else ExcludedReads()
         others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
-        faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
+        faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
     is_own = workspace.layout.is_mems and not fix
-    nameless = sum(map(checks.lacks_id, found.readings)) if is_own else 0
-    return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
+    nameless = sum(map(checks.lacks_id, checked.readings)) if is_own else 0
+    return CheckReport(faults, len(checked.readings), fixed, as_diff(plan), nameless)
 
 
 def _hidden(workspace: Workspace) -> list[Fault]:
@@ -105,14 +105,16 @@ def check_since(workspace: Workspace, revision: str) -> CheckReport:
     Raise UsageError if there is no such commit, or the workspace is in no git repository.
     """
     files = changed_files(workspace, *since(workspace, revision))
-    return _check_some(workspace, [Staged(one.path, one.after, one.is_link) for one in files if one.after is not None])
+    return _check_some(
+        workspace, [Staged(file.path, file.after, file.is_link) for file in files if file.after is not None]
+    )
 
 
 def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:
-    found = checks.check_some(workspace, files)
-    texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
-    nameless = sum(map(checks.lacks_id, found.readings)) if workspace.layout.is_mems else 0
-    return CheckReport((*found.faults, *checks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
+    checked = checks.check_some(workspace, files)
+    texts = [(file.path, file.data.decode("utf-8", "replace")) for file in files if not file.is_link]
+    nameless = sum(map(checks.lacks_id, checked.readings)) if workspace.layout.is_mems else 0
+    return CheckReport((*checked.faults, *checks.leaks(workspace, texts)), len(checked.readings), nameless=nameless)
 
 
 @dataclass(frozen=True)
@@ -129,15 +131,17 @@ def check_cited(workspace: Workspace, *, accept: str = "", dry_run: bool = False
 
     Raise NotFoundError and AmbiguousError for the entry's name, RefusedError if its file changed meanwhile.
     """
-    found = citations(workspace)
+    cited = citations(workspace)
     plan = Plan()
     if accept:
         identifier = accept if accept == ALL else _entry(workspace, accept)
-        plan = refresh_plan(workspace, [one for one in found if identifier in (ALL, one.id, one.path)])
+        plan = refresh_plan(
+            workspace, [citation for citation in cited if identifier in (ALL, citation.id, citation.path)]
+        )
         if plan and not dry_run:
             applied(workspace, plan, "mem check --refresh")
-            found = citations(workspace)
-    left = tuple(line for line in found if not line.is_moved)
+            cited = citations(workspace)
+    left = tuple(line for line in cited if not line.is_moved)
     faults = tuple(Fault(line.path, line.line, line.reason, "cited", line.now is not None) for line in left)
     count = len({fault.path for fault in faults})
     fixed = () if dry_run else plan.reasons
@@ -145,7 +149,7 @@ def check_cited(workspace: Workspace, *, accept: str = "", dry_run: bool = False
 
 
 def _entry(workspace: Workspace, name: str) -> str:
-    there, place = locate(workspace, name, strict=True)
-    if there.layout.kind_of(place.path) != "entry":
+    there, address = locate(workspace, name, strict=True)
+    if there.layout.kind_of(address.path) != "entry":
         raise NotFoundError(f"{name} is no entry", "`mem check --cited` lists the entries to refresh")
-    return place.path
+    return address.path

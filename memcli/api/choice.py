@@ -78,7 +78,7 @@ class Choice:
 
     def paths(self, workspace: Workspace) -> tuple[str, ...]:
         """Return what the paths asked for begin with in a workspace."""
-        return tuple(one for name in self.path or () for one in prefixes(workspace, name, workspace.folder))
+        return tuple(prefix for name in self.path or () for prefix in prefixes(workspace, name, workspace.folder))
 
 
 def require_source(*sources: str) -> None:
@@ -125,7 +125,7 @@ def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> N
         raise UsageError(f"no type {value!r}", f"did you mean {near[0]}?" if near else f"use one of {', '.join(TYPES)}")
 
 
-def _known(name: str, values: Sequence[str] | None, known: tuple[str, ...]) -> None:
+def _known(name: str, values: Sequence[str] | None, allowed: tuple[str, ...]) -> None:
     for value in values or ():
-        if value not in known:
-            raise UsageError(f"no {name} {value!r}", f"use one of {', '.join(known)}")
+        if value not in allowed:
+            raise UsageError(f"no {name} {value!r}", f"use one of {', '.join(allowed)}")

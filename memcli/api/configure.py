@@ -138,17 +138,17 @@ def set_setting(
     What runs, connects or spends always goes into the user's own file. Commas part the items of a list. Raise
     UsageError for a name or value that there is not, RefusedError for a secret but in `llm.api_key`.
     """
-    known = _known(name)
-    if not known.is_secret:
+    setting = _known(name)
+    if not setting.is_secret:
         _require_no_secret(name, value)
     world = around or surroundings()
-    own = user or known.user_only
+    own = user or setting.user_only
     root = Path() if own else workspaces.find(world, str(path), even_off=True)[0].root
     file = world.config_file if own else root / workspaces.MARKER
-    checked = known.read(value, f"mem config set {name}")
+    checked = setting.read(value, f"mem config set {name}")
     _require_workable(world, name, checked)
     set_in_file(file, name, checked)
-    return SettingChange(name, _shown(known, checked), str(file), _missing(checked) if name == "llm.command" else ())
+    return SettingChange(name, _shown(setting, checked), str(file), _missing(checked) if name == "llm.command" else ())
 
 
 def in_force(world: Surroundings, path: str) -> Settings:
@@ -160,24 +160,24 @@ def in_force(world: Surroundings, path: str) -> Settings:
         return load_settings(world.config_file, None, world.environ)
 
 
-def _shown(one: Setting, value: Any) -> Any:
-    return "[not shown]" if one.is_secret and value else value
+def _shown(setting: Setting, value: Any) -> Any:
+    return "[not shown]" if setting.is_secret and value else value
 
 
 def _require_no_secret(name: str, value: str) -> None:
     from ..secrets.scanner import scan
 
-    found = scan(value)
-    if found:
+    secrets = scan(value)
+    if secrets:
         raise RefusedError(
-            f"the value of {name} looks like a secret ({found[0].rule})",
+            f"the value of {name} looks like a secret ({secrets[0].rule})",
             "leave it out; a key belongs into llm.api_key, or into the environment",
         )
 
 
 def _require_workable(world: Surroundings, name: str, value: Any) -> None:
     """Refuse a path or a time zone that every command would stumble over afterwards."""
-    values = Settings({one.name: one.default for one in TABLE} | {name: value}, {})
+    values = Settings({setting.name: setting.default for setting in TABLE} | {name: value}, {})
     tried = Workspace(world.folder, "", values, world.now, world.cache_folder)
     _ = tried.layout, tried.zone
 

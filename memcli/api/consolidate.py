@@ -51,9 +51,10 @@ def consolidate(
     if keep < 0:
         raise UsageError(f"keep {keep}", "give 0 or more")
     named = [
-        str(one) if isinstance(one, Path) else one for one in ([sessions] if isinstance(sessions, str) else sessions)
+        str(session) if isinstance(session, Path) else session
+        for session in ([sessions] if isinstance(sessions, str) else sessions)
     ]
-    begun = workspace.moment("since", since)
+    since_moment = workspace.moment("since", since)
     llm = chosen_llm(workspace.settings)
     asked = None
     if judge:
@@ -62,11 +63,11 @@ def consolidate(
         asked = llm_judge(workspace, progress)
     if dry_run:
         shown: list[Outcome] = []
-        for session, events in previewed_sessions(workspace, named, commits, begun):
+        for session, events in previewed_sessions(workspace, named, commits, since_moment):
             parts = preview(workspace, session, llm, keep=keep, events=events, judge=asked)
             shown += (replace(part, diff=_diff(part)) for part in parts)
         return ConsolidationReport(tuple(shown), len(shown))
-    chosen, imported, notices = chosen_sessions(workspace, named, commits, begun)
+    chosen, imported, notices = chosen_sessions(workspace, named, commits, since_moment)
     outcomes: list[Outcome] = []
     failed: list[MemError] = []
     for outcome in consolidate_all(workspace, chosen, llm, keep=lambda _: keep, wait=wait, judge=asked):

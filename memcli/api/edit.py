@@ -72,11 +72,11 @@ def edit(
     and for a file that is not UTF-8.
     """
     require_source(source, by)
-    where, place = locate(workspaces, name, strict=True)
+    where, address = locate(workspaces, name, strict=True)
     guard = SecretGuard(where, redact, allow_secret)
     author = where.author(source, by)
-    forgotten = ForgottenGuard(where, place.path, author)
-    done = edit_text(where, place.path, forgotten.change(change), guard, source=source, by=author)
+    forgotten = ForgottenGuard(where, address.path, author)
+    done = edit_text(where, address.path, forgotten.change(change), guard, source=source, by=author)
     return _edited(where, done, guard, forgotten)
 
 
@@ -129,9 +129,9 @@ def begin_edit(
 ) -> EditCopy:
     """Return a copy of a text, for an editor: `end_edit` takes it back as `edit` would, its `discard` removes it."""
     require_source(source, by)
-    where, place = locate(workspaces, name, strict=True)
+    where, address = locate(workspaces, name, strict=True)
     return copy_to_edit(
-        where, place.path, SecretGuard(where, redact, allow_secret), source=source, by=where.author(source, by)
+        where, address.path, SecretGuard(where, redact, allow_secret), source=source, by=where.author(source, by)
     )
 
 
@@ -157,14 +157,14 @@ def supersede(
     return supersede_entry(where, before, after, by_user=by_user, dry_run=dry_run)
 
 
-def two_entries(workspaces: Workspaces, one: str, other: str) -> tuple[Workspace, str, str]:
+def two_entries(workspaces: Workspaces, first_name: str, second_name: str) -> tuple[Workspace, str, str]:
     """Return the workspace and the paths of two entries; raise UsageError for what is no entry of one workspace."""
-    where, first = locate(workspaces, one, strict=True)
-    there, second = locate(workspaces, other, strict=True)
+    where, first = locate(workspaces, first_name, strict=True)
+    there, second = locate(workspaces, second_name, strict=True)
     if where.root != there.root:
-        raise UsageError(f"{one} and {other} are in two workspaces", "name two entries of one")
-    for name, place in ((one, first), (other, second)):
-        if where.layout.kind_of(place.path) != "entry" or place.anchor:
+        raise UsageError(f"{first_name} and {second_name} are in two workspaces", "name two entries of one")
+    for name, location in ((first_name, first), (second_name, second)):
+        if where.layout.kind_of(location.path) != "entry" or location.anchor:
             raise UsageError(f"{name} is not an entry", "name two entries; `mem ls` lists them")
     return where, first.path, second.path
 
@@ -194,16 +194,16 @@ def forget(
             # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
             failed.append(Failure(name, error))
     done, refused = purge_each(named) if purge else forget_each(named, by, reason)
-    standing: list[tuple[Workspace, str]] = []
+    remaining: list[tuple[Workspace, str]] = []
     committed: list[str] = []
-    for where in {one.workspace for one in done if purge}:
-        ours = [one for one in done if one.workspace == where]
-        gone = [path for one in ours for path in (one.path, *one.removed)]
-        paths, in_git = remnants(where, {line for one in ours for line in one.said}, gone)
-        standing += [(where, path) for path in paths]
+    for where in {forgotten.workspace for forgotten in done if purge}:
+        ours = [forgotten for forgotten in done if forgotten.workspace == where]
+        deleted = [path for forgotten in ours for path in (forgotten.path, *forgotten.removed)]
+        paths, in_git = remnants(where, {line for forgotten in ours for line in forgotten.said}, deleted)
+        remaining += [(where, path) for path in paths]
         committed += in_git
     is_purged = any(entry.action == "purged" for entry in done)
-    return ForgetReport(done, (*failed, *refused), tuple(standing), tuple(committed) if is_purged else None)
+    return ForgetReport(done, (*failed, *refused), tuple(remaining), tuple(committed) if is_purged else None)
 
 
 @recorded("restore")

@@ -76,7 +76,7 @@ def search(
     request = SearchRequest(
         query=query,
         limit=limit or settings["search.limit"],
-        wanted=replace(wanted, paths=tuple(path for one in found_in for path in choice.paths(one))),
+        wanted=replace(wanted, paths=tuple(path for workspace in found_in for path in choice.paths(workspace))),
         mode=mode,
         min_score=least if least >= 0 else None,
         vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
@@ -199,8 +199,8 @@ def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, A
     """Return the entries that contradict one that is not over."""
     from ..beliefs.supersession import is_in_conflict, over
 
-    gone = over(index.list_entries(Filter(statuses=()), "id"))
-    return [row for row in rows if is_in_conflict(row, gone)]
+    retired = over(index.list_entries(Filter(statuses=()), "id"))
+    return [row for row in rows if is_in_conflict(row, retired)]
 
 
 @dataclass(frozen=True)
@@ -267,27 +267,27 @@ def grep(
         raise UsageError(f"context {context}, limit {limit}", "give 0 or more")
     found_in = every(workspaces)
     require_stored(choice, found_in)
-    found: list[LineMatch | FileMatches] = []
+    matches: list[LineMatch | FileMatches] = []
     problems: list[FileProblem] = []
     late: list[FileProblem] = []
     is_cut = False
     for where in found_in:
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
         wanted = _everything(choice, where)
-        room = limit - sum(not isinstance(one, LineMatch) or one.is_match for one in found) if limit else None
+        room = limit - sum(not isinstance(match, LineMatch) or match.is_match for match in matches) if limit else None
         root = "" if where is found_in[0] else str(where.root)
         job = _Grep(where, looked, wanted, by_file, context, room, root)
         part = ask(where, job.answer)
-        found += part.matches
+        matches += part.matches
         is_cut |= part.is_cut
         late += part.late
         problems += part.unindexed
-    if not found and any(not one.left_out for one in late):
+    if not matches and any(not problem.left_out for problem in late):
         raise UsageError(
             f"{pattern!r} took more than {found_in[0].settings['grep.timeout']:g} s",
             "simplify it, or raise the setting grep.timeout",
         )
-    return GrepResults(pattern, tuple(found), is_cut, tuple(late), tuple(problems))
+    return GrepResults(pattern, tuple(matches), is_cut, tuple(late), tuple(problems))
 
 
 def _everything(choice: Choice, workspace: Workspace) -> Filter:
@@ -313,20 +313,22 @@ class _Grep:
         from ..search.grep import grep as matches
 
         late: list[FileProblem] = []
-        found: list[LineMatch | FileMatches] = []
+        all_matches: list[LineMatch | FileMatches] = []
         index.refresh(talk="session" in self.wanted.kinds)
         if self.by_file:
             files = list(count_matches(index, self.pattern, self.wanted, late))
-            found += [FileMatches(self.workspace, self._path(path), number) for path, number in files[: self.room]]
-            is_cut = len(files) > len(found)
+            all_matches += [
+                FileMatches(self.workspace, self._path(path), number) for path, number in files[: self.room]
+            ]
+            is_cut = len(files) > len(all_matches)
         else:
             every_line = matches(index, self.pattern, self.wanted, self.context, late)
             lines, is_cut = first_matches(every_line, self.room, self.context)
-            found += [
-                LineMatch(self.workspace, self._path(one.path), one.line, one.text, one.is_match) for one in lines
+            all_matches += [
+                LineMatch(self.workspace, self._path(line.path), line.line, line.text, line.is_match) for line in lines
             ]
         problems = index.problems(self.wanted, within="texts")
-        return GrepResults(self.pattern.text, tuple(found), is_cut, tuple(late), tuple(problems))
+        return GrepResults(self.pattern.text, tuple(all_matches), is_cut, tuple(late), tuple(problems))
 
     def _path(self, path: str) -> str:
         return str(self.workspace.root / path) if self.root else path

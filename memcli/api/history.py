@@ -81,12 +81,14 @@ def read_history(workspaces: Workspaces, *, since: str = "", until: str = "", li
     for where in every(workspaces):
         first, last = where.moment("since", since), where.moment("until", until, end=True)
         log = read_log(where)
-        problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
-        for told in log.records:
-            one = told.record
-            if (not first or one.timestamp >= first) and (not last or one.timestamp[:19] <= last[:19]):
-                records.append(HistoryRecord(one.id, one.timestamp, one.text, told.path, one.line, where.scope))
-    records.sort(key=lambda one: one.timestamp)
+        problems += [replace(problem, scope=where.scope, left_out=True) for problem in log.problems]
+        for filed in log.records:
+            record = filed.record
+            if (not first or record.timestamp >= first) and (not last or record.timestamp[:19] <= last[:19]):
+                records.append(
+                    HistoryRecord(record.id, record.timestamp, record.text, filed.path, record.line, where.scope)
+                )
+    records.sort(key=lambda record: record.timestamp)
     return HistoryRead(tuple(records[-limit:] if limit else records), tuple(problems))
 
 

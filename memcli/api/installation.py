@@ -51,14 +51,14 @@ def attributes_plan(workspace: Workspace) -> list[FileChange]:
     return [propose(path, old + gap + fresh.encode())] if fresh else []
 
 
-def git_hooks_folder(place: Path) -> Path:
+def git_hooks_folder(folder: Path) -> Path:
     """Return the folder that git runs the hooks of a folder's repository from, `core.hooksPath` and worktrees heeded.
 
     Raise UsageError if there is no repository, GitError if git fails.
     """
     try:
-        return hooks_folder(place)
+        return hooks_folder(folder)
     except GitError as error:
         if "not a git repository" not in error.message:
             raise
-        raise UsageError(f"{place} is not in a git repository", "run it inside one") from None
+        raise UsageError(f"{folder} is not in a git repository", "run it inside one") from None

@@ -98,17 +98,17 @@ def _named(workspaces: Workspaces, names: Sequence[str]) -> tuple[Workspace, lis
     from ..index.index import ask
     from ..index.lookups import id_at
 
-    found = every(workspaces)
-    where = found[0]
+    opened = every(workspaces)
+    where = opened[0]
     ids: list[str] = []
     for name in names:
-        there, place = locate(found, name, strict=True)
-        if there.layout.kind_of(place.path) != "entry":
-            raise RefusedError(f"{place.path} is not an entry", "only entries are promoted")
+        there, address = locate(opened, name, strict=True)
+        if there.layout.kind_of(address.path) != "entry":
+            raise RefusedError(f"{address.path} is not an entry", "only entries are promoted")
         if ids and there.root != where.root:
             raise UsageError("the entries lie in two workspaces", "promote those of one at a time")
         where = there
-        ids.append(ask(there, partial(id_at, path=place.path)))
+        ids.append(ask(there, partial(id_at, path=address.path)))
     return where, list(dict.fromkeys(ids))
 
 
@@ -143,7 +143,7 @@ def dedup(
 
 @recorded("dedup")
 def merge(
-    workspaces: Workspaces, one: str, other: str, *, distinct: bool = False, source: str = "", by: str = "observed"
+    workspaces: Workspaces, first: str, second: str, *, distinct: bool = False, source: str = "", by: str = "observed"
 ) -> "DedupReport":
     """Make one memory of two, both wordings kept; with `distinct` note that they are two, and offer them no more.
 
@@ -158,9 +158,9 @@ def merge(
     from .edit import two_entries
 
     require_source(source, by)
-    where, *paths = two_entries(workspaces, one, other)
+    where, *paths = two_entries(workspaces, first, second)
     if paths[0] == paths[1]:
-        raise UsageError(f"{one} and {other} are one entry", "name two entries; `mem ls` lists them")
+        raise UsageError(f"{first} and {second} are one entry", "name two entries; `mem ls` lists them")
     sides = [read_entry_file(where, path) for path in paths]
     for side in sides:
         if side.entry.status != "active":

@@ -89,31 +89,31 @@ def read(
     """
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
-    found = _found(workspaces, which, as_file=raw or bool(lines))
-    where, place, is_entry = found.workspace, found.place, found.kind == "entry"
-    identifier = stated_id(found.document.fields) or place.path
-    content = _content(found, lines, raw=raw)
-    if is_entry and offset == 0 and not where.layout.is_archived(place.path):
+    target = _found(workspaces, which, as_file=raw or bool(lines))
+    where, location, is_entry = target.workspace, target.place, target.kind == "entry"
+    identifier = stated_id(target.document.fields) or location.path
+    content = _content(target, lines, raw=raw)
+    if is_entry and offset == 0 and not where.layout.is_archived(location.path):
         access_log.note(where, [identifier])
     fields: Mapping[str, Any] = {}
     if is_entry:
-        told = access_log.renewed(found.document.fields, access_log.confirmations(where).get(identifier))
-        fields = listed(told if where.is_trusted else fields_from_others(told))
+        renewed_fields = access_log.renewed(target.document.fields, access_log.confirmations(where).get(identifier))
+        fields = listed(renewed_fields if where.is_trusted else fields_from_others(renewed_fields))
     expired = _expired(fields, where.now)
-    hidden = addresses.hidden_by(where, place.path) or addresses.hidden_at(where, place)
+    hidden = addresses.hidden_by(where, location.path) or addresses.hidden_at(where, location)
     notices = (
-        *found.notices,
+        *target.notices,
         *([f"expired at {expired}"] if expired else ()),
         *(f"verdict on {reason}" for reason in _reasons(fields)),
         *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
     )
-    wrong = (found.damage, found.document.problem, _conflict(found.text))
+    wrong = (target.damage, target.document.problem, _conflict(target.text))
     return TextPage(
         workspace=where,
-        name=found.name,
-        id=(is_entry and stated_id(found.document.fields)) or (found.name if found.is_talk else str(place)),
-        path=place.path,
-        kind=found.kind,
+        name=target.name,
+        id=(is_entry and stated_id(target.document.fields)) or (target.name if target.is_talk else str(location)),
+        path=location.path,
+        kind=target.kind,
         content=content[offset:] if limit is None else content[offset : offset + limit],
         offset=offset,
         limit=limit,
@@ -121,7 +121,9 @@ def read(
         expired=expired,
         fields=fields,
         problems=tuple(
-            FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one
+            FileProblem(location.path, problem.line, problem.reason, scope=where.scope, left_out=True)
+            for problem in wrong
+            if problem
         ),
         notices=notices,
     )
@@ -145,14 +147,14 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> "Origins":
     """Return the messages and commits that an entry was taken from; raise NotFoundError where it does not say."""
     from ..search.provenance import Origins, origins
 
-    found = _found(workspaces, which)
-    where, path = found.workspace, found.place.path
-    entry, _ = read_entry(found.document, path, datetime.fromtimestamp(0, UTC))
+    target = _found(workspaces, which)
+    where, path = target.workspace, target.place.path
+    entry, _ = read_entry(target.document, path, datetime.fromtimestamp(0, UTC))
     waiting = access_log.confirmations(where).get(entry.id)
     sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
-    if found.kind != "entry" or not sources:
+    if target.kind != "entry" or not sources:
         raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")
-    return Origins(entry.id, path, tuple(origins(where, sources, entry.body)), found.notices)
+    return Origins(entry.id, path, tuple(origins(where, sources, entry.body)), target.notices)
 
 
 def read_history(workspaces: Workspaces, which: str | Which) -> "History":
@@ -161,21 +163,21 @@ def read_history(workspaces: Workspaces, which: str | Which) -> "History":
     from ..git.run import versions
     from ..maintenance.timeline import FileCommit, History, timeline
 
-    found = _found(workspaces, which)
-    where, path = found.workspace, found.place.path
+    target = _found(workspaces, which)
+    where, path = target.workspace, target.place.path
     linked = Chain(())
     items: Sequence[TimelineItem] = ()
-    if found.kind == "entry":
-        linked = chain(where, stated_id(found.document.fields) or path)
+    if target.kind == "entry":
+        linked = chain(where, stated_id(target.document.fields) or path)
         with suppress(MemError):  # a file that cannot be read as an entry, which `mem check` names
             items = timeline(where, path, linked.links, _sources_of(where, path))
-    elif found.kind != "file":
+    elif target.kind != "file":
         linked = page_chain(where, path)
     commits = (
         FileCommit(version.date, version.commit, version.author, version.subject)
         for version in versions(where.path(path))
     )
-    return History(where, path, linked.links, tuple(commits), tuple(items), tuple(linked.problems), found.notices)
+    return History(where, path, linked.links, tuple(commits), tuple(items), tuple(linked.problems), target.notices)
 
 
 def _sources_of(workspace: Workspace, path: str) -> "Sequence[Origin]":
@@ -245,33 +247,35 @@ def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Pl
     moment = found_in[0].moment("as of", asked.as_of, end=True)
     if asked.key:
         where, values = values_of_key(found_in, asked.key, asked.project, moment)
-        others = ", ".join(one.id for one in values[1:])
+        others = ", ".join(link.id for link in values[1:])
         both = f"{values[0].id} and {others} both fill {asked.key}: `mem supersede` the one that is over"
         return where, Place(values[0].path), (both,) if others else ()
-    where, place = locate(found_in, asked.name)
-    if where.layout.kind_of(place.path) != "entry":
-        raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
+    where, address = locate(found_in, asked.name)
+    if where.layout.kind_of(address.path) != "entry":
+        raise UsageError(
+            f"{address.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits"
+        )
     from ..beliefs.supersession import chain
 
-    document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
-    links = chain(where, stated_id(document.fields) or place.path).links
-    return where, believed_at(where, [one.id for one in links], moment, asked.name), ()
+    document = frontmatter.parse(decoded(atomic_files.read(where.path(address.path)))[0])
+    links = chain(where, stated_id(document.fields) or address.path).links
+    return where, believed_at(where, [link.id for link in links], moment, asked.name), ()
 
 
-def _content(found: _Found, lines: str, *, raw: bool) -> str:
+def _content(target: _Found, lines: str, *, raw: bool) -> str:
     """Return the whole text that a name means."""
-    if found.is_talk:
+    if target.is_talk:
         from ..search.provenance import said_at
 
-        return said_at(found.workspace, found.place.path, found.place.anchor)
+        return said_at(target.workspace, target.place.path, target.place.anchor)
     if lines:
-        return _lines(found.text, lines)
-    if found.place.anchor:
-        start, stop = addresses.part(found.workspace, found.place, found.text)
-        return found.text[start:stop]
-    if raw or found.kind != "entry" or found.document.problem:
-        return found.text.removeprefix(BOM)
-    return re.sub(r"\A(?:[ \t]*\r?\n)+", "", found.document.body)
+        return _lines(target.text, lines)
+    if target.place.anchor:
+        start, stop = addresses.part(target.workspace, target.place, target.text)
+        return target.text[start:stop]
+    if raw or target.kind != "entry" or target.document.problem:
+        return target.text.removeprefix(BOM)
+    return re.sub(r"\A(?:[ \t]*\r?\n)+", "", target.document.body)
 
 
 def _conflict(text: str) -> Problem | None:
@@ -280,11 +284,11 @@ def _conflict(text: str) -> Problem | None:
 
 
 def _lines(text: str, span: str) -> str:
-    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
-    if not found or span == ":":
+    match = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
+    if not match or span == ":":
         raise UsageError(f"lines {span!r}", "write A:B, such as 10:20")
-    first = int(found[3] or found[1] or 1)
-    last = int(found[3] or found[2] or 10**9)
+    first = int(match[3] or match[1] or 1)
+    last = int(match[3] or match[2] or 10**9)
     if first < 1 or last < first:
         raise UsageError(f"lines {span!r}", "lines are counted from 1, the first one first")
     return "".join(islice(lines_of(text), first - 1, last))

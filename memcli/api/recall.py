@@ -60,8 +60,8 @@ def recall(
     moment = found_in[0].moment("as of", as_of, end=True)
     if moment:
         # A page says what holds now, and what it said then only git knows.
-        chosen = tuple(one for one in chosen if one not in (LONG_TERM, DOCUMENTS))
-        found_in = [replace(one, now=datetime.fromisoformat(moment)) for one in found_in]
+        chosen = tuple(section for section in chosen if section not in (LONG_TERM, DOCUMENTS))
+        found_in = [replace(workspace, now=datetime.fromisoformat(moment)) for workspace in found_in]
     request = RecallRequest(
         query=query,
         session=session,

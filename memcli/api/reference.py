@@ -112,8 +112,8 @@ def sessions(around: Surroundings, beginning: str) -> Names:
 
     def names(derived: Path) -> Names:
         folders = sorted((derived.parent / "sessions").iterdir())
-        known = [session_id(folder.name) or folder.name for folder in folders if folder.is_dir()]
-        return [(name, "") for name in known if name.startswith(beginning)]
+        names = [session_id(folder.name) or folder.name for folder in folders if folder.is_dir()]
+        return [(name, "") for name in names if name.startswith(beginning)]
 
     return _everywhere(around, names)
 
@@ -131,12 +131,12 @@ def entry_fields() -> dict[str, str]:
     from ..formats.entry import FIELDS, Entry
 
     (source,) = ast.parse(inspect.getsource(Entry)).body
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for field, text in pairwise(getattr(source, "body", ())):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(says))):
-                told[name] = " ".join(says.split())
-    return {name: told.get(name, "") for name in FIELDS}
+                descriptions[name] = " ".join(says.split())
+    return {name: descriptions.get(name, "") for name in FIELDS}
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -164,12 +164,12 @@ def types(beginning: str) -> Names:
 
 def _everywhere(around: Surroundings, look: Callable[[Path], Names]) -> Names:
     """Look in every workspace in reach; what cannot be read has nothing to offer."""
-    found: Names = []
+    names: Names = []
     with _quietly():
         for workspace in find(around):
             with _quietly():
-                found += look(workspace.derived)
-    return found
+                names += look(workspace.derived)
+    return names
 
 
 @contextmanager

@@ -130,17 +130,19 @@ class ReviewSession:
 
 def _named(workspace: Workspace, name: str) -> Question:
     questions = review_queue(workspace).questions
-    found = [one for one in questions if one.id == name or one.id.removeprefix("q_") == name]
-    if not found and not name.startswith("q_"):
-        about = [one.id for one in questions if name and any(name in side.entry.id for side in one.sides)]
+    matching = [question for question in questions if question.id == name or question.id.removeprefix("q_") == name]
+    if not matching and not name.startswith("q_"):
+        about = [
+            question.id for question in questions if name and any(name in side.entry.id for side in question.sides)
+        ]
         raise NotFoundError(
             f"{name} is no question's id",
             f"an answer names a question: {', '.join(about[:3])}"
             if about
             else "`mem review --json` lists the questions",
         )
-    if not found:
+    if not matching:
         raise NotFoundError(
             f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"
         )
-    return found[0]
+    return matching[0]

@@ -237,7 +237,7 @@ def compact(
         chosen = [session]
     else:
         where = every(workspaces)[0]
-        chosen = [one for one in sessions(where) if not one.problem and is_long(where, one)]
+        chosen = [session for session in sessions(where) if not session.problem and is_long(where, session)]
     llm = chosen_llm(where.settings)
     done = []
     for session in chosen:

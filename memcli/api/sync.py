@@ -70,8 +70,8 @@ def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
     """
     before, after = compared(workspace, revisions)
     files = changed_files(workspace, before, after, lambda path: is_told(workspace.layout, path))
-    found = memory_changes(workspace.layout, files, lambda: texts_at(workspace, after, "entry"))
-    return MemoryDiff(before.name, after.name, tuple(found))
+    changes = memory_changes(workspace.layout, files, lambda: texts_at(workspace, after, "entry"))
+    return MemoryDiff(before.name, after.name, tuple(changes))
 
 
 def list_undoable(workspace: Workspace) -> UndoList:

@@ -100,9 +100,9 @@ def export(
 
     def lines() -> Iterator[str]:
         nonlocal count
-        for one in read_files(workspace, chosen, problems):
+        for file in read_files(workspace, chosen, problems):
             count += 1
-            yield packed(one) + "\n"
+            yield packed(file) + "\n"
 
     pieces = lines() if format == "jsonl" else _document(workspace, wanted, chosen, problems, notices)
     if callable(target):
@@ -146,7 +146,7 @@ def import_memories(
             "a judge has nothing to compare with where nothing is compared", "leave out --judge or --no-dedup"
         )
     counts: dict[str, int] = {}
-    kept: list[ImportedLine] = []
+    imported: list[ImportedLine] = []
     with _opened(workspace, file, allow_secret=allow_secret) as stream:
         wanted = _wanted(workspace, choice)
         if not dry_run:
@@ -163,9 +163,9 @@ def import_memories(
         for line in run.run(stream):
             counts[line.action] = counts.get(line.action, 0) + 1
             if line.action not in ("unchanged", "left out"):
-                kept.append(line)
+                imported.append(line)
             on_line(line)
-    return ImportedMemories(dry_run, counts, tuple(kept), tuple(run.redacted), tuple(run.notices), run.unheard)
+    return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), tuple(run.notices), run.unheard)
 
 
 def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "LlmJudge":

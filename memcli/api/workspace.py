@@ -46,13 +46,13 @@ def surroundings(
     `MEM_NOW` in the environment is the moment where none is given. Raise UsageError if the current folder is gone.
     """
     try:
-        place = Path(folder).absolute() if folder is not None else Path.cwd()
+        base = Path(folder).absolute() if folder is not None else Path.cwd()
     except FileNotFoundError:
         raise UsageError("the current folder is gone", "change to one that exists") from None
     if now is not None and now.tzinfo is None:
         raise UsageError(f"{now.isoformat()} has no time zone", "give one, such as datetime.now(UTC)")
     world = os.environ if environ is None else environ
-    return Surroundings(place, world, now or _workspaces.clock(world, datetime.now(UTC)))
+    return Surroundings(base, world, now or _workspaces.clock(world, datetime.now(UTC)))
 
 
 def open_workspaces(
@@ -72,13 +72,13 @@ def open_workspaces(
     UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by a link.
     """
     around = surroundings(folder, environ, now)
-    found = _workspaces.find(around, str(path), scope, even_off=even_off)
-    for one in found:
-        if one.state and not one.is_own and trust.record_of(one.state, one.root) is None:
+    opened = _workspaces.find(around, str(path), scope, even_off=even_off)
+    for workspace in opened:
+        if workspace.state and not workspace.is_own and trust.record_of(workspace.state, workspace.root) is None:
             # A mem that keeps records would have left a token.
-            is_trusted = not trust.tokens_in(one.root) and _was_here(one)
-            trust.record(one.state, one.root, trusted=is_trusted)
-    return found
+            is_trusted = not trust.tokens_in(workspace.root) and _was_here(workspace)
+            trust.record(workspace.state, workspace.root, trusted=is_trusted)
+    return opened
 
 
 def open_workspace(
@@ -106,10 +106,10 @@ def _was_here(workspace: Workspace) -> bool:
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:
     """Return one workspace or several as a sequence; raise UsageError for none."""
-    found = [workspaces] if isinstance(workspaces, Workspace) else workspaces
-    if not found:
+    several = [workspaces] if isinstance(workspaces, Workspace) else workspaces
+    if not several:
         raise UsageError("no workspace is named", "open one with open_workspace()")
-    return found
+    return several
 
 
 def locate(workspaces: Workspaces, name: str, *, strict: bool = False, hides: bool = False) -> tuple[Workspace, Place]:
@@ -122,13 +122,13 @@ def locate(workspaces: Workspaces, name: str, *, strict: bool = False, hides: bo
     """
     from ..search.resolve import locate as resolved
 
-    found = every(workspaces)
+    opened = every(workspaces)
     if strict:
         from ..store.journal import finish_first
 
-        for one in found:
-            finish_first(one, "mem")  # a move that was cut off has left a file under two names
-    where, address = resolved(found, name, found[0].folder, strict=strict)
+        for workspace in opened:
+            finish_first(workspace, "mem")  # a move that was cut off has left a file under two names
+    where, address = resolved(opened, name, opened[0].folder, strict=strict)
     if strict and not (hides and address.anchor):
         require_ours(where.layout, address.path)
     return where, address
@@ -185,8 +185,8 @@ def recording(command: str, workspaces: Sequence[Workspace] = ()) -> Iterator[No
     """
     outer = watcher.get()
     if outer:
-        for one in workspaces:
-            outer.entered(one)
+        for workspace in workspaces:
+            outer.entered(workspace)
         yield
         return
     own = _Unchanged(command, workspaces)
@@ -212,9 +212,16 @@ def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Gi
         @wraps(function)
         def run(*given: _Given.args, **named: _Given.kwargs) -> _Result:
             values = (*given, *named.values())
-            found = [one for value in values for one in (value if isinstance(value, list | tuple) else (value,))]
-            found += [getattr(one, "workspace", None) or getattr(one, "_workspace", None) for one in found]
-            with recording(command, [one for one in found if isinstance(one, Workspace)]):
+            opened = [
+                value_given
+                for value in values
+                for value_given in (value if isinstance(value, list | tuple) else (value,))
+            ]
+            opened += [
+                getattr(value_given, "workspace", None) or getattr(value_given, "_workspace", None)
+                for value_given in opened
+            ]
+            with recording(command, [value_given for value_given in opened if isinstance(value_given, Workspace)]):
                 return function(*given, **named)
 
         return run

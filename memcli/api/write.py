@@ -33,23 +33,23 @@ def write(
     BusyError if another process holds the workspace. What was there is unchanged then.
     """
     require_source(by)
-    found = every(workspaces)
+    opened = every(workspaces)
     if entry.type:
-        require_types([entry.type], found[:1])
+        require_types([entry.type], opened[:1])
     if judge and (entry.id or entry.path or entry.supersedes):
         raise UsageError(
             "a judge compares a new memory with what is known", "leave out --judge, or --id, --path and --supersedes"
         )
     if entry.id:
-        where, place = locate(found, entry.id, strict=True)
-        return change_entry(where, place.path, entry, SecretGuard(where, redact, allow_secret), by=by)
-    where, old = found[0], ""
+        where, address = locate(opened, entry.id, strict=True)
+        return change_entry(where, address.path, entry, SecretGuard(where, redact, allow_secret), by=by)
+    where, old = opened[0], ""
     guard = SecretGuard(where, redact, allow_secret)
     if entry.supersedes:
-        there, place = locate(found, entry.supersedes, strict=True)
+        there, address = locate(opened, entry.supersedes, strict=True)
         if there.root != where.root:
             raise UsageError(
                 f"{entry.supersedes} is in another workspace", "name the workspace with --workspace or --scope"
             )
-        old = place.path
+        old = address.path
     return write_entry(where, entry, guard, by=by, old=old, dedup=dedup, judge=judge, progress=progress)

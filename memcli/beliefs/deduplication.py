@@ -79,10 +79,10 @@ class Fold:
     def steps(self, workspace: Workspace, moment: str, reasons: Mapping[frozenset[str], str]) -> list[Change]:
         """Return the changes that do it, at a moment; the reasons of an LLM's verdicts are by the paths of a pair."""
         name = self.kept.entry.id
-        why = {one.path: reasons.get(frozenset((self.kept.path, one.path)), "") for one in self.taken}
-        texts = {one.path: superseded_text(workspace, one, name, moment, why[one.path]) for one in self.taken}
-        gone = [Change(one.path, one.text, texts[one.path]) for one in self.taken]
-        return [Change(self.kept.path, self.kept.text, self.whole.text), *gone]
+        why = {file.path: reasons.get(frozenset((self.kept.path, file.path)), "") for file in self.taken}
+        texts = {file.path: superseded_text(workspace, file, name, moment, why[file.path]) for file in self.taken}
+        superseded = [Change(file.path, file.text, texts[file.path]) for file in self.taken]
+        return [Change(self.kept.path, self.kept.text, self.whole.text), *superseded]
 
 
 class LikelyPair(NamedTuple):
@@ -163,24 +163,24 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely:
     groups: list[DuplicateGroup] = []
     steps: list[Change] = []
     seen = ask(workspace, lambda index: _look(index, MOST if judge else MOST_LIKELY if likely else 0))
-    known: dict[str, EntryFile | None] = {}
+    files_by_path: dict[str, EntryFile | None] = {}
 
     def read(path: str) -> EntryFile | None:
-        if path not in known:
-            known[path] = _read(workspace, path, problems)
-        return known[path]
+        if path not in files_by_path:
+            files_by_path[path] = _read(workspace, path, problems)
+        return files_by_path[path]
 
     judged, unheard = _judged(seen, read, judge) if judge else ({}, "")
 
-    def are_one(one: EntryFile, other: EntryFile) -> bool:
-        return are_duplicates(one.entry, other.entry) or frozenset((one.path, other.path)) in judged
+    def are_one(left: EntryFile, right: EntryFile) -> bool:
+        return are_duplicates(left.entry, right.entry) or frozenset((left.path, right.path)) in judged
 
     for paths in _connected([*seen.alike, *map(sorted, judged)]):
-        members = [one for path in paths if (one := read(path))]
+        members = [file for path in paths if (file := read(path))]
         strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
             steps += fold.steps(workspace, workspace.stamp, judged)
-            ids = tuple(one.entry.id for one in fold.taken)
+            ids = tuple(file.entry.id for file in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
     plan = Plan(tuple(steps), reasons)
@@ -258,14 +258,14 @@ def _with_near(index: Index, seen: _Seen, most: int) -> _Seen:
     paths = paths_of_chunks(index)
     count = 0
     nearest: list[tuple[float, str, str]] = []
-    for one, other, cosine in similar_pairs(index, NEAR, _ENTRIES):
-        first, second = sorted((paths[one], paths[other]))
+    for left, right, cosine in similar_pairs(index, NEAR, _ENTRIES):
+        first, second = sorted((paths[left], paths[right]))
         if first != second and first in seen.rows and second in seen.rows:
             count += 1
             (heappush if len(nearest) < most else heappushpop)(nearest, (cosine, first, second))
     if count > len(nearest):
         notices.append(f"only the {len(nearest):,} nearest of {count:,} pairs are compared")
-    near = dict.fromkeys((one, other) for _, one, other in sorted(nearest, reverse=True))
+    near = dict.fromkeys((left, right) for _, left, right in sorted(nearest, reverse=True))
     return replace(seen, near=tuple(near), notices=tuple(notices))
 
 
@@ -278,18 +278,20 @@ def _judged(
         for newer, older in _open_pairs(seen, read)
     }
     heard = judge.compare(list(asked.values()))
-    found = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
+    verdicts = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
     return {
-        paths: verdict.reason for paths, verdict in found.items() if verdict and verdict.kind == "same" and verdict.sure
+        paths: verdict.reason
+        for paths, verdict in verdicts.items()
+        if verdict and verdict.kind == "same" and verdict.sure
     }, heard.error
 
 
 def _open_pairs(seen: _Seen, read: Callable[[str], EntryFile | None]) -> Iterator[tuple[EntryFile, EntryFile]]:
     """Yield the pairs near in meaning whose words do not tell whether they are one, of each the newer first."""
     for pair in seen.near:
-        one, other = map(read, pair)
-        if one and other and _may_be_asked(one.entry, other.entry):
-            yield by_age(one, other)
+        left, right = map(read, pair)
+        if left and right and _may_be_asked(left.entry, right.entry):
+            yield by_age(left, right)
 
 
 def _with_likely(report: DedupReport, pairs: Sequence[tuple[EntryFile, EntryFile]], limit: int) -> DedupReport:
@@ -326,10 +328,10 @@ def _with_likely(report: DedupReport, pairs: Sequence[tuple[EntryFile, EntryFile
     return replace(report, questions=tuple(questions[:limit]), has_more=has_more, notices=notices)
 
 
-def _may_be_asked(one: Entry, other: Entry) -> bool:
+def _may_be_asked(left: Entry, right: Entry) -> bool:
     """Tell whether only a judge can say that two entries are one: they could be, and their words do not tell."""
-    is_told = says(one, other.body) or says(other, one.body) or are_apart(one, other)
-    return not is_told and could_be_one(one, other) and is_comparable(one.body) and is_comparable(other.body)
+    is_told = says(left, right.body) or says(right, left.body) or are_apart(left, right)
+    return not is_told and could_be_one(left, right) and is_comparable(left.body) and is_comparable(right.body)
 
 
 def _connected(groups: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -360,13 +362,13 @@ def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> E
 
 def alike(entries: Sequence[EntryFile]) -> list[list[EntryFile]]:
     """Return those of some active entries that share a text or a wording, in groups."""
-    by_path = {one.path: one for one in entries if one.entry.type not in EPISODIC}
-    groups = sharing({path: (one.entry.body, *one.entry.wordings) for path, one in by_path.items()})
+    by_path = {file.path: file for file in entries if file.entry.type not in EPISODIC}
+    groups = sharing({path: (file.entry.body, *file.entry.wordings) for path, file in by_path.items()})
     return [[by_path[path] for path in paths] for paths in _connected(groups)]
 
 
-def _rank(one: EntryFile) -> tuple[float, str, str]:
-    return -one.entry.trust, one.entry.created_at, one.path
+def _rank(file: EntryFile) -> tuple[float, str, str]:
+    return -file.entry.trust, file.entry.created_at, file.path
 
 
 def folds(
@@ -381,40 +383,44 @@ def folds(
     """
     members = sorted(members, key=_rank)
     while members:
-        kept, *others = members
-        whole, taken = kept, list[EntryFile]()
-        for one in others:
-            if are_one(whole, one) and could_be_one(whole.entry, one.entry) and not _distinct(whole.entry, one.entry):
-                whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
-                taken.append(one)
-        members = [one for one in others if one not in taken]
+        staying, *others = members
+        whole, taken = staying, list[EntryFile]()
+        for file in others:
+            if (
+                are_one(whole, file)
+                and could_be_one(whole.entry, file.entry)
+                and not _distinct(whole.entry, file.entry)
+            ):
+                whole = taking_in(workspace, whole, file.entry, strengths.get(file.entry.id, file.entry.strength))
+                taken.append(file)
+        members = [file for file in others if file not in taken]
         if taken:
-            yield Fold(kept, whole, tuple(taken))
+            yield Fold(staying, whole, tuple(taken))
 
 
-def _distinct(one: Entry, other: Entry) -> bool:
+def _distinct(left: Entry, right: Entry) -> bool:
     """Tell whether a person, or who was asked, found two entries distinct."""
-    return one.id in other.distinct or other.id in one.distinct
+    return left.id in right.distinct or right.id in left.distinct
 
 
-def taking_in(workspace: Workspace, kept: EntryFile, other: Entry, strength: int) -> EntryFile:
+def taking_in(workspace: Workspace, staying: EntryFile, other: Entry, strength: int) -> EntryFile:
     """Return an entry as it stands once it has taken in another one, whose `strength` counts for it."""
-    told, body = told_anew(kept.entry, other)
-    told["strength"] = kept.entry.strength + strength
-    told["updated_at"] = max(kept.entry.updated_at, other.updated_at)
-    if more := [source for source in other.sources if source not in kept.entry.sources]:
-        told["sources"] = [*kept.entry.sources, *more]
-    return revised_entry(workspace, kept, told, body)
+    fields, body = told_anew(staying.entry, other)
+    fields["strength"] = staying.entry.strength + strength
+    fields["updated_at"] = max(staying.entry.updated_at, other.updated_at)
+    if more := [source for source in other.sources if source not in staying.entry.sources]:
+        fields["sources"] = [*staying.entry.sources, *more]
+    return revised_entry(workspace, staying, fields, body)
 
 
-def could_be_one(kept: Entry, other: Entry) -> bool:
+def could_be_one(staying: Entry, other: Entry) -> bool:
     """Tell whether two entries are about the same thing by name."""
-    if not are_of_one_kind(kept.type, other.type):
+    if not are_of_one_kind(staying.type, other.type):
         return False
-    names = ((getattr(kept, key), getattr(other, key)) for key in ("title", "project", "key"))
+    names = ((getattr(staying, key), getattr(other, key)) for key in ("title", "project", "key"))
     return all(are_twins(ours, theirs) for ours, theirs in names if ours and theirs)
 
 
-def are_duplicates(kept: Entry, other: Entry) -> bool:
+def are_duplicates(staying: Entry, other: Entry) -> bool:
     """Tell whether two entries say the same by their words alone."""
-    return says(kept, other.body) or says(other, kept.body)
+    return says(staying, other.body) or says(other, staying.body)

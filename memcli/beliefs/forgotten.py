@@ -92,15 +92,15 @@ def purged_files(workspace: Workspace, texts: Iterable[str]) -> list[EntryFile]:
     plain = {text: normalized(text) for text in texts}
     days = trust.purged_on(workspace.state, workspace.root, {*plain.values()})
     return [
-        EntryFile("", "", Entry(id="", body=text, forgotten_at=days[said]))
-        for text, said in plain.items()
-        if said in days
+        EntryFile("", "", Entry(id="", body=text, forgotten_at=days[normalized_text]))
+        for text, normalized_text in plain.items()
+        if normalized_text in days
     ]
 
 
 def pass_by_the_forgotten(
     workspace: Workspace,
-    told: Mapping[str, Any],
+    fields: Mapping[str, Any],
     body: str,
     command: str,
     *,
@@ -112,10 +112,10 @@ def pass_by_the_forgotten(
     Raise RefusedError where it was, and is not the user's word. What is a change is told now; `entry` is that of a file
     that comes from elsewhere.
     """
-    if told.get("status") not in (None, "", "active"):
+    if fields.get("status") not in (None, "", "active"):
         return ()
-    is_told_now = entry is None and (is_change or not told.get("created_at"))
-    entry = entry or drafted(workspace, told, body)
+    is_told_now = entry is None and (is_change or not fields.get("created_at"))
+    entry = entry or drafted(workspace, fields, body)
     files = forgotten_like(entry, forgotten_files(workspace, [body]))
     if not files:
         return ()
@@ -310,9 +310,9 @@ def expired(workspace: Workspace) -> list[EntryFile]:
 
 def accepting(workspace: Workspace, file: EntryFile) -> Plan:
     """Propose to make a held text a memory."""
-    place = workspace.free_name(place_of(workspace, file.entry))
+    path = workspace.free_name(place_of(workspace, file.entry))
     text = edit(file.text, dict.fromkeys(_MARKS))
-    return Plan((Move(file.path, place, digest(file.text.encode())), Change(place, file.text, text)))
+    return Plan((Move(file.path, path, digest(file.text.encode())), Change(path, file.text, text)))
 
 
 def refusing(workspace: Workspace, file: EntryFile) -> Plan:

@@ -175,24 +175,31 @@ def review_queue(workspace: Workspace) -> ReviewReport:
     rows, faults = ask(workspace, review_rows)
     noted = access_log.read_review(workspace)
     desk = _Desk(workspace, rows)
-    found = [*desk.pairs(), *desk.faded(), *held(workspace)]
-    asked = {side.entry.id for question in found for side in question.sides}
-    found += desk.disputed(noted.disputed - asked)
-    found = [replace(one, proposal=noted.proposals.get(one.id)) for one in _grouped(found)]
-    sizes = Counter(one.group for one in found)
-    found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
+    questions = [*desk.pairs(), *desk.faded(), *held(workspace)]
+    asked = {side.entry.id for question in questions for side in question.sides}
+    questions += desk.disputed(noted.disputed - asked)
+    questions = [replace(question, proposal=noted.proposals.get(question.id)) for question in _grouped(questions)]
+    sizes = Counter(question.group for question in questions)
+    questions.sort(
+        key=lambda question: (
+            noted.later.get(question.id, ""),
+            KINDS.index(question.kind),
+            -sizes[question.group],
+            question.group,
+        )
+    )
     problems = dict.fromkeys([*desk.problems, *faults])
-    return ReviewReport(len(found), tuple(found), tuple(UnreadFile(*problem) for problem in problems))
+    return ReviewReport(len(questions), tuple(questions), tuple(UnreadFile(*problem) for problem in problems))
 
 
 def held(workspace: Workspace) -> list[Question]:
     """Ask about what waits in the inbox."""
-    found = []
+    questions = []
     for file in held_files(workspace):
         why, since, about = told_of(file)
         reason = f"held back since {since[:10]}: may say what was forgotten in {about}" if about else f"held: {why}"
-        found.append(Question(_id("held", (file,)), "held", (file,), reason, f"inbox {about}"))
-    return found
+        questions.append(Question(_id("held", (file,)), "held", (file,), reason, f"inbox {about}"))
+    return questions
 
 
 class Now:
@@ -218,15 +225,15 @@ class Now:
 def fresh(question: Question, now: Now) -> Question:
     """Return a question as its files stand now; raise NotFoundError where nothing is left to ask."""
     try:
-        sides = tuple(now.standing(one.path) for one in question.sides)
+        sides = tuple(now.standing(side.path) for side in question.sides)
     except NotFoundError:
         raise NotFoundError(_DONE, "`mem review` shows what waits") from None
-    ids = [one.entry.id for one in question.sides]
-    if [one.entry.id for one in sides] != ids or any(one.entry.status != "active" for one in sides):
+    ids = [side.entry.id for side in question.sides]
+    if [side.entry.id for side in sides] != ids or any(side.entry.status != "active" for side in sides):
         raise NotFoundError(_DONE, "`mem review` shows what waits")
     is_open = True
     if question.kind == "conflict":
-        is_open = any(other.entry.id in one.entry.conflicts_with for one, other in (sides, sides[::-1]))
+        is_open = any(other.entry.id in side.entry.conflicts_with for side, other in (sides, sides[::-1]))
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
     elif question.kind == "new":
@@ -259,51 +266,53 @@ class _Desk:
 
     def pairs(self) -> list[Question]:
         """Ask about entries that are flagged with each other, or fill one key."""
-        found: dict[frozenset[str], Question] = {}
-        for one, other in self._filling():
-            found[frozenset((one.entry.id, other.entry.id))] = pair_question(
-                "key", one, other, f"both fill {one.entry.key}"
+        questions: dict[frozenset[str], Question] = {}
+        for left, right in self._filling():
+            questions[frozenset((left.entry.id, right.entry.id))] = pair_question(
+                "key", left, right, f"both fill {left.entry.key}"
             )
         for newer, older in self._flagged():
             both = frozenset((newer.entry.id, older.entry.id))
-            if both not in found:
-                found[both] = pair_question("conflict", newer, older, "flagged by a verdict")
-        return list(found.values())
+            if both not in questions:
+                questions[both] = pair_question("conflict", newer, older, "flagged by a verdict")
+        return list(questions.values())
 
     def _flagged(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         """Yield the pairs that are flagged on certain ground on either side, and that nobody found distinct."""
         for row in self.rows:
-            one = self.read(row["id"]) if row["conflicts_with"] else None
-            for name in one.entry.conflicts_with if one else ():
+            file = self.read(row["id"]) if row["conflicts_with"] else None
+            for name in file.entry.conflicts_with if file else ():
                 other = self.read(name)
-                if one is None or other is None or one is other or one.entry.id in other.entry.distinct:
+                if file is None or other is None or file is other or file.entry.id in other.entry.distinct:
                     continue
-                if not is_guessed(one.entry, other.entry):
-                    yield by_age(one, other)
+                if not is_guessed(file.entry, other.entry):
+                    yield by_age(file, other)
 
     def _filling(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         slots: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
-            if row["key"] and (one := self.read(row["id"])):
-                slots.setdefault(slot_of(one.entry), []).append(row["id"])
+            if row["key"] and (left := self.read(row["id"])):
+                slots.setdefault(slot_of(left.entry), []).append(row["id"])
         for ids in slots.values():
-            for one, other in combinations(filter(None, map(self.read, ids)), 2):
-                yield by_age(one, other)
+            for left, right in combinations(filter(None, map(self.read, ids)), 2):
+                yield by_age(left, right)
 
     def faded(self) -> list[Question]:
         """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""
-        found = []
-        for one in faded_rules(self.workspace, self.rows):
-            rule = self.read(one.row["id"])
+        questions = []
+        for faded_rule in faded_rules(self.workspace, self.rows):
+            rule = self.read(faded_rule.row["id"])
             if rule is not None:
-                reason = f"nobody confirmed or read it for {one.age_days:.0f} days"
-                found.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
-        return found
+                reason = f"nobody confirmed or read it for {faded_rule.age_days:.0f} days"
+                questions.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
+        return questions
 
     def disputed(self, ids: Iterable[str]) -> list[Question]:
         """Ask whether what one machine forgot and another one said again is to stay."""
         sides = filter(None, map(self.read, sorted(ids)))
-        return [Question(_id("new", (one,)), "new", (one,), access_log.DISPUTED, access_log.DISPUTED) for one in sides]
+        return [
+            Question(_id("new", (side,)), "new", (side,), access_log.DISPUTED, access_log.DISPUTED) for side in sides
+        ]
 
 
 def pair_question(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:
@@ -311,9 +320,9 @@ def pair_question(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason
     return Question(_id(kind, (newer, older)), kind, (newer, older), reason)
 
 
-def by_age(one: EntryFile, other: EntryFile) -> tuple[EntryFile, EntryFile]:
+def by_age(left: EntryFile, right: EntryFile) -> tuple[EntryFile, EntryFile]:
     """Return the newer first: by when they changed, then by when they were made, as ids sort."""
-    older, newer = sorted((one, other), key=_moment)
+    older, newer = sorted((left, right), key=_moment)
     return newer, older
 
 
@@ -325,15 +334,19 @@ def _moment(side: EntryFile) -> tuple[str, str, str]:
 def _grouped(questions: Sequence[Question]) -> list[Question]:
     """Group pairs that one entry is in, where it is in many."""
     sizes = Counter(side.entry.id for question in questions if question.is_pair for side in question.sides)
-    found = []
-    for one in questions:
-        hub = max((side.entry.id for side in one.sides), key=lambda name: (sizes[name], name)) if one.is_pair else ""
-        found.append(replace(one, group=hub) if hub and sizes[hub] >= HUB else one)
-    return found
+    questions_grouped = []
+    for question in questions:
+        hub = (
+            max((side.entry.id for side in question.sides), key=lambda name: (sizes[name], name))
+            if question.is_pair
+            else ""
+        )
+        questions_grouped.append(replace(question, group=hub) if hub and sizes[hub] >= HUB else question)
+    return questions_grouped
 
 
 def _id(kind: QuestionKind, sides: Iterable[EntryFile]) -> str:
     """Return the id of a question: a hash of the ids of its memories and their texts, in no order."""
-    about = sorted(f"{one.entry.id}\0{one.entry.body}" for one in sides)
+    about = sorted(f"{side.entry.id}\0{side.entry.body}" for side in sides)
     is_pair = "pair" if len(about) == 2 else kind
     return f"q_{blake2b(chr(0).join([is_pair, *about]).encode('utf-8', 'surrogateescape'), digest_size=5).hexdigest()}"

@@ -91,12 +91,12 @@ class Settlement:
         """Return an entry as the decisions so far leave it; None where it cannot be believed or changed."""
         if path not in self._files:
             try:
-                found = read_entry_file(self.workspace, path)
+                file = read_entry_file(self.workspace, path)
             except MemError:
                 self._files[path] = None
             else:
-                self._files[path] = found
-                self._before[path] = found.text
+                self._files[path] = file
+                self._before[path] = file.text
         found_now = self._files[path]
         is_belief = found_now is not None and found_now.entry.type not in EPISODIC
         return found_now if is_belief and found_now is not None and found_now.entry.status == "active" else None
@@ -118,8 +118,8 @@ class Settlement:
         forgotten = forgotten_like(entry, self.forgotten) if entry.status == "active" else []
         if forgotten and not is_lifted(entry, forgotten, is_told_now=draft.is_told_now):
             self._explain(f"left out: {refusal(forgotten[0])}")
-            gone = forgotten[0]
-            self.admitted.append(Admitted("forgotten", gone.entry.id, gone.path, reason=refusal(gone)))
+            barring = forgotten[0]
+            self.admitted.append(Admitted("forgotten", barring.entry.id, barring.path, reason=refusal(barring)))
             return
         for file in forgotten:
             if file.path:
@@ -161,18 +161,18 @@ class Settlement:
     def _brought_back(self, draft: Draft, entry: Entry) -> EntryFile | None:
         """Bring back an archived memory that a draft says again word for word: nobody had forgotten it."""
         path = self.faded.get(entry.body, "")
-        place = path.removeprefix(self.workspace.layout.archive)
+        path_then = path.removeprefix(self.workspace.layout.archive)
         with suppress(MemError):
             file = read_entry_file(self.workspace, path) if path and entry.status == "active" else None
             is_over = file is None or file.entry.forgotten_at or file.entry.version_of or file.entry.status != "active"
-            if file is None or is_over or place in self._files or self.workspace.path(place).exists():
+            if file is None or is_over or path_then in self._files or self.workspace.path(path_then).exists():
                 return None
             if not draft.confirms or not _may_be_one(file.entry, entry) or file.entry.key != entry.key:
                 return None
             digest = atomic_files.digest(file.text.encode("utf-8", "surrogateescape"))
-            self._moves[len(self.admitted)] = Move(path, place, digest)
-            self._before[place] = file.text
-            self._files[place] = back = EntryFile(place, file.text, file.entry)
+            self._moves[len(self.admitted)] = Move(path, path_then, digest)
+            self._before[path_then] = file.text
+            self._files[path_then] = back = EntryFile(path_then, file.text, file.entry)
             return back
         return None
 
@@ -204,10 +204,10 @@ class Settlement:
         return self._named(Admitted("created", "", ""), self._weighed(entry, cosines), cosines)
 
     def _named(
-        self, made: Admitted, weighed: Sequence[tuple[EntryFile, Verdict]], cosines: Mapping[str, float | None]
+        self, admitted: Admitted, weighed: Sequence[tuple[EntryFile, Verdict]], cosines: Mapping[str, float | None]
     ) -> tuple[NearEntry, ...]:
         """Return what lies near to a new entry and is in no relation to it yet, the nearest first."""
-        related = {*made.supersedes, *made.conflicts_with, made.superseded_by}
+        related = {*admitted.supersedes, *admitted.conflicts_with, admitted.superseded_by}
         near = [file.entry for file, _ in weighed if (cosines.get(file.path) or 0.0) >= NEAR]
         holding = (entry for entry in near if not past(entry.expires_at, self.workspace.now))
         return tuple(NearEntry.of(entry) for entry in holding if entry.id not in related)[:NAMED]
@@ -216,17 +216,17 @@ class Settlement:
         """Return the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
         changes: list[Step] = [move for number, move in self._moves.items() if number in drafts]
         for path, number in self._changed.items():
-            one = self._files[path]
-            if number in drafts and one is not None and one.text != self._before[path]:
-                changes.append(Change(path, self._before[path], one.text))
+            file = self._files[path]
+            if number in drafts and file is not None and file.text != self._before[path]:
+                changes.append(Change(path, self._before[path], file.text))
         return Plan(tuple(changes), tuple(reason for number, reason in self._reasons if number in drafts))
 
     def _cosines(
         self, entry: Entry, near: Mapping[str, float | None], before: Mapping[int, float]
     ) -> dict[str, float | None]:
         """Return the cosines of everything near by its path, of what says the same or fills the slot 1."""
-        made = {number: self.admitted[number] for number in before}
-        is_in = {number: done.path for number, done in made.items() if done.is_let_in}
+        admitted = {number: self.admitted[number] for number in before}
+        is_in = {number: done.path for number, done in admitted.items() if done.is_let_in}
         cosines = dict(near) | {path: before[number] for number, path in is_in.items()}
         if twin := self._said.get((kind_of(entry.type), normalized(entry.body))):
             cosines[twin] = 1.0
@@ -234,12 +234,12 @@ class Settlement:
 
     def _weighed(self, entry: Entry, cosines: Mapping[str, float | None]) -> list[tuple[EntryFile, Verdict]]:
         """Compare with everything near, the nearest first, each entry once."""
-        found = []
+        weighed = []
         for path, cosine in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
             file = self.current(path)
             if file is not None and not are_apart(file.entry, entry):
-                found.append((file, self._compared(file.entry, entry, cosine)))
-        return found
+                weighed.append((file, self._compared(file.entry, entry, cosine)))
+        return weighed
 
     def _compared(self, old: Entry, new: Entry, cosine: float | None) -> Verdict:
         """Return what a new memory is to an old one for certain, or all but certain: anything else is distinct."""
@@ -259,35 +259,35 @@ class Settlement:
             return Verdict("same", True, f"as like as write.merge_similarity asks ({cosine:.2f})")
         return DISTINCT
 
-    def _confirm(self, draft: Draft, one: EntryFile, entry: Entry, verdict: Verdict) -> None:
+    def _confirm(self, draft: Draft, file: EntryFile, entry: Entry, verdict: Verdict) -> None:
         """Count that a memory was said again; into its file goes only what it did not say yet."""
         now = stamp(self.workspace.now)
         moment = now if draft.is_told_now else min(entry.updated_at, now)
-        identifier = one.entry.id
-        told, body = told_anew(one.entry, entry)
-        if told:
-            self._put(one.path, revised(self.workspace, one.path, one.text, told, body, touch=False))
+        identifier = file.entry.id
+        fields, body = told_anew(file.entry, entry)
+        if fields:
+            self._put(file.path, revised(self.workspace, file.path, file.text, fields, body, touch=False))
         self._explain(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
-        is_ours = one.path in self._before and self._before[one.path] is None  # made in this run
+        is_ours = file.path in self._before and self._before[file.path] is None  # made in this run
         if is_ours and draft.confirms:
-            self._put(one.path, self._counted(one.path, entry, moment))
+            self._put(file.path, self._counted(file.path, entry, moment))
         elif draft.confirms:
             sources = tuple(str(source) for source in entry.sources)
-            noted = Access(entry.strength, max(moment, one.entry.updated_at), sources)
+            noted = Access(entry.strength, max(moment, file.entry.updated_at), sources)
             self.confirmed[len(self.admitted)] = (identifier, noted)
         counted = sum(noted.count for name, noted in self.confirmed.values() if name == identifier)
         waiting = self._waiting[identifier].count if identifier in self._waiting else 0
-        stands = self._files[one.path] or one
+        stands = self._files[file.path] or file
         strength = stands.entry.strength + waiting + counted
-        self.admitted.append(Admitted("merged", identifier, one.path, reason=verdict.reason, strength=strength))
+        self.admitted.append(Admitted("merged", identifier, file.path, reason=verdict.reason, strength=strength))
 
     def _counted(self, path: str, entry: Entry, moment: str) -> str:
         """Return the text of an entry of this run with a confirmation: nobody else has its file yet."""
         now = self._files[path]
         assert now is not None
-        sources = [*now.entry.sources, *(one for one in entry.sources if one not in now.entry.sources)]
-        told = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
-        return revised(self.workspace, path, now.text, {**told, "sources": sources}, touch=False)
+        sources = [*now.entry.sources, *(source for source in entry.sources if source not in now.entry.sources)]
+        fields = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
+        return revised(self.workspace, path, now.text, {**fields, "sources": sources}, touch=False)
 
     def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[EntryFile, Verdict]]) -> None:
         """Make a new entry: what it updates is superseded; what trust keeps, or a judge finds at odds, is flagged."""
@@ -298,29 +298,29 @@ class Settlement:
         won = [file for file in updated if not later and is_believed_over(file.entry, entry, is_told_now=is_now)]
         rivals = [file for file, verdict in against if verdict.kind == "conflict" or file in updated]
         flagged = [] if later else [file for file in rivals if file not in won][:FLAGGED]
-        said = {file.path: verdict.reason for file, verdict in against if verdict.by_llm}
-        told: dict[str, object] = {}
+        reasons = {file.path: verdict.reason for file, verdict in against if verdict.by_llm}
+        fields: dict[str, object] = {}
         if later:
-            told = {"status": "superseded", "superseded_by": later[0].entry.id}
-            told["superseded_at"] = later[0].entry.created_at
-            if reason := said.get(later[0].path):
-                told["verdict_reasons"] = [f"{later[0].entry.id}: {reason}"]
+            fields = {"status": "superseded", "superseded_by": later[0].entry.id}
+            fields["superseded_at"] = later[0].entry.created_at
+            if reason := reasons.get(later[0].path):
+                fields["verdict_reasons"] = [f"{later[0].entry.id}: {reason}"]
         if won:
-            told["references"] = list(dict.fromkeys([*entry.references, *(file.entry.id for file in won)]))
+            fields["references"] = list(dict.fromkeys([*entry.references, *(file.entry.id for file in won)]))
             # What takes the place of what fills a slot fills it from then on.
             if not entry.key and (key := next((file.entry.key for file in won if file.entry.key), "")):
-                told["key"] = key
-        if told:
-            text = revised(self.workspace, path, text, told, touch=False)
+                fields["key"] = key
+        if fields:
+            text = revised(self.workspace, path, text, fields, touch=False)
         self._before[path] = None
         self._put(path, text)
         for file in won:
-            self._put(file.path, superseded_text(self.workspace, file, identifier, reason=said.get(file.path, "")))
+            self._put(file.path, superseded_text(self.workspace, file, identifier, reason=reasons.get(file.path, "")))
         for file in flagged:
             new = self._files[path]
             assert new is not None
-            self._put(path, conflicting_text(self.workspace, new, file.entry, said.get(file.path, "")))
-            self._put(file.path, conflicting_text(self.workspace, file, new.entry, said.get(file.path, "")))
+            self._put(path, conflicting_text(self.workspace, new, file.entry, reasons.get(file.path, "")))
+            self._put(file.path, conflicting_text(self.workspace, file, new.entry, reasons.get(file.path, "")))
         reason = next((verdict.reason for file, verdict in against if file in [*later, *won, *flagged]), "")
         for file in won:
             self._explain(f"{file.entry.id} is superseded by {identifier}: {reason}")

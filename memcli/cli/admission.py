@@ -45,29 +45,29 @@ def relations(
     conflicts_with: Sequence[str] = (),
 ) -> str:
     """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
-    told = (
+    texts = (
         ("supersedes", supersedes),
         ("superseded by", [superseded_by][: bool(superseded_by)]),
         ("conflicts with", conflicts_with),
     )
-    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
+    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in texts if ids)
 
 
 def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
-        "forgotten": sum(one.action == "forgotten" for one in admitted),
-        "held back": sum(one.action == "held" for one in admitted),
-        "merged": sum(one.action == "merged" for one in admitted),
-        "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
-        "in conflict": sum(bool(one.conflicts_with) for one in admitted),
+        "forgotten": sum(admission.action == "forgotten" for admission in admitted),
+        "held back": sum(admission.action == "held" for admission in admitted),
+        "merged": sum(admission.action == "merged" for admission in admitted),
+        "superseded": sum(len(admission.supersedes) + bool(admission.superseded_by) for admission in admitted),
+        "in conflict": sum(bool(admission.conflicts_with) for admission in admitted),
     }
     return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
 
 
-def tell_redacted(found: Sequence["Redacted"]) -> None:
+def tell_redacted(redacted: Sequence["Redacted"]) -> None:
     """Say on stderr where a secret stood and which rule saw it, since it cannot be had back."""
-    for one in found[:MOST]:
-        output.note(str(one))
-    if len(found) > MOST:
-        output.note(f"and {len(found) - MOST:,} more secrets redacted: --json lists them")
+    for secret in redacted[:MOST]:
+        output.note(str(secret))
+    if len(redacted) > MOST:
+        output.note(f"and {len(redacted) - MOST:,} more secrets redacted: --json lists them")

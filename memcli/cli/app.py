@@ -31,7 +31,7 @@ FAMILIES = ("write", "find", "maintain", "conversations", "connect")
 def commands() -> dict[str, Command]:
     """Return the commands there are, by name, from `commands.txt`: name, module, family and what each does."""
     rows = Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines()
-    return {name: Command(*rest) for name, *rest in (row.split(maxsplit=3) for row in rows)}
+    return {name: Command(*columns) for name, *columns in (row.split(maxsplit=3) for row in rows)}
 
 
 class _PipeClosed(Exception):
@@ -56,16 +56,16 @@ class LazyCommands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command's module and return the command; None if there is no such command."""
-        place = commands().get(cmd_name)
-        if place is None:
+        entry_of = commands().get(cmd_name)
+        if entry_of is None:
             return None
-        module = import_module(f".{place.module}", __package__)
+        module = import_module(f".{entry_of.module}", __package__)
         name = cmd_name.replace("-", "_")
         group = getattr(module, f"{name}_app", None)
         if group is None:
             name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
             group = typer.Typer(**STYLE)
-            group.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
+            group.command(cmd_name, help=_help_of(entry_of, module, name))(getattr(module, name))
         command = typer.main.get_command(group)
         command.name = cmd_name
         return command
@@ -85,13 +85,17 @@ class LazyCommands(TyperGroup):
         """Return the commands that begin so, without importing them."""
         from typer.core import CompletionItem  # type: ignore[attr-defined]
 
-        return [CompletionItem(name, help=one.help) for name, one in commands().items() if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=command.help)
+            for name, command in commands().items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by group, without importing them."""
         for family in FAMILIES:
             with formatter.section(family.capitalize()):
-                rows = [(name, one.help) for name, one in commands().items() if one.family == family]
+                rows = [(name, command.help) for name, command in commands().items() if command.family == family]
                 formatter.write_dl(rows, col_max=12)
 
 
@@ -204,9 +208,9 @@ def _recording(name: str) -> AbstractContextManager[None]:
 def _noted_as(arguments: Sequence[str]) -> str:
     """Return what a command is called where it is noted; empty where what it serves is noted one by one."""
     words = [word for word in arguments if not word.startswith("-")]
-    place = next((number for number, word in enumerate(words) if word in commands()), len(words))
-    name = " ".join(words[place : place + 1 + (words[place : place + 1] in _GROUPS)])
-    return "" if words[place : place + 1] in _SERVING else name
+    position = next((number for number, word in enumerate(words) if word in commands()), len(words))
+    name = " ".join(words[position : position + 1 + (words[position : position + 1] in _GROUPS)])
+    return "" if words[position : position + 1] in _SERVING else name
 
 
 def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
@@ -225,7 +229,7 @@ def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     return message[:1].lower() + message[1:], f"see `{command} --help`"
 
 
-def _help_of(place: Command, module: Any, name: str) -> str:
+def _help_of(command: Command, module: Any, name: str) -> str:
     """Return the help of a command: its line of the table, then the rest of its docstring."""
-    rest = (getattr(module, name).__doc__ or "").partition("\n")[2]
-    return f"{place.help}\n{rest}"
+    paragraphs = (getattr(module, name).__doc__ or "").partition("\n")[2]
+    return f"{command.help}\n{paragraphs}"

@@ -49,50 +49,51 @@ def diff(
     """
     if as_json and format_ != "text":
         raise UsageError("--json and --format", "give one of them")
-    found = api.diff(context.writing(workspace, scope, "compared in", even_off=True), revisions)
+    compared = api.diff(context.writing(workspace, scope, "compared in", even_off=True), revisions)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(compared.as_dict())
     elif format_ == "markdown":
-        output.say(_comment(found), end="")
+        output.say(_comment(compared), end="")
     elif output.is_watched():
-        _show(found)
+        _show(compared)
     else:
-        for one in found.changes:
-            output.say_row((one.kind, one.id, one.path, one.summary, "; ".join(one.details)))
-    if not found.changes and output.is_heard():
-        output.note(f"no memory differs between {found.before} and {found.after}")
+        for change in compared.changes:
+            output.say_row((change.kind, change.id, change.path, change.summary, "; ".join(change.details)))
+    if not compared.changes and output.is_heard():
+        output.note(f"no memory differs between {compared.before} and {compared.after}")
 
 
-def _show(found: api.MemoryDiff) -> None:
+def _show(compared: api.MemoryDiff) -> None:
     """Print the changes by kind for a person, each with its text."""
-    for kind, some in groupby(found.changes, lambda one: one.kind):
+    for kind, some in groupby(compared.changes, lambda change: change.kind):
         changes = list(some)
         output.say_styled((f"{kind} ({len(changes):,})", "1"))
-        for one in changes:
-            if kind == "counted" and one is not changes[0]:
+        for change in changes:
+            if kind == "counted" and change is not changes[0]:
                 continue
-            output.say_styled(("  ", ""), (output.wrapped(one.summary, 2), ""))
-            facts = [fact for fact in (one.id, one.type, one.source, "" if one.id else one.path) if fact]
+            output.say_styled(("  ", ""), (output.wrapped(change.summary, 2), ""))
+            facts = [fact for fact in (change.id, change.type, change.source, "" if change.id else change.path) if fact]
             output.say_styled((f"    {' · '.join(facts)}", "36"))
-            for detail in one.details:
+            for detail in change.details:
                 output.say_styled(("    ", ""), (output.wrapped(detail, 4), ""))
-            is_told = kind == "new" and len(one.lines) == 1
-            for line in () if is_told else one.lines:
+            is_told = kind == "new" and len(change.lines) == 1
+            for line in () if is_told else change.lines:
                 output.say_styled((f"    {line}", "32" if line[0] == "+" else "31"))
-    if found.changes:
-        output.note(f"{found.before}..{found.after}: {found.headline}")
+    if compared.changes:
+        output.note(f"{compared.before}..{compared.after}: {compared.headline}")
 
 
-def _comment(found: api.MemoryDiff) -> str:
+def _comment(compared: api.MemoryDiff) -> str:
     """Write what changed as a comment on a pull request."""
-    head = f"{MARK}\n### Memory: {found.headline or 'nothing changed'}\n\n{code(f'{found.before}..{found.after}')}\n"
+    span = code(f"{compared.before}..{compared.after}")
+    head = f"{MARK}\n### Memory: {compared.headline or 'nothing changed'}\n\n{span}\n"
     pieces = [head]
     left = 0
     size = len(head)
-    for kind, some in groupby(found.changes, lambda one: one.kind):
+    for kind, some in groupby(compared.changes, lambda change: change.kind):
         title = f"\n#### {kind[:1].upper()}{kind[1:]}\n\n"
-        for one in some:
-            piece = f"{title}{''.join(_item(one))}"
+        for change in some:
+            piece = f"{title}{''.join(_item(change))}"
             if size + len(piece) > LONGEST:
                 left += 1
                 continue
@@ -104,15 +105,15 @@ def _comment(found: api.MemoryDiff) -> str:
     return "".join(pieces)
 
 
-def _item(one: api.MemoryChange) -> Iterator[str]:
+def _item(change: api.MemoryChange) -> Iterator[str]:
     """Yield a list item of a change: what it is, then its facts, then its text as a diff."""
-    yield f"- {code(one.summary)}\n"
-    facts = [code(fact) for fact in (one.id, one.type, one.source, one.path) if fact]
+    yield f"- {code(change.summary)}\n"
+    facts = [code(fact) for fact in (change.id, change.type, change.source, change.path) if fact]
     yield f"  {' · '.join(facts)}\n"
-    for detail in one.details:
+    for detail in change.details:
         yield f"  - {code(detail)}\n"
-    if one.lines and not (one.kind in ("new", "history") and len(one.lines) == 1):
-        yield fenced(one.lines)
+    if change.lines and not (change.kind in ("new", "history") and len(change.lines) == 1):
+        yield fenced(change.lines)
 
 
 def code(text: str) -> str:

@@ -55,21 +55,21 @@ def meant(name: str, commands: Collection[str]) -> str:
 
 def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str, str] | None:
     """Put the parser's words about an unknown name into ours, with a fix; None for another message."""
-    found = _COMMAND.match(message)
-    if found:
-        near = [f"`{command} {one}`" for one in re.findall(r"'([^']+)'", found["near"] or "")]
+    match = _COMMAND.match(message)
+    if match:
+        near = [f"`{command} {word}`" for word in re.findall(r"'([^']+)'", match["near"] or "")]
         fix = f"did you mean {' or '.join(near)}?" if near else f"see `{command} --help`"
-        return f"no command {command.removeprefix('mem ')} {found['name']}".replace("  ", " "), fix
-    found = _OPTION.match(message)
-    if found:
-        near = re.findall(r"--?[\w-]+", found["near"] or found["one"] or "")
-        near = get_close_matches(found["name"], near, 2, 0) if near[2:] else near
+        return f"no command {command.removeprefix('mem ')} {match['name']}".replace("  ", " "), fix
+    match = _OPTION.match(message)
+    if match:
+        near = re.findall(r"--?[\w-]+", match["near"] or match["one"] or "")
+        near = get_close_matches(match["name"], near, 2, 0) if near[2:] else near
         fix = f"did you mean {' or '.join(near)}? " if near else ""
-        if not _AN_OPTION.fullmatch(found["name"]) or any(_is_text(word, found["name"]) for word in arguments):
+        if not _AN_OPTION.fullmatch(match["name"]) or any(_is_text(word, match["name"]) for word in arguments):
             fix = "put `--` before a text that begins with a dash; "
         if command == "mem":
             fix = "options stand after the name of the command: mem COMMAND --json; "
-        return f"{command} has no option {found['name']}", f"{fix}see `{command} --help`"
+        return f"{command} has no option {match['name']}", f"{fix}see `{command} --help`"
     for theirs, ours in _NUMBERS.items():
         if message.endswith(theirs):
             return f"{_lowered(message.removesuffix(theirs))} is {ours}", f"see `{command} --help`"
@@ -137,10 +137,10 @@ def _offered(what: str, incomplete: str) -> Answers:
     from ..api.workspace import surroundings
 
     try:
-        found: Answers = getattr(reference, what)(surroundings(), incomplete)
+        answers: Answers = getattr(reference, what)(surroundings(), incomplete)
     except MemError:
         return []
-    return found
+    return answers
 
 
 SHELLS = ("bash", "zsh", "fish")

@@ -57,7 +57,7 @@ def consolidate(
         asked: list[str | BinaryIO] = [
             files.enter_context(context.opened(name, "the transcript")) if name == "-" else name for name in names or ()
         ]
-        found = api.consolidate(
+        report = api.consolidate(
             where,
             asked,
             since=since,
@@ -68,31 +68,31 @@ def consolidate(
             wait=0.0 if no_wait else api.WAIT,
             progress=judge_progress(),
         )
-    _tell_remarks(found)
-    if found.failed and found.asked == 1:
-        raise found.failed[0]
+    _tell_remarks(report)
+    if report.failed and report.asked == 1:
+        raise report.failed[0]
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     elif not quiet:
-        _tell(found)
-    for failure in found.failed:
+        _tell(report)
+    for failure in report.failed:
         output.note(str(failure))
-    if found.is_partial:
+    if report.is_partial:
         raise typer.Exit(7)
-    if found.failed:
+    if report.failed:
         raise typer.Exit(3)
 
 
-def _tell_remarks(found: "api.ConsolidationReport") -> None:
+def _tell_remarks(report: "api.ConsolidationReport") -> None:
     """Say what was passed over, which secrets were blanked out, and what an LLM did not do."""
-    for notice in found.notices:
+    for notice in report.notices:
         output.note(notice)
-    for one in found.imported:
-        tell_redacted(one.redacted)
-        if one.unreadable:
-            output.note(f"{one.name}: {one.unreadable:,} parts could not be read")
-    tell_redacted([secret for one in found.sessions for secret in one.redacted])
-    for done in found.sessions:
+    for session in report.imported:
+        tell_redacted(session.redacted)
+        if session.unreadable:
+            output.note(f"{session.name}: {session.unreadable:,} parts could not be read")
+    tell_redacted([secret for session in report.sessions for secret in session.redacted])
+    for done in report.sessions:
         for remark in done.remarks:
             output.note(remark)
         if done.error:
@@ -100,19 +100,19 @@ def _tell_remarks(found: "api.ConsolidationReport") -> None:
         tell_unheard(done.unheard)
 
 
-def _tell(found: "api.ConsolidationReport") -> None:
-    done = [one for one in found.sessions if one.how != "nothing"]
-    for one in done:
-        besides = [said for said in (counted(one.memories),) if said]
-        if one.diff is not None:
-            for reason in one.plan.reasons:
+def _tell(report: "api.ConsolidationReport") -> None:
+    done = [session for session in report.sessions if session.how != "nothing"]
+    for session in done:
+        besides = [remark for remark in (counted(session.memories),) if remark]
+        if session.diff is not None:
+            for reason in session.plan.reasons:
                 output.note(reason)
-            output.say(one.diff, end="")
+            output.say(session.diff, end="")
         elif output.is_watched():
-            memories = "1 memory" if one.entries == 1 else f"{one.entries:,} memories"
-            told = (f"{output.number_of(one.messages, 'message')}, {memories}", *besides)
-            output.say(f"{one.session}: {', '.join(told)} ({one.how})")
+            memories = "1 memory" if session.entries == 1 else f"{session.entries:,} memories"
+            parts = (f"{output.number_of(session.messages, 'message')}, {memories}", *besides)
+            output.say(f"{session.session}: {', '.join(parts)} ({session.how})")
         else:
-            output.say_row((one.session, one.how, one.messages, one.entries, *besides))
+            output.say_row((session.session, session.how, session.messages, session.entries, *besides))
     if not done and output.is_heard():
         output.note("nothing waits")

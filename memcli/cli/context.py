@@ -16,19 +16,19 @@ from . import output
 
 def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
     """Open the workspaces to read from, the project's first, and say which of their settings are ignored."""
-    found = api.open_workspaces(workspace, scope=scope, even_off=even_off)
-    output.problems(list(dict.fromkeys(line for one in found for line in one.settings.ignored)))
-    return found
+    opened = api.open_workspaces(workspace, scope=scope, even_off=even_off)
+    output.problems(list(dict.fromkeys(line for workspace in opened for line in workspace.settings.ignored)))
+    return opened
 
 
 def writable(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> list[Workspace]:
     """Open the workspaces that names are looked for in, first the one to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    found = reading(workspace, scope, even_off=even_off)
-    if output.is_watched() and not found[0].is_trusted:
-        output.note(f"{found[0].root} came with a repository and is not trusted: see `mem trust --help`")
-    return found
+    opened = reading(workspace, scope, even_off=even_off)
+    if output.is_watched() and not opened[0].is_trusted:
+        output.note(f"{opened[0].root} came with a repository and is not trusted: see `mem trust --help`")
+    return opened
 
 
 def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
@@ -51,9 +51,11 @@ def here(workspace: Workspace, path: str) -> str:
 
 def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
     """Report in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
-    by_scope = {one.scope: one for one in found_in}
-    left_out = [one for one in problems if one.left_out]
-    output.problems([replace(one, path=here(by_scope.get(one.scope, found_in[0]), one.path)) for one in left_out])
+    by_scope = {workspace.scope: workspace for workspace in found_in}
+    left_out = [problem for problem in problems if problem.left_out]
+    output.problems(
+        [replace(problem, path=here(by_scope.get(problem.scope, found_in[0]), problem.path)) for problem in left_out]
+    )
 
 
 def shown(path: Path) -> str:

@@ -52,15 +52,15 @@ def edit(
     """
     if replace and patch:
         raise UsageError("two changes at once", "give --replace or --patch, not both")
-    found = context.reading(workspace, scope)
+    workspaces = context.reading(workspace, scope)
     how: dict[str, Any] = {"source": source, "redact": redact, "allow_secret": allow_secret, "by": context.speaker()}
     if replace:
-        done = api.replace_words(found, name, *replace, **how)
+        done = api.replace_words(workspaces, name, *replace, **how)
     elif patch:
         diff = context.text_of(patch, "the diff", allow_secret=allow_secret)
-        done = api.apply_patch(found, name, diff, **how)
+        done = api.apply_patch(workspaces, name, diff, **how)
     else:
-        copy = api.begin_edit(found, name, **how)
+        copy = api.begin_edit(workspaces, name, **how)
         _open_editor(copy)
         done = api.end_edit(copy)
     tell_redacted(done.redacted)
@@ -111,8 +111,8 @@ def supersede(
     `mem restore` brings it back into use. What is trusted more, such as the user's word, gives way to the user alone,
     at a terminal or with --source user: otherwise both are flagged, and `mem review` settles it.
     """
-    found = context.reading(workspace, scope)
-    done = api.supersede(found, old, new, source=source, by=context.speaker(), dry_run=dry_run)
+    workspaces = context.reading(workspace, scope)
+    done = api.supersede(workspaces, old, new, source=source, by=context.speaker(), dry_run=dry_run)
     for notice in done.notices:
         output.note(notice)
     if as_json:
@@ -174,7 +174,7 @@ def restore(
 
 
 def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
-    for notice in (notice for one in done.entries for notice in one.notices):
+    for notice in (notice for entry in done.entries for notice in entry.notices):
         output.note(notice)
     if isinstance(done, api.ForgetReport) and done.remnants:
         named = [context.here(*path) for path in done.remnants[:_MOST_NAMED]]
@@ -190,13 +190,13 @@ def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
     if as_json:
         output.say_json(done.as_dict())
     else:
-        for one in done.entries:
-            path = context.here(one.workspace, one.path)
+        for entry in done.entries:
+            path = context.here(entry.workspace, entry.path)
             if output.is_watched():
-                output.say(f"{one.action} {one.name} ({path})")
+                output.say(f"{entry.action} {entry.name} ({path})")
             else:
-                output.say_row((one.action, one.name, path))
-            for place in one.removed:
-                output.say_row((one.action, one.name, context.here(one.workspace, place)))
+                output.say_row((entry.action, entry.name, path))
+            for removed_path in entry.removed:
+                output.say_row((entry.action, entry.name, context.here(entry.workspace, removed_path)))
     if done.failed:
         raise typer.Exit(3 if done.entries else done.failed[-1].error.exit_code)

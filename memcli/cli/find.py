@@ -45,26 +45,26 @@ def search(
     if query == "-":
         query = world.standard_input("the query")
     found_in = world.reading(workspace, scope)
-    found = api.search(
+    results = api.search(
         found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice, explain=explain and as_json
     )
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(results.as_dict())
     else:
-        roots = {one.scope: one for one in found_in}
-        for hit in found.hits:
+        roots = {workspace.scope: workspace for workspace in found_in}
+        for hit in results.hits:
             _show_hit(hit, f"{world.here(roots[hit.scope], hit.path_)}:{hit.line}", explain)
-    for notice in found.notices:
+    for notice in results.notices:
         output.note(notice)
-    if found.in_conversations > sum(_turns(hit) for hit in found.hits if hit.kind == "session"):
-        told = "1 turn matches" if found.in_conversations == 1 else f"{found.in_conversations:,} turns match"
+    if results.in_conversations > sum(_turns(hit) for hit in results.hits if hit.kind == "session"):
+        text = "1 turn matches" if results.in_conversations == 1 else f"{results.in_conversations:,} turns match"
         from shlex import quote
 
-        output.note(f"{told} in conversations: mem search --kind session {quote(query)}")
-    world.tell_problems(found_in, found.problems)
-    if not found.hits:
-        if found.weaker:
-            output.note(f"nothing found but {found.weaker} of hardly any relevance: --min-score 0 shows them")
+        output.note(f"{text} in conversations: mem search --kind session {quote(query)}")
+    world.tell_problems(found_in, results.problems)
+    if not results.hits:
+        if results.weaker:
+            output.note(f"nothing found but {results.weaker} of hardly any relevance: --min-score 0 shows them")
         elif not as_json:
             output.note("nothing found")
         raise typer.Exit(1)
@@ -81,27 +81,27 @@ def _expired(moment: str) -> str:
     return f"expired {moment[:10]}" if moment else ""
 
 
-def _show_hit(hit: Hit, place: str, explain: bool) -> None:
+def _show_hit(hit: Hit, address: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"outdated by {hit.outdated_by}",) if hit.outdated_by else ()
     later = f"says later what {hit.later_than} says" if hit.later_than else ""
     remark = "; ".join(filter(None, (_expired(hit.expired), later, *outdated, *hit.changed)))
     if not output.is_watched():
-        row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
+        row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, address, hit.summary]
         row += [remark] if remark else []
         parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
         why = f"{hit.relevance:.3f} = {parts}"
         output.say_row([*row, why] if explain else row)
         return
     indent = max(map(len, _COLOURS)) + 2
-    said = output.wrapped(hit.summary, indent)
-    output.say_styled((f"{hit.certainty:{indent}}", _COLOURS[hit.certainty]), (said, ""))
+    summary = output.wrapped(hit.summary, indent)
+    output.say_styled((f"{hit.certainty:{indent}}", _COLOURS[hit.certainty]), (summary, ""))
     about = f"{'':{indent}}{' · '.join(filter(None, (hit.id, hit.type or hit.kind, day)))}"
-    if output.fits(f"{about} · {place}"):
-        output.say_styled((f"{about} · ", "36"), (place, "2"))
+    if output.fits(f"{about} · {address}"):
+        output.say_styled((f"{about} · ", "36"), (address, "2"))
     else:
         output.say_styled((about, "36"))
-        output.say_styled((f"{'':{indent}}{place}", "2"))
+        output.say_styled((f"{'':{indent}}{address}", "2"))
     if remark:
         output.say_styled((f"{'':{indent}}{remark}", "33"))
     if explain:
@@ -141,10 +141,10 @@ def ls(
     if as_json:
         output.say_json(listed.as_dict())
     elif not output.is_watched():
-        for one in listed.entries:
-            place = world.here(one.workspace, one.path)
-            row = (one.id, one.type, one.updated_at[:10], place, one.summary)
-            output.say_row((*row, _expired(one.expired)) if one.expired else row)
+        for entry in listed.entries:
+            path = world.here(entry.workspace, entry.path)
+            row = (entry.id, entry.type, entry.updated_at[:10], path, entry.summary)
+            output.say_row((*row, _expired(entry.expired)) if entry.expired else row)
     elif listed.entries:
         rows = [
             (row.id, row.type, row.updated_at[:10], " · ".join(filter(None, (_expired(row.expired), row.summary))))
@@ -181,7 +181,7 @@ def grep(
     beginning is looked through.
     """
     found_in = world.reading(workspace, scope)
-    found = api.grep(
+    results = api.grep(
         found_in,
         pattern,
         fixed=fixed,
@@ -192,28 +192,28 @@ def grep(
         limit=limit,
         choice=choice,
     )
-    world.tell_problems(found_in, found.unindexed)
-    for one in found.late:
-        output.note(str(one))
+    world.tell_problems(found_in, results.unindexed)
+    for problem in results.late:
+        output.note(str(problem))
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(results.as_dict())
     else:
-        _show_matches(found.matches, context, with_counts=not names)
-        if found.is_cut:
+        _show_matches(results.matches, context, with_counts=not names)
+        if results.is_cut:
             output.note(f"more than {limit:,} match: raise --limit, or look for less")
-    if found.late or not found.matches:
-        raise typer.Exit(3 if found.late else 1)
+    if results.late or not results.matches:
+        raise typer.Exit(3 if results.late else 1)
 
 
 def _show_matches(matches: Sequence[LineMatch | FileMatches], context: int, *, with_counts: bool) -> None:
     last: LineMatch | None = None
-    for one in matches:
-        place = world.here(one.workspace, one.path)
-        if isinstance(one, FileMatches):
-            output.say(f"{place}:{one.count}" if with_counts else place)
+    for match in matches:
+        path = world.here(match.workspace, match.path)
+        if isinstance(match, FileMatches):
+            output.say(f"{path}:{match.count}" if with_counts else path)
             continue
-        if context and last is not None and (last.path != one.path or last.line + 1 != one.line):
+        if context and last is not None and (last.path != match.path or last.line + 1 != match.line):
             output.say("--")
-        mark = ":" if one.is_match else "-"
-        output.say_styled((place, "35"), (mark, ""), (str(one.line), "32"), (f"{mark}{one.text}", ""))
-        last = one
+        mark = ":" if match.is_match else "-"
+        output.say_styled((path, "35"), (mark, ""), (str(match.line), "32"), (f"{mark}{match.text}", ""))
+        last = match

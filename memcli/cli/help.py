@@ -55,11 +55,11 @@ def _fields(document: Mapping[str, Any], before: str) -> Iterator[tuple[str, str
         yield from _fields(inner.get("items", {}), f"{path}[].")
 
 
-def _kind(one: Mapping[str, Any]) -> str:
-    kinds = one.get("type", "anything")
-    told = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
-    inner = one.get("items", {}).get("type", "object") if told == "array" else ""
-    return f"array of {inner}s" if isinstance(inner, str) and inner else told
+def _kind(schema: Mapping[str, Any]) -> str:
+    kinds = schema.get("type", "anything")
+    text = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    inner = schema.get("items", {}).get("type", "object") if text == "array" else ""
+    return f"array of {inner}s" if isinstance(inner, str) and inner else text
 
 
 TOPICS = {
@@ -97,7 +97,7 @@ def help_(
         elif topic:
             code = run([topic, *below, "--help"])
         else:
-            topics = [f"  mem help {one}: {TOPICS[one]}" for one in TOPICS]
+            topics = [f"  mem help {topic}: {TOPICS[topic]}" for topic in TOPICS]
             output.say("\n".join([ctx.find_root().get_help(), "", "Topics:", *topics]))
     if code:
         raise typer.Exit(code)

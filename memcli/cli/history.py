@@ -47,18 +47,24 @@ def show(
 ) -> None:
     """Show history, the oldest first: all files as one, each record once."""
     found_in = context.reading(workspace, scope)
-    found = read_history(found_in, since=since, until=until, limit=limit)
-    context.tell_problems(found_in, found.problems)
+    log = read_history(found_in, since=since, until=until, limit=limit)
+    context.tell_problems(found_in, log.problems)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(log.as_dict())
     elif output.is_watched():
-        for record in found.records:
+        for record in log.records:
             output.say(f"{record.text}\n")
-        if not found.records and output.is_heard():
+        if not log.records and output.is_heard():
             output.note("no history")
     else:
-        for one in found.records:
-            output.say_row((one.id or f"{one.path}#L{one.line}", one.timestamp, one.text))
+        for line in log.records:
+            output.say_row(
+                (
+                    line.id or f"{line.path}#L{line.line}",
+                    line.timestamp,
+                    line.text,
+                )
+            )
 
 
 def note(

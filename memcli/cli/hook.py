@@ -50,7 +50,12 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
     if as_json:
         plan = [propose(path, None if is_removal else text.encode()) for path, text in units.items()]
         commands = nightly.commands_of(units, is_removal=is_removal)
-        make([one for one in plan if one.before != one.after], dry_run=True, as_json=True, also={"commands": commands})
+        make(
+            [change for change in plan if change.before != change.after],
+            dry_run=True,
+            as_json=True,
+            also={"commands": commands},
+        )
         return
     output.say(nightly.script(units, is_removal=is_removal), raw=True)
     output.note("printed, not run: pipe it into `sh`")
@@ -109,10 +114,10 @@ def install(
     plan = install_plan(target, to, tools=tools, shared=shared)
     if target == "git":
         plan += _merging(to, workspace, scope, dry_run=dry_run)
-    kept = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
-    make(plan, dry_run=dry_run, as_json=as_json, also=kept)
+    keeper = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
+    make(plan, dry_run=dry_run, as_json=as_json, also=keeper)
     if not as_json and not dry_run:
-        _tell_keeper(kept, [] if shared else [one.path for one in plan if one.after is not None])
+        _tell_keeper(keeper, [] if shared else [change.path for change in plan if change.after is not None])
     _tell_idle(target, to, workspace, scope)
     if target == "codex" and not dry_run:
         output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
@@ -229,14 +234,14 @@ def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[st
     return settle_keeper(surroundings(), where, notes, dry_run=dry_run)
 
 
-def _tell_keeper(kept: dict[str, Any], files: Sequence[Path]) -> None:
+def _tell_keeper(keeper: dict[str, Any], files: Sequence[Path]) -> None:
     """Say where what is said is kept, and what of it git would share."""
     from ..api.installation import is_shared
 
-    if kept:
-        output.note(f"conversations, their notes and history are kept in {kept['kept_in']}")
-    if kept.get("shared"):
-        named = ", ".join(kept["shared"])
+    if keeper:
+        output.note(f"conversations, their notes and history are kept in {keeper['kept_in']}")
+    if keeper.get("shared"):
+        named = ", ".join(keeper["shared"])
         output.note(f"git does not ignore {named} there, which will hold people's words: see --notes user")
     for path in files:
         if is_shared(path):
@@ -247,7 +252,7 @@ def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> No
     """Say why hooks that were just installed would do nothing."""
     from ..integrations.install.targets import status
 
-    missing = next((one.missing for one in status(target, to) if one.missing), "")
+    missing = next((hook.missing for hook in status(target, to) if hook.missing), "")
     if missing:
         link = f": ln -s {to.mem_path} ~/.local/bin/mem" if to.mem_path else ""
         output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")

@@ -97,11 +97,11 @@ _Name = Annotated[
 @config_app.command("get")
 def get(name: _Name, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     """Print the value of one setting."""
-    found = configure.setting(name, workspace)
+    value = configure.setting(name, workspace)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(value.as_dict())
     else:
-        output.say(found.text)
+        output.say(value.text)
 
 
 @config_app.command("set")
@@ -129,13 +129,13 @@ def set_(
 @config_app.command("list")
 def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     """Print every setting, its value and where that comes from."""
-    found = configure.settings(workspace)
+    report = configure.settings(workspace)
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
         return
-    for line in found.ignored:
+    for line in report.ignored:
         output.note(line)
-    cells = [(row.name, row.text, row.from_, row.doc) for row in found.settings]
+    cells = [(row.name, row.text, row.from_, row.doc) for row in report.settings]
     if output.is_watched():
         output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
     else:

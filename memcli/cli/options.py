@@ -152,22 +152,28 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of `Choice` in the place of its parameter `choice`."""
     hints = get_type_hints(_ChoiceOptions, include_extras=True)
     options = [
-        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
-        for one in fields(Choice)
+        inspect.Parameter(
+            parameter.name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=hints[parameter.name]
+        )
+        for parameter in fields(Choice)
     ]
     signature = inspect.signature(command, eval_str=True)
     taken = signature.parameters.keys()
 
     @wraps(command)
     def with_choice(**given: Any) -> Any:
-        chosen = {one.name: given.pop(one.name) for one in options if one.name in given and one.name not in taken}
+        chosen = {
+            parameter.name: given.pop(parameter.name)
+            for parameter in options
+            if parameter.name in given and parameter.name not in taken
+        }
         return command(**given, choice=Choice(**chosen))
 
     parameters: list[inspect.Parameter] = []
-    for one in signature.parameters.values():
-        if one.name == "choice":
+    for parameter in signature.parameters.values():
+        if parameter.name == "choice":
             parameters += [option for option in options if option.name not in taken]
         else:
-            parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     with_choice.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_choice

@@ -49,7 +49,7 @@ def visible(text: str) -> str:
 
     return re.sub(
         rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}]",
-        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}",
+        lambda match: f"\\x{ord(match[0]):02x}" if ord(match[0]) < 256 else f"\\u{ord(match[0]):04x}",
         text,
     )
 
@@ -58,7 +58,7 @@ def harmless(text: str) -> str:
     """Return a text with the characters escaped that control a terminal; newlines, tabs and all scripts stay."""
     import re
 
-    return re.sub(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+    return re.sub(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def _safe(text: str) -> str:
@@ -74,8 +74,8 @@ def say(text: str, end: str = "\n", *, raw: bool = False) -> None:
 def say_styled(*pieces: tuple[str, str]) -> None:
     """Print one line of (text, colour code) pieces."""
     colour = has_colour(sys.stdout)
-    said = [f"\x1b[{code}m{_safe(text)}\x1b[0m" if code and colour else _safe(text) for text, code in pieces]
-    print("".join([*said, "\n"]), end="")
+    texts = [f"\x1b[{code}m{_safe(text)}\x1b[0m" if code and colour else _safe(text) for text, code in pieces]
+    print("".join([*texts, "\n"]), end="")
 
 
 def say_json(document: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ def _escaped(document: str) -> str:
     import re
 
     turning = _BIDI if to_terminal(sys.stdout) else ""
-    return re.sub(rf"[\x7f-\x9f{turning}]", lambda found: f"\\u{ord(found[0]):04x}", document)
+    return re.sub(rf"[\x7f-\x9f{turning}]", lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 def fits(text: str) -> bool:
@@ -128,12 +128,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> 
     def cut(text: str, room: int) -> str:
         if width(text) <= room:
             return text
-        kept = ""
+        head = ""
         for letter in text:
-            if width(kept + letter) > room - 1:
+            if width(head + letter) > room - 1:
                 break
-            kept += letter
-        return kept + "…"
+            head += letter
+        return head + "…"
 
     cells = [[visible(cell) for cell in row] for row in [head, *rows]]
     widths = [max(width(row[column]) for row in cells) for column in range(len(head))]
@@ -163,11 +163,11 @@ def note(text: str) -> None:
     _tell(f"mem: {line}\n")
 
 
-def problems(found: Sequence[object]) -> None:
+def problems(lines: Sequence[object]) -> None:
     """Print in one line that something could not be read; an agent pays for every line it is told each turn."""
-    if found:
-        rest = f" (and {len(found) - 1} more: run `mem check`)" if len(found) > 1 else ""
-        note(f"{found[0]}{rest}")
+    if lines:
+        others = f" (and {len(lines) - 1} more: run `mem check`)" if len(lines) > 1 else ""
+        note(f"{lines[0]}{others}")
 
 
 def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) -> None:

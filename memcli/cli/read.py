@@ -94,17 +94,17 @@ def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, 
             _show_history(memory)
 
 
-def _show_history(found: "History") -> None:
+def _show_history(history: "History") -> None:
     """Print what a memory replaced and what replaced it, the oldest first, then what became of it or of its file."""
-    for link in found.chain:
+    for link in history.chain:
         if output.is_watched():
             output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
             after = f" by {link.superseded_by}" if link.superseded_by else ""
             output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
         else:
-            place = context.here(found.workspace, link.path)
-            output.say_row((link.created_at[:10], link.status, link.id, place, link.summary))
-    for item in found.timeline:
+            path = context.here(history.workspace, link.path)
+            output.say_row((link.created_at[:10], link.status, link.id, path, link.summary))
+    for item in history.timeline:
         if output.is_watched():
             day, who = item.at[:16].replace("T", " ") or "unknown", f" by {item.by}" if item.by else ""
             output.say_styled((f"{day:{_WIDTH}}", "1"), (f"{item.what}{who}", ""), (f"  {item.place}", "36"))
@@ -114,17 +114,17 @@ def _show_history(found: "History") -> None:
                 output.say_styled((f"{' ' * _WIDTH}{line}", "32" if line[0] == "+" else "31"))
         else:
             output.say_row((item.at, item.what, item.by, item.place, item.text))
-    for one in () if found.timeline else found.log:
+    for commit in () if history.timeline else history.log:
         if output.is_watched():
-            about = f"{one.commit} {one.subject} "
-            output.say_styled((f"{one.date[:10]}  ", "1"), (about, ""), (f"({one.author})", "2"))
+            about = f"{commit.commit} {commit.subject} "
+            output.say_styled((f"{commit.date[:10]}  ", "1"), (about, ""), (f"({commit.author})", "2"))
         else:
-            output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
+            output.say_row((commit.date[:10], "commit", commit.commit, commit.author, commit.subject))
 
 
-def _show_values(found: "KeyHistory") -> None:
+def _show_values(history: "KeyHistory") -> None:
     """Print every value that a key had, the earliest first, with its time and who said it."""
-    for value in found.values:
+    for value in history.values:
         if output.is_watched():
             output.say_styled((f"{value.since[:10]}  ", "1"), (output.wrapped(value.summary, 12), ""))
             over = f", held until {value.until[:10]}" if value.until else ""
@@ -136,9 +136,9 @@ def _show_values(found: "KeyHistory") -> None:
             output.say_row(row)
 
 
-def _show_origins(found: "Origins") -> None:
-    for one in found.sources:
-        if one.problem:
-            output.note(f"{one.source}: {one.problem}")
+def _show_origins(origins: "Origins") -> None:
+    for source in origins.sources:
+        if source.problem:
+            output.note(f"{source.source}: {source.problem}")
         else:
-            output.say(f"{one.source}\n{one.text}", end="" if one.text.endswith("\n") else "\n")
+            output.say(f"{source.source}\n{source.text}", end="" if source.text.endswith("\n") else "\n")

@@ -63,8 +63,8 @@ def session(workspace: Workspace, questions: Sequence[Question], command: str = 
             pass
     finally:  # also at Ctrl-C
         left = len(asking.waiting)
-        rest = f"; {left:,} left, `mem {command}` goes on there" if left else ""
-        output.note(f"{asking.count:,} answered{rest}")
+        remaining = f"; {left:,} left, `mem {command}` goes on there" if left else ""
+        output.note(f"{asking.count:,} answered{remaining}")
 
 
 def _line(prompt: str) -> list[str]:
@@ -93,12 +93,12 @@ class _Asking:
     def _shown(self) -> list[int]:
         """Return the places of the questions that have the words asked for."""
         texts = (told(question).casefold() for question in self.waiting)
-        return [place for place, text in enumerate(texts) if all(word.casefold() in text for word in self.words)]
+        return [position for position, text in enumerate(texts) if all(word.casefold() in text for word in self.words)]
 
     def current(self) -> Question | None:
         """Return the question at hand as its files stand now; None where none is left."""
         while places := self._shown():
-            self.place = next((place for place in places if place >= self.place), places[0])
+            self.place = next((position for position in places if position >= self.place), places[0])
             try:
                 self.waiting[self.place] = self.review.current(self.waiting[self.place])
             except MemError as error:
@@ -116,12 +116,18 @@ class _Asking:
     def _is_settled_here(self, question: Question) -> bool:
         """Tell whether an answer given here was about one of its memories."""
         ids = {side.entry.id for side in question.sides}
-        return any(side.entry.id in ids for _, done, _ in self._answered for one in done for side in one.sides)
+        return any(
+            side.entry.id in ids for _, done, _ in self._answered for answered in done for side in answered.sides
+        )
 
     def _group(self, question: Question) -> list[Question]:
         """Return the questions shown that are of one kind and have the same in common."""
-        shown = [self.waiting[place] for place in self._shown()]
-        return [one for one in shown if (one.kind, one.group) == (question.kind, question.group)]
+        shown = [self.waiting[position] for position in self._shown()]
+        return [
+            question_shown
+            for question_shown in shown
+            if (question_shown.kind, question_shown.group) == (question.kind, question.group)
+        ]
 
     def prompt(self, question: Question) -> str:
         """Write the question, and what may be typed."""
@@ -154,7 +160,7 @@ class _Asking:
         if decision and (letter != word or len(words) == 1):
             self._answer(self._group(question) if letter != word else [question], decision)
         elif word == "b" and len(words) == 1:
-            self.place = max((place for place in self._shown() if place < self.place), default=self.place)
+            self.place = max((position for position in self._shown() if position < self.place), default=self.place)
         elif word == "u" and len(words) == 1:
             self._undo()
         elif word == "e" and words[1:] in ([], ["n"], ["o"]):
@@ -175,8 +181,8 @@ class _Asking:
         output.say(f"{len(done):,} × {_DONE[decision]}" if len(questions) > 1 else _DONE[decision])
         self.count += len(done)
         self._answered.append((self.place, done, number))
-        ids = {one.id for one in done}
-        self.waiting = [one for one in self.waiting if one.id not in ids]
+        ids = {question.id for question in done}
+        self.waiting = [question for question in self.waiting if question.id not in ids]
 
     def _undo(self) -> None:
         """Take back the last answer, and ask again."""
@@ -255,22 +261,24 @@ def review(
         raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
     is_asked = context.is_typed() and not as_json
     bar = output.Bar("asking the LLM", 1)
-    found = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
+    report = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
     bar.clear()
-    if found.judged is not None:
-        _tell_judged(found.judged)
-    for path, reason in found.problems:
+    if report.judged is not None:
+        _tell_judged(report.judged)
+    for path, reason in report.problems:
         output.note(f"{context.here(where, path)}: {reason}")
     if as_json:
-        output.say_json(found.as_dict())
-    elif not found.count:
+        output.say_json(report.as_dict())
+    elif not report.count:
         if output.is_heard():
             output.note("nothing waits for a yes or no")
     elif is_asked:
-        session(where, found.questions)
+        session(where, report.questions)
     else:
-        output.say("\n\n".join(f"{told(one)}\n  answers: {' '.join(one.answers)}" for one in found.questions))
-    if found.judged is not None and found.judged.unheard:
+        output.say(
+            "\n\n".join(f"{told(question)}\n  answers: {' '.join(question.answers)}" for question in report.questions)
+        )
+    if report.judged is not None and report.judged.unheard:
         raise typer.Exit(7)
 
 
@@ -278,9 +286,9 @@ def _tell_judged(done: api.Proposed) -> None:
     """Say what came of asking an LLM."""
     if done.unheard:
         output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
-    said = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
+    parts = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
     if done.asked and (done.settled or done.proposed or not done.unheard):
-        output.note(f"the LLM looked at {output.number_of(done.asked, 'pair')}: {', '.join(said)}")
+        output.note(f"the LLM looked at {output.number_of(done.asked, 'pair')}: {', '.join(parts)}")
 
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:

@@ -59,7 +59,7 @@ def ls(
         output.note("no sessions")
     else:
         head = ("id", "state", "messages", "waiting", "changed")
-        output.table(head, [tuple(map(str, one)) for one in rows], flexible=0)
+        output.table(head, [tuple(map(str, row)) for row in rows], flexible=0)
 
 
 def show(
@@ -114,16 +114,16 @@ def recap(
     as_json: AsJson = False,
 ) -> None:
     """Say what a new session should be told of an earlier one: its history, the last messages, what is open."""
-    told = api.recap(context.reading(workspace, scope), name)
+    recap_of = api.recap(context.reading(workspace, scope), name)
     if as_json:
-        output.say_json(told.as_dict())
+        output.say_json(recap_of.as_dict())
         return
-    output.say(f"Session {told.session}, {told.ended[:10]}, {output.number_of(told.messages, 'message')}")
-    if told.history:
-        output.say(told.history)
-    for one in told.said:
-        output.say(f"{one.role.capitalize()}: {one.text}")
-    for question in told.open:
+    output.say(f"Session {recap_of.session}, {recap_of.ended[:10]}, {output.number_of(recap_of.messages, 'message')}")
+    if recap_of.history:
+        output.say(recap_of.history)
+    for message in recap_of.said:
+        output.say(f"{message.role.capitalize()}: {message.text}")
+    for question in recap_of.open:
         output.say(f"Open: {question}")
 
 
@@ -262,12 +262,12 @@ def _tell_notices(session: api.Session) -> None:
         output.note(notice)
 
 
-def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:
+def _tell_skipped(skipped: Mapping[str, int], already_there: int) -> None:
     """Say on stderr what was left out, by reason."""
-    if known:
-        output.note(f"{output.number_of(known, 'event')} known already")
+    if already_there:
+        output.note(f"{output.number_of(already_there, 'event')} known already")
     if skipped:
-        reasons = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
+        reasons = sorted(skipped.items(), key=lambda reason: (-reason[1], reason[0]))
         output.note("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons))
 
 
@@ -276,22 +276,22 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
     for path, reason in report.problems:
         output.note(f"{path}: {reason}")
     if report.redacted and not dry_run:
-        places = len({one.name for one in report.redacted})
+        places = len({secret.name for secret in report.redacted})
         output.note(
             f"{output.number_of(len(report.redacted), 'secret')} redacted in {output.number_of(places, 'conversation')}"
         )
     if as_json:
         output.say_json(report.as_dict())
         return
-    for one in report.sessions if dry_run else ():
-        output.say_row((one.tool, one.session, one.started[:10], one.added, one.path))
+    for session in report.sessions if dry_run else ():
+        output.say_row((session.tool, session.session, session.started[:10], session.added, session.path))
     for tally in report.tools:
         tool = tally.tool
         sums = {"new": tally.new, "grown": tally.grown, "known": tally.known}
-        left = [f"{count:,} {reason}" for reason, count in sorted(tally.left_out.items(), key=lambda one: -one[1])]
+        left = [f"{count:,} {reason}" for reason, count in sorted(tally.left_out.items(), key=lambda item: -item[1])]
         if dry_run or output.is_watched():
-            told = f"{tool}: {', '.join(f'{count:,} {what}' for what, count in sums.items() if count) or 'none taken'}"
-            (output.note if dry_run else output.say)(f"{told}; left out: {', '.join(left)}" if left else told)
+            text = f"{tool}: {', '.join(f'{count:,} {what}' for what, count in sums.items() if count) or 'none taken'}"
+            (output.note if dry_run else output.say)(f"{text}; left out: {', '.join(left)}" if left else text)
         else:
             output.say_row((tool, *sums.values(), *left))
     if not report.tools:
@@ -320,7 +320,7 @@ def compact(
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
-    found = context.reading(workspace, scope) if name else context.writing(workspace, scope)
+    workspaces = context.reading(workspace, scope) if name else context.writing(workspace, scope)
 
     def tell(where: Workspace, done: "api.Compacted") -> None:
         for notice in done.notices:
@@ -335,7 +335,7 @@ def compact(
         elif not as_json and output.is_heard():
             output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
 
-    report = api.compact(found, name, keep=keep, force=force, on_done=tell)
+    report = api.compact(workspaces, name, keep=keep, force=force, on_done=tell)
     if as_json:
         output.say_json(report.as_dict())
     if report.fell_back:
@@ -397,5 +397,5 @@ def delete(
     if as_json:
         output.say_json(done.as_dict())
         return
-    for place in done.paths:
-        output.say_row((done.action, done.session, context.here(done.workspace, place)))
+    for path in done.paths:
+        output.say_row((done.action, done.session, context.here(done.workspace, path)))

@@ -64,11 +64,11 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
         rows.append(("receive" if done.dry_run else "received", done.received + " (merged)" * done.is_merge))
     if done.sent:
         rows.append(("send" if done.dry_run else "sent", f"{output.number_of(done.sent, 'commit')} to {to}"))
-    told = [row for row in rows if row[1]]
+    shown_rows = [row for row in rows if row[1]]
     if not quiet:
-        for row in told:
+        for row in shown_rows:
             output.say_row(row)
-        if not told and done.state == "synced":
+        if not shown_rows and done.state == "synced":
             output.note(f"nothing to exchange with {to}")
     for notice in done.notices:
         output.note(notice)
@@ -124,11 +124,11 @@ def undo(
         raise typer.Exit(3)
 
 
-def _list(found: api.UndoList, *, as_json: bool) -> None:
+def _list(undo_list: api.UndoList, *, as_json: bool) -> None:
     if as_json:
-        output.say_json(found.as_dict())
+        output.say_json(undo_list.as_dict())
         return
-    rows = [(str(row.id), row.at, f"{row.command}: {row.did}", row.state) for row in found.commands]
+    rows = [(str(row.id), row.at, f"{row.command}: {row.did}", row.state) for row in undo_list.commands]
     if output.is_watched() and rows:
         # The path of a file that stands in the way is left to `mem undo ID`, which names each.
         shown = [(*row[:3], row[3].rpartition(": ")[2]) for row in rows]
@@ -138,8 +138,8 @@ def _list(found: api.UndoList, *, as_json: bool) -> None:
             output.say_row(row)
     if not rows and output.is_heard():
         output.note("nothing is noted")
-    if found.strangers:
-        output.note(f"{found.strangers:,} records in .mem/undo are not of this user's mem: they are never used")
+    if undo_list.strangers:
+        output.note(f"{undo_list.strangers:,} records in .mem/undo are not of this user's mem: they are never used")
 
 
 def upgrade(dry_run: DryRun = False, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:

@@ -98,8 +98,8 @@ def _show_groups(report: "DedupReport") -> None:
 
 
 def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope: str, *, as_json: bool) -> None:
-    found = context.reading(workspace, scope)
-    done = maintain.merge(found, *names, distinct=distinct, source=source, by=context.speaker())
+    workspaces = context.reading(workspace, scope)
+    done = maintain.merge(workspaces, *names, distinct=distinct, source=source, by=context.speaker())
     if as_json:
         output.say_json(done.as_dict())
     else:

@@ -118,14 +118,14 @@ def import_(
 
 def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Callable[[api.ImportedLine], None]:
     """Return what says of each line what became of it; of many that were not taken in only the first are told."""
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def tell(line: api.ImportedLine) -> None:
-        told[line.action] += 1
+        counts[line.action] += 1
         if line.action in ("conflict", "refused", "forgotten", "held"):
-            if told[line.action] <= TOLD:
+            if counts[line.action] <= TOLD:
                 output.note(f"{name}:{line.line}: {f'{line.path}: ' if line.path else ''}{line.reason}")
-            elif told[line.action] == TOLD + 1:
+            elif counts[line.action] == TOLD + 1:
                 output.note("more of the same follows")
         elif line.action in ("merged", "updated") and not as_json:
             action = f"would {line.action.removesuffix('d')}" if dry_run else line.action

@@ -195,9 +195,9 @@ def _tell_row(done: Written) -> None:
         row = [done.action, done.id, path]
         output.say_row([*row, remark] if remark else row)
         return
-    said = f"confirmed {done.strength} times" if done.action == "merged" else remark
+    remark_shown = f"confirmed {done.strength} times" if done.action == "merged" else remark
     action = "merged into" if done.action == "merged" else done.action
-    output.say(f"{action} {done.id} ({path})" + (f": {said}" if said else ""))
+    output.say(f"{action} {done.id} ({path})" + (f": {remark_shown}" if remark_shown else ""))
     if done.conflicts_with:
         output.note("`mem review` settles which of them holds")
 
@@ -221,8 +221,8 @@ def _pairs(values: list[str] | None) -> dict[str, str] | None:
         return None
     pairs = {}
     for value in values:
-        key, equals, rest = value.partition("=")
+        key, equals, text = value.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--metadata {value!r}", "write KEY=VALUE")
-        pairs[key.strip()] = rest.strip()
+        pairs[key.strip()] = text.strip()
     return pairs

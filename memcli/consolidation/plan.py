@@ -273,7 +273,8 @@ def _fallback(extraction: Extraction, settled: Settled) -> Outcome:
         return replace(_outcome(extraction, settled, ()), memories=(), unheard="", remarks=())
     last_messages = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
     last_messages = blanked(last_messages, all_forgotten(workspace))
-    text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(last_messages)}"
+    day = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}]"
+    text = f"{day} {FALLBACK} {session.id}: {clean_text(last_messages)}"
     records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
     steps: list[Step] = [*records, *settled.plan.steps]
     marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}

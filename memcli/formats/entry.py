@@ -170,7 +170,7 @@ class Entry:
         return summarise(self.title, self.description or self.body)
 
 
-_STATED = {name: (spec.metadata["field"], spec.told.get("default")) for name, spec in fields_stated(Entry).items()}
+_STATED = {name: (spec.metadata["field"], spec.stated.get("default")) for name, spec in fields_stated(Entry).items()}
 FIELDS: dict[str, Field] = {name: spec for name, (spec, _) in _STATED.items()}
 """The keys of the frontmatter in the order a new file has them."""
 SPELLINGS = {name: spec.spellings for name, spec in FIELDS.items()}

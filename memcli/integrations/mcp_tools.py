@@ -107,10 +107,10 @@ class Tools:
     ) -> Any:
         """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path."""
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             paths = [path] if path else None
             choice = Choice(kind=kind, type=type, tag=tag, path=paths, since=since, until=until, as_of=as_of)
-            return json_reply(find.search(found, _said(query), limit=limit, choice=choice).as_dict())
+            return json_reply(find.search(opened, _said(query), limit=limit, choice=choice).as_dict())
 
         return self._answer("search", job, query, *(kind or ()), *(type or ()), *(tag or ()), since, until, as_of, path)
 
@@ -127,9 +127,9 @@ class Tools:
     ) -> Any:
         """Show the text an id, a path, a hit's address or a key names, in pages."""
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             which = read.Which(id, key, project, as_of)
-            return json_reply(read.read(found, which, offset=offset, limit=limit).as_dict())
+            return json_reply(read.read(opened, which, offset=offset, limit=limit).as_dict())
 
         return self._answer("read", job, id, as_of, key, project)
 
@@ -163,14 +163,14 @@ class Tools:
         else it is named in `conflicts_with`, and the user settles it with `mem review`.
         """
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             if id and supersedes and not text:
-                return json_reply(edit.supersede(found, supersedes, id, source=source or "").as_dict())
+                return json_reply(edit.supersede(opened, supersedes, id, source=source or "").as_dict())
             entry = NewEntry(
                 text=_said(text) or None,
                 type=type or None,
                 title=title or None,
-                tags=[part.strip() for one in tags for part in one.split(",") if part.strip()] if tags else None,
+                tags=[part.strip() for value in tags for part in value.split(",") if part.strip()] if tags else None,
                 project=project or None,
                 source=source or (None if id else "observed"),
                 id=id,
@@ -181,7 +181,7 @@ class Tools:
             )
             if not id:
                 self._require_one("a memory is written to one workspace")
-            return json_reply(write(found, entry).as_dict())
+            return json_reply(write(opened, entry).as_dict())
 
         metadata_words = [str(word) for pair in (metadata or {}).items() for word in pair]
         words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key, *metadata_words)
@@ -197,12 +197,12 @@ class Tools:
     ) -> Any:
         """Replace words in a memory or a file such as MEMORY.md, or apply a unified diff to it."""
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             if not diff:
-                return json_reply(edit.replace_words(found, id, old, new, source=source or "").as_dict())
+                return json_reply(edit.replace_words(opened, id, old, new, source=source or "").as_dict())
             if old or new:
                 raise UsageError("two changes at once", "give old and new, or diff")
-            return json_reply(edit.apply_patch(found, id, diff, source=source or "").as_dict())
+            return json_reply(edit.apply_patch(opened, id, diff, source=source or "").as_dict())
 
         return self._answer("edit", job, id, old, new, source, diff)
 
@@ -221,9 +221,9 @@ class Tools:
     ) -> Any:
         """List memories, the latest change first."""
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             choice = Choice(type=type, tag=tag, key=[key] if key else None)
-            listed = find.list_entries(found, prefix, sort=sort or "updated", limit=limit, choice=choice)
+            listed = find.list_entries(opened, prefix, sort=sort or "updated", limit=limit, choice=choice)
             return json_reply(listed.as_dict())
 
         return self._answer("ls", job, prefix, *(type or ()), *(tag or ()), sort, key)
@@ -239,13 +239,13 @@ class Tools:
     ) -> Any:
         """Find lines by their exact text, in every file; `is_cut` says that there are more."""
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             for name, number in (("context", context), ("limit", limit)):
                 if number < 0:
                     raise UsageError(f"{name} {number}", "give 0 or more")
             how = {"fixed": fixed, "ignore_case": ignore_case}
             choice = Choice(path=[path] if path else None)
-            return json_reply(find.grep(found, pattern, **how, context=context, limit=limit, choice=choice).as_dict())
+            return json_reply(find.grep(opened, pattern, **how, context=context, limit=limit, choice=choice).as_dict())
 
         return self._answer("grep", job, pattern, path)
 
@@ -253,8 +253,8 @@ class Tools:
         """Move memories to the archive: out of search, and not lost."""
         names = _listed(id)
 
-        def job(found: list[Workspace]) -> str:
-            done = edit.forget(found, names)
+        def job(opened: list[Workspace]) -> str:
+            done = edit.forget(opened, names)
             if done.failed and not done.entries:
                 raise done.failed[-1].error
             return json_reply(done.as_dict())
@@ -270,11 +270,11 @@ class Tools:
         """Make memories lines of MEMORY.md, which is in every prompt. What no person said is refused."""
         names = _listed(id)
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             if demote:
                 self._require_one("a memory is written to one workspace")
-                return json_reply(maintain.demote(found[0], names).as_dict())
-            return json_reply(maintain.promote(found, names, source=source or "").as_dict())
+                return json_reply(maintain.demote(opened[0], names).as_dict())
+            return json_reply(maintain.promote(opened, names, source=source or "").as_dict())
 
         return self._answer("promote", job, *names, source)
 
@@ -292,13 +292,13 @@ class Tools:
         `mem review`.
         """
 
-        def job(found: list[Workspace]) -> str:
+        def job(opened: list[Workspace]) -> str:
             self._require_one("a memory is reviewed in one workspace")
             if id:
-                return json_reply(review.answer(found[0], id, decision).as_dict())
+                return json_reply(review.answer(opened[0], id, decision).as_dict())
             if limit < 0:
                 raise UsageError(f"limit {limit}", "give 0 or more")
-            return json_reply(review.review(found[0], limit=limit).as_dict())
+            return json_reply(review.review(opened[0], limit=limit).as_dict())
 
         return self._answer("review", job, id, decision)
 
@@ -309,9 +309,9 @@ class Tools:
     ) -> Any:
         """Give the memories a prompt should have, as text within a budget."""
 
-        def job(found: list[Workspace]) -> str:
-            pack = recall.recall(found, query, session=session)
-            text = _UNPRINTABLE.sub(lambda one: f"\\x{ord(one[0]):02x}", pack.text())
+        def job(opened: list[Workspace]) -> str:
+            pack = recall.recall(opened, query, session=session)
+            text = _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", pack.text())
             return text if text.endswith("\n") or not text else f"{text}\n"
 
         return self._answer("recall", job, query, session)
@@ -341,7 +341,7 @@ def _listed(id: str | list[str]) -> list[str]:
 def json_reply(document: dict[str, Any]) -> str:
     """Write a JSON document as the commands do."""
     text = json.dumps(document, ensure_ascii=False)
-    return re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(r"[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def failed(error: MemError, name: str, words: Sequence[str] = ()) -> Any:
@@ -352,24 +352,24 @@ def failed(error: MemError, name: str, words: Sequence[str] = ()) -> Any:
     from mcp.types import CallToolResult, TextContent
 
     message, fix = unsaid(error.message, words), unsaid(error.fix, words)
-    told = ": ".join(part for part in (in_tool_words(message), fix_for(fix, name)) if part)
+    text = ": ".join(part for part in (in_tool_words(message), fix_for(fix, name)) if part)
     # Raised, it would get the SDK's own words before it.
-    return CallToolResult(content=[TextContent(type="text", text=told)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def in_tool_words(text: str) -> str:
     """Name arguments for options and tools for commands."""
-    text = _COMMAND.sub(lambda found: _TOOLS.get(found["name"], found[0]), text)
-    return _OPTION.sub(lambda found: _CALLED.get(name := found["long"] or found["short"], name), text)
+    text = _COMMAND.sub(lambda match: _TOOLS.get(match["name"], match[0]), text)
+    return _OPTION.sub(lambda match: _CALLED.get(name := match["long"] or match["short"], name), text)
 
 
 def fix_for(fix: str, name: str) -> str:
     """Give a fix in the words of the tools, without what only the command line can do."""
-    known = _ARGUMENTS.get(name, set())
+    arguments = _ARGUMENTS.get(name, set())
 
     def is_possible(clause: str) -> bool:
-        options = _OPTION.finditer(_COMMAND.sub(lambda one: _TOOLS.get(one["name"], one[0]), clause))
-        return all(one["short"] or one["long"] in known for one in options)
+        options = _OPTION.finditer(_COMMAND.sub(lambda option: _TOOLS.get(option["name"], option[0]), clause))
+        return all(option["short"] or option["long"] in arguments for option in options)
 
     return in_tool_words("; ".join(clause for clause in fix.split("; ") if is_possible(clause)))
 
@@ -432,13 +432,13 @@ def _refusals(faults: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         # Of a value that may be one of several kinds, there is a fault for each, whose place ends in the kind.
         is_member = len(fault["loc"]) > 1 and isinstance(fault["loc"][-1], str) and fault["loc"][-1] in _MEMBERS
         kind = fault["type"].removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")
-        place = fault["loc"][:-1] if is_member else [part for part in fault["loc"] if part not in _LISTS]
-        wanted.setdefault(_called(place), []).append(_WANTED.get(kind, fault["msg"][:1].lower() + fault["msg"][1:]))
+        location = fault["loc"][:-1] if is_member else [part for part in fault["loc"] if part not in _LISTS]
+        wanted.setdefault(_called(location), []).append(_WANTED.get(kind, fault["msg"][:1].lower() + fault["msg"][1:]))
     yield from (f"the argument {name}: give {' or '.join(dict.fromkeys(kinds))}" for name, kinds in wanted.items())
 
 
-def _called(place: Iterable[Any]) -> str:
-    return ".".join(str(part) for part in place if isinstance(part, int) or part.isidentifier())
+def _called(location: Iterable[Any]) -> str:
+    return ".".join(str(part) for part in location if isinstance(part, int) or part.isidentifier())
 
 
 def _names(value: Any) -> list[str]:

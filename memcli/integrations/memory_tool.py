@@ -59,15 +59,15 @@ def located(workspace: Workspace, name: str) -> MemoryPath:
     return MemoryPath(name, real, file)
 
 
-def existing(workspace: Workspace, name: str, said: str = " Please provide a valid path.") -> MemoryPath:
+def existing(workspace: Workspace, name: str, hint: str = " Please provide a valid path.") -> MemoryPath:
     """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
-    found = located(workspace, name)
-    if not found.is_root and not agents.exists(workspace, found.path):
+    located_path = located(workspace, name)
+    if not located_path.is_root and not agents.exists(workspace, located_path.path):
         if keyed := by_key(workspace, name):
             return keyed
-        dot = "." if said else ""
-        raise NotFoundError(f"The path {name} does not exist{dot}{said}")
-    return found
+        dot = "." if hint else ""
+        raise NotFoundError(f"The path {name} does not exist{dot}{hint}")
+    return located_path
 
 
 def by_key(workspace: Workspace, name: str) -> MemoryPath | None:
@@ -78,10 +78,10 @@ def by_key(workspace: Workspace, name: str) -> MemoryPath | None:
 
 def listed(workspace: Workspace, folder: MemoryPath) -> Iterator[tuple[str, Path]]:
     """Yield the names in a folder with their files, in order."""
-    found = {_shown(child.name): child for child in _children(folder.file)}
+    children = {_shown(child.name): child for child in _children(folder.file)}
     if folder.is_root and workspace.layout.entries:
-        found |= {child.name: child for child in _children(workspace.root)}
-    for name in sorted(found):
+        children |= {child.name: child for child in _children(workspace.root)}
+    for name in sorted(children):
         try:
             seen = located(workspace, f"{folder.name.rstrip('/')}/{name}")
         except RefusedError:
@@ -154,10 +154,10 @@ def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
 def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Show a folder, or a file with its line numbers."""
     name = _text(call, "path")
-    found = existing(workspace, name)
-    if found.file.is_dir() or found.is_root:
-        return _folder(workspace, found)
-    lines = agents.read_file(workspace, found.path).split("\n")
+    target = existing(workspace, name)
+    if target.file.is_dir() or target.is_root:
+        return _folder(workspace, target)
+    lines = agents.read_file(workspace, target.path).split("\n")
     if len(lines) > MOST_LINES:
         raise RefusedError(f"File {name} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(call.get("view_range"), len(lines))
@@ -167,14 +167,14 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
 def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Make a file of exactly the text given."""
     name, text = _text(call, "path"), _text(call, "file_text")
-    found = located(workspace, name)
-    if found.is_root or (not found.file.exists() and by_key(workspace, name)):
+    target = located(workspace, name)
+    if target.is_root or (not target.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
     try:
-        near = agents.create_file(workspace, found.path, text, name=name, by=BY)
+        near = agents.create_file(workspace, target.path, text, name=name, by=BY)
     except FileExistsError:
         raise RefusedError(f"File {name} already exists") from None
-    return "\n".join([f"File created successfully at: {name}", *(entry.line(found.path) for entry in near)])
+    return "\n".join([f"File created successfully at: {name}", *(entry.line(target.path) for entry in near)])
 
 
 def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
@@ -189,7 +189,7 @@ def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
         if count == 0:
             raise RefusedError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {name}.")
         if count > 1:
-            places = [text.count("\n", 0, found.start()) + 1 for found in re.finditer(f"(?={re.escape(old)})", text)]
+            places = [text.count("\n", 0, match.start()) + 1 for match in re.finditer(f"(?={re.escape(old)})", text)]
             raise RefusedError(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
                 f"{', '.join(map(str, places))}. Please ensure it is unique"
@@ -206,14 +206,16 @@ def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
 
 def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Put text behind a line of a file; 0 is its beginning."""
-    name, told = _text(call, "path"), _text(call, "insert_text")
-    at = call.get("insert_line")
+    name, inserted = _text(call, "path"), _text(call, "insert_text")
+    line_number = call.get("insert_line")
 
     def changed(text: str) -> str:
         lines = text.removesuffix("\n").split("\n") if text else []
-        if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at <= len(lines):
-            raise UsageError(f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}].")
-        lines.insert(at, told.rstrip("\n"))
+        if isinstance(line_number, bool) or not isinstance(line_number, int) or not 0 <= line_number <= len(lines):
+            raise UsageError(
+                f"Invalid `insert_line` parameter: {line_number}. It should be within the range [0, {len(lines)}]."
+            )
+        lines.insert(line_number, inserted.rstrip("\n"))
         return "\n".join(lines) + "\n"
 
     _edited(workspace, name, changed)
@@ -223,10 +225,10 @@ def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
 def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Move a file or a folder to the archive."""
     name = _text(call, "path")
-    found = existing(workspace, name, "")
-    if found.is_root or found.path == workspace.layout.entries:
+    target = existing(workspace, name, "")
+    if target.is_root or target.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
-    agents.archive_file(workspace, found.path)
+    agents.archive_file(workspace, target.path)
     return f"Successfully deleted {name}"
 
 
@@ -266,27 +268,30 @@ COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
 
 def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
     """Change a file's text; return it as it is then."""
-    found = existing(workspace, name)
-    if not found.file.is_file():
+    target = existing(workspace, name)
+    if not target.file.is_file():
         raise RefusedError(f"The path {name} is not a file.")
 
-    return agents.change_file(workspace, found.path, change, name=name, by=BY)
+    return agents.change_file(workspace, target.path, change, name=name, by=BY)
 
 
-def _folder(workspace: Workspace, found: MemoryPath) -> str:
+def _folder(workspace: Workspace, target: MemoryPath) -> str:
     """List a folder two levels deep, with sizes a person can read."""
-    name = found.name.rstrip("/")
+    name = target.name.rstrip("/")
     lines: list[str] = []
-    for child, file in listed(workspace, found):
+    for child, file in listed(workspace, target):
         is_folder = file.is_dir()
         lines.append(f"{_size(file)}\t{name}/{child}{'/' if is_folder else ''}")
         inner = listed(workspace, located(workspace, f"{name}/{child}")) if is_folder else ()
-        lines += [f"{_size(one)}\t{name}/{child}/{below}{'/' if one.is_dir() else ''}" for below, one in inner]
-    rest = len(lines) - MOST_LISTED
-    if rest > 0:
-        lines[MOST_LISTED:] = [f"… and {rest:,} more: view a folder of these for its own files"]
+        lines += [
+            f"{_size(child_file)}\t{name}/{child}/{below}{'/' if child_file.is_dir() else ''}"
+            for below, child_file in inner
+        ]
+    hidden_count = len(lines) - MOST_LISTED
+    if hidden_count > 0:
+        lines[MOST_LISTED:] = [f"… and {hidden_count:,} more: view a folder of these for its own files"]
     head = f"Here're the files and directories up to 2 levels deep in {name}, excluding hidden items:"
-    return "\n".join([head, f"{_size(found.file)}\t{name}", *lines])
+    return "\n".join([head, f"{_size(target.file)}\t{name}", *lines])
 
 
 def _kind(workspace: Workspace, named: MemoryPath) -> str | None:
@@ -299,12 +304,16 @@ def _numbered(lines: list[str], first: int, last: int) -> str:
     return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in range(first, last + 1))
 
 
-def _range(told: object, count: int) -> tuple[int, int]:
-    if told is None:
+def _range(range_given: object, count: int) -> tuple[int, int]:
+    if range_given is None:
         return 1, count
-    if not (isinstance(told, list | tuple) and len(told) == 2 and all(type(one) is int for one in told)):
-        raise UsageError(f"Invalid `view_range` parameter: {told}. It should be two line numbers.")
-    first, last = told
+    if not (
+        isinstance(range_given, list | tuple)
+        and len(range_given) == 2
+        and all(type(number) is int for number in range_given)
+    ):
+        raise UsageError(f"Invalid `view_range` parameter: {range_given}. It should be two line numbers.")
+    first, last = range_given
     return max(1, first), count if last == -1 else min(last, count)
 
 

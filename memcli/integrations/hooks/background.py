@@ -10,7 +10,7 @@ SECONDS = 60.0
 """Seconds in which the same work is not begun again."""
 
 
-def detach(workspace: Workspace, words: Sequence[str], rest: float = SECONDS) -> bool:
+def detach(workspace: Workspace, words: Sequence[str], seconds: float = SECONDS) -> bool:
     """Run `mem` with the words in a process of its own; return False if the same kind of work began a moment ago.
 
     It holds none of our pipes, or the agent would wait for it; git's variables would make it work on another
@@ -18,7 +18,7 @@ def detach(workspace: Workspace, words: Sequence[str], rest: float = SECONDS) ->
     """
     import subprocess
 
-    if not is_due(workspace, "-".join(words[:2]), rest):
+    if not is_due(workspace, "-".join(words[:2]), seconds):
         return False
     ours = {name: value for name, value in workspace.environ.items() if not name.startswith("GIT_")}
     command = [sys.executable, "-P", "-m", "memcli", *words, "--workspace", str(workspace.root)]

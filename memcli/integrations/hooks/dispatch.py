@@ -95,9 +95,9 @@ def _word(given: Mapping[str, Any], key: str) -> str:
 
 def _error(given: Mapping[str, Any]) -> str:
     """Find what a failed tool call said; empty where it did not fail."""
-    said = _word(given, "error")
-    if said:
-        return said
+    error_text = _word(given, "error")
+    if error_text:
+        return error_text
     answer = given.get("tool_response")
     if not isinstance(answer, Mapping):
         return ""
@@ -155,8 +155,8 @@ class HookAnswer:
         """Write the document both agents read, with no key that one of them does not know; nothing for no context."""
         if not self.context.strip():
             return ""
-        told = {"hookEventName": self.event, "additionalContext": self.context}
-        return json.dumps({"hookSpecificOutput": told}, ensure_ascii=False)
+        fields = {"hookEventName": self.event, "additionalContext": self.context}
+        return json.dumps({"hookSpecificOutput": fields}, ensure_ascii=False)
 
 
 AGENTS = ("claude-code", "codex")
@@ -194,8 +194,8 @@ def respond(
         name = event.name
         folder = event.folder or around.environ.get("CLAUDE_PROJECT_DIR", "")
         around = replace(around, folder=Path(folder)) if folder else around
-        found = agents.open_workspaces(folder=around.folder, environ=around.environ, now=around.now)
-        workspaces = [agents.with_lock_wait(one, _PATIENCE) for one in found]
+        opened = agents.open_workspaces(folder=around.folder, environ=around.environ, now=around.now)
+        workspaces = [agents.with_lock_wait(workspace, _PATIENCE) for workspace in opened]
         log_to = workspaces[0]
         act = _ACTS.get(name)
         if act is None or not log_to.settings["hooks.enabled"]:
@@ -207,11 +207,11 @@ def respond(
     except SwitchedOffError:
         return HookAnswer()
     except Exception as error:  # an agent must not stop because its memory does
-        told = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
         is_open = log_to is not None
         log_to = log_to or agents.unopened(around)
         if log_to is not None:
-            log(log_to, f"hook {agent} {name}: {told}")
+            log(log_to, f"hook {agent} {name}: {message}")
         if log_to is not None and not is_open and name == "SessionStart":
             # Without the reason, which may quote a file of somebody else's.
             unusable = f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why."
@@ -299,17 +299,17 @@ def _user_prompt(here: HookContext) -> HookAnswer:
     if not prompt.strip():
         return HookAnswer()
     request = agents.remember_request(prompt)
-    rest = prompt[request.stop :].strip() if request else prompt
-    asks = len(rest) > _REST or not request
-    identifier, kept = "", HookAnswer(event.name)
+    remaining = prompt[request.stop :].strip() if request else prompt
+    asks = len(remaining) > _REST or not request
+    identifier, first_answer = "", HookAnswer(event.name)
     if request:
         asked = prompt[request.start : request.stop].strip()
-        identifier, kept = _remembered(here, asked, request.source)  # what was asked for outright goes first
+        identifier, first_answer = _remembered(here, asked, request.source)  # what was asked for outright goes first
     _keep(here, "user", prompt, identifier)
-    if not asks or kept.is_late or here.left <= 0:
-        return kept
-    answer = _recalled(here, rest, gate=True)
-    return replace(answer, context="\n\n".join(part for part in (kept.context, answer.context) if part))
+    if not asks or first_answer.is_late or here.left <= 0:
+        return first_answer
+    answer = _recalled(here, remaining, gate=True)
+    return replace(answer, context="\n\n".join(part for part in (first_answer.context, answer.context) if part))
 
 
 def _tool_use(here: HookContext) -> HookAnswer:
@@ -417,8 +417,8 @@ def _remembered(here: HookContext, text: str, source: str) -> tuple[str, HookAns
     """Write down what is to be remembered; return its id, and what the agent is told of it or why it could not be."""
     name = here.event.name
     try:
-        kept = agents.remember(here.workspace, here.event.session, text, source, here.left)
+        remembered = agents.remember(here.workspace, here.event.session, text, source, here.left)
     except MemError as error:
         log(here.workspace, f"hook {name}: {error}")
         return "", HookAnswer(name, f"What the user asked to remember could not be kept: {error}")
-    return kept.id, HookAnswer(name, kept.said, kept.is_late)
+    return remembered.id, HookAnswer(name, remembered.said, remembered.is_late)

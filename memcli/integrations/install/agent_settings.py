@@ -147,8 +147,10 @@ def _is_ours(hook: object) -> bool:
 
 def _with_hooks(path: Path, document: dict[str, Any], command: str, events: Mapping[str, int]) -> dict[str, Any]:
     wanted = {event: {"type": "command", "command": command, "timeout": seconds} for event, seconds in events.items()}
-    standing = [(event, dict(hook)) for event, hook in _hooks_of_mem(document)]
-    if sorted(event for event, _ in standing) == sorted(wanted) and all(wanted[at] == hook for at, hook in standing):
+    present = [(event, dict(hook)) for event, hook in _hooks_of_mem(document)]
+    if sorted(event for event, _ in present) == sorted(wanted) and all(
+        wanted[event_name] == hook for event_name, hook in present
+    ):
         return document
     new = _without_hooks(document)
     hooks = dict(new.get("hooks", {}))
@@ -161,16 +163,16 @@ def _without_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     """Take the hooks of mem out, and what is empty for want of them."""
     hooks: dict[str, list[Any]] = {}
     for event, groups in document.get("hooks", {}).items():
-        kept = []
+        remaining = []
         for group in groups:
             inner = group.get("hooks") if isinstance(group, dict) else None
             if isinstance(inner, list) and any(map(_is_ours, inner)):
-                rest = [hook for hook in inner if not _is_ours(hook)]
-                kept += [{**group, "hooks": rest}] if rest else []
+                others = [hook for hook in inner if not _is_ours(hook)]
+                remaining += [{**group, "hooks": others}] if others else []
             else:
-                kept.append(group)
-        if kept:
-            hooks[event] = kept
+                remaining.append(group)
+        if remaining:
+            hooks[event] = remaining
     new = {key: value for key, value in document.items() if key != "hooks"}
     return {key: hooks if key == "hooks" else new[key] for key in document if key != "hooks" or hooks}
 
@@ -185,6 +187,6 @@ def _style(text: str) -> JsonStyle:
             style = JsonStyle(indent, is_ascii, tail, newline)
             if plain.strip() and JsonStyle(indent, is_ascii, tail).written(json.loads(plain)) == plain:
                 return style
-    found = re.search(r"^([ \t]+)\S", plain, re.MULTILINE)
-    step = found[1] if found else "  "
+    match = re.search(r"^([ \t]+)\S", plain, re.MULTILINE)
+    step = match[1] if match else "  "
     return JsonStyle(step if "\t" in step else len(step), False, tail, newline)

@@ -52,7 +52,7 @@ def install_plan(folder: Path, program: str) -> list[FileChange]:
     """
     program = program if ".git" in folder.parts else "mem"
     changes = [_with_block(folder / name, body, program) for name, body in bodies(program).items()]
-    return [one for one in changes if one.before != one.after]
+    return [change for change in changes if change.before != change.after]
 
 
 def uninstall_plan(folder: Path) -> list[FileChange]:
@@ -62,12 +62,12 @@ def uninstall_plan(folder: Path) -> list[FileChange]:
         path = folder / name
         data = read_bytes(path)
         text = "" if data is None else data.decode("utf-8", "surrogateescape")
-        found = _BLOCK.search(text)
-        if found is None:
+        match = _BLOCK.search(text)
+        if match is None:
             continue
-        rest = text[: found.start()] + text[found.end() :]
-        gone = found["made"] and rest == "#!/bin/sh\n"
-        changes.append(propose(path, None if gone else rest.encode("utf-8", "surrogateescape")))
+        remaining = text[: match.start()] + text[match.end() :]
+        is_ours_alone = match["made"] and remaining == "#!/bin/sh\n"
+        changes.append(propose(path, None if is_ours_alone else remaining.encode("utf-8", "surrogateescape")))
     return changes
 
 
@@ -79,7 +79,7 @@ def installed(folder: Path) -> list[str]:
 def programs(folder: Path) -> list[str]:
     """List by what names our lines call mem, as the shell reads them."""
     texts = [(read_bytes(folder / name) or b"").decode("utf-8", "surrogateescape") for name in NAMES]
-    blocks = [found[0] for text in texts if (found := _BLOCK.search(text))]
+    blocks = [match[0] for text in texts if (match := _BLOCK.search(text))]
     return list(dict.fromkeys(named[1] for block in blocks if (named := _PROGRAM.search(block))))
 
 
@@ -92,16 +92,16 @@ def _with_block(path: Path, body: str, program: str) -> FileChange:
     if not path.stat().st_mode & 0o111:
         raise RefusedError(f"{path} is not executable, so git does not run it", "make it so, or move it away")
     text = data.decode("utf-8", "surrogateescape")
-    found = _BLOCK.search(text)
-    if found:
-        block = _block(_MADE if found["made"] else BEGIN, body, program)
-        return propose(path, (text[: found.start()] + block + text[found.end() :]).encode("utf-8", "surrogateescape"))
-    head, newline, rest = text.partition("\n")
+    match = _BLOCK.search(text)
+    if match:
+        block = _block(_MADE if match["made"] else BEGIN, body, program)
+        return propose(path, (text[: match.start()] + block + text[match.end() :]).encode("utf-8", "surrogateescape"))
+    head, newline, script = text.partition("\n")
     if head.endswith("\r"):
         raise RefusedError(f"{path} has Windows line ends, which no shell reads", "convert it, for example with tr")
     if not newline:
         raise RefusedError(f"{path} is one line without an end", "end it with a newline")
-    return propose(path, f"{head}\n{_block(BEGIN, body, program)}{rest}".encode("utf-8", "surrogateescape"))
+    return propose(path, f"{head}\n{_block(BEGIN, body, program)}{script}".encode("utf-8", "surrogateescape"))
 
 
 def _block(begin: str, body: str, program: str) -> str:

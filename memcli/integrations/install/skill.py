@@ -54,7 +54,7 @@ def make_changes(plan: Sequence[FileChange]) -> None:
 
 def diff_of(plan: Sequence[FileChange]) -> str:
     """Write the changes of an installation as a unified diff, without the copies of files as they were."""
-    return diff([one for one in plan if BACKUP not in one.path.name])
+    return diff([change for change in plan if BACKUP not in change.path.name])
 
 
 BEGIN, END = "<!-- mem:agents -->", "<!-- /mem:agents -->"
@@ -72,7 +72,7 @@ def skill_plan(paths: list[Path]) -> list[FileChange]:
         if old is not None and old != text:
             changes.append(propose(_free_copy(path, old), old))
         changes.append(propose(path, text))
-    return [one for one in changes if one.before != one.after]
+    return [change for change in changes if change.before != change.after]
 
 
 def _free_copy(path: Path, data: bytes) -> Path:
@@ -100,8 +100,8 @@ def block_plan(path: Path) -> FileChange:
     is_new = text is None
     text = text or ""
     newline = "\r\n" if "\r\n" in text else "\n"
-    told = (_HERE / "agents.md").read_text(encoding="utf-8").strip()
-    block = f"{BEGIN}\n{told}\n{END}\n".replace("\n", newline)
+    guide = (_HERE / "agents.md").read_text(encoding="utf-8").strip()
+    block = f"{BEGIN}\n{guide}\n{END}\n".replace("\n", newline)
     span = _span(path, text)
     before, after = (text[: span[0]], text[span[1] :]) if span else ("" if is_new else text + newline, "")
     new = before + block + after

@@ -69,9 +69,9 @@ class Destination:
     @property
     def is_on_path(self) -> bool:
         """Tell whether a shell finds mem by its name, and not in a virtual environment active in this one alone."""
-        found = shutil.which("mem", path=self.environ.get("PATH", os.defpath))
+        program = shutil.which("mem", path=self.environ.get("PATH", os.defpath))
         active = self.environ.get("VIRTUAL_ENV", "")
-        return found is not None and not (active and Path(found).is_relative_to(active))
+        return program is not None and not (active and Path(program).is_relative_to(active))
 
     @property
     def program(self) -> str:
@@ -95,7 +95,7 @@ def destination_of(target: str, around: Surroundings, *, project: bool = False, 
     if user and target in _ONE_PLACE:
         raise UsageError(f"{target} hooks belong to one repository or workspace", "leave out --user")
     folder, home = around.folder, around.environ.get("HOME", "")
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
     if user and not home.startswith("/"):
         raise UsageError("there is no home folder", "set HOME")
     return Destination(root, Path(home or "/"), around.environ, user)
@@ -113,7 +113,7 @@ def install_plan(target: str, to: Destination, *, tools: bool = False, shared: b
     events = agent_settings.EVENTS | ({agent_settings.TOOL_EVENT: agent_settings.TOOL_SECONDS} if tools else {})
     files = to.settings_files(target)
     chosen = files[-1] if shared else files[0]
-    plan = [one for path in files if path != chosen for one in agent_settings.uninstall_plan(path)]
+    plan = [change for path in files if path != chosen for change in agent_settings.uninstall_plan(path)]
     return plan + agent_settings.install_plan(
         chosen, agent_settings.command_of(target, "mem" if shared else to.program), events
     )
@@ -123,7 +123,7 @@ def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
     """Propose to take the hooks of an agent or of git out again."""
     if target == "git":
         return git_hooks.uninstall_plan(git_hooks_folder(to.project))
-    return [one for path in to.settings_files(target) for one in agent_settings.uninstall_plan(path)]
+    return [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path)]
 
 
 def skill_plan(to: Destination, *, is_removal: bool) -> list[FileChange]:
@@ -179,7 +179,7 @@ def all_statuses(target: str, around: Surroundings, *, project: bool, user: bool
         for is_user in [False, True] if not (project or user) and name not in _ONE_PLACE else [user]:
             to = destination_of(name, around, project=not is_user, user=is_user and name not in _ONE_PLACE)
             try:
-                found = status(name, to)
+                statuses = status(name, to)
             except MemError as error:
                 if target:
                     raise
@@ -187,7 +187,7 @@ def all_statuses(target: str, around: Surroundings, *, project: bool, user: bool
                     faults.append(str(error))
                 continue
             whose = "user" if is_user else "project"
-            rows += [HooksOfTarget(**vars(hooks), target=name, scope=whose) for hooks in found]
+            rows += [HooksOfTarget(**vars(hooks), target=name, scope=whose) for hooks in statuses]
     return HookStatus(tuple(rows), tuple(faults))
 
 
@@ -196,11 +196,11 @@ def settle_keeper(around: Surroundings, workspace: Workspace, notes: str, *, dry
 
     Return what an installation tells of it. Raise UsageError if there is no such keeper.
     """
-    place = notes or default_keeper(workspace)
+    keeper = notes or default_keeper(workspace)
     if not dry_run:
-        record_keeper(around, workspace, place)
-    kept_in = around.user_root if place == "user" else workspace.root
-    return {"notes": place, "kept_in": str(kept_in), "shared": [] if place == "user" else shared_files(workspace)}
+        record_keeper(around, workspace, keeper)
+    kept_in = around.user_root if keeper == "user" else workspace.root
+    return {"notes": keeper, "kept_in": str(kept_in), "shared": [] if keeper == "user" else shared_files(workspace)}
 
 
 def require_keeper(notes: str) -> None:
