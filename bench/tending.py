@@ -92,7 +92,7 @@ def measured(entries: int, runs: int) -> dict[str, float]:
         found["check"] = median(lambda: check(workspace), min(3, runs))
         judged_now = faded(workspace)
         done = []
-        found["apply"] = median(lambda: done.append(decay(workspace, judged_now, lambda _: b"12345678", 1.0)), 1)
+        found["apply"] = median(lambda: done.append(decay(workspace, judged_now, 1.0)), 1)
         return found | {"archived": len(done[0].archived), "folded": len(done[0].folded)}
 
 

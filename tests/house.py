@@ -67,7 +67,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST = 500
-MOST_MODULES = 248
+MOST_MODULES = 247
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
 transcripts are not counted: another one is a module of its own and nothing else grows."""
 MOST_IMPORTS = 25
@@ -79,7 +79,7 @@ DIALECT = {
     *("kept", "rest", "standing", "gone", "made", "begun"),
 }
 """Names that do not say what they hold."""
-MOST_DIALECT = 7.6
+MOST_DIALECT = 1.0
 """Bindings of these names in 1,000 lines; may only fall."""
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from bench.training.pair_generator import Generator
 from memcli.beliefs.pair_model import FORMAT, ReadText, default_file, features, is_never, read_text
 from memcli.beliefs.settlement import REPEAT
-from memcli.index.calibration import BUILT_IN
 from memcli.index.embedder import open_embedder
+from memcli.index.embedding_model import BUILT_IN_COSINES
 
 HERE = Path(__file__).parent
 GENERATED = 6600
@@ -101,7 +101,7 @@ def strangers(embedder: Any, written: Sequence[Pair]) -> list[Pair]:
     texts = list(dict.fromkeys(texts))
     vectors = embedder.embed(texts)
     found = []
-    for place, line in enumerate(BUILT_IN.scaled(vectors @ vectors.T)):
+    for place, line in enumerate(BUILT_IN_COSINES.scaled(vectors @ vectors.T)):
         near = [at for at in np.argsort(-line, kind="stable")[:40] if sections[texts[at]] != sections[texts[place]]]
         near = [at for at in near if FARTHEST < line[at] < NEAREST][:3]
         joint = "{} + {}"

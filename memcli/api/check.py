@@ -65,7 +65,7 @@ def check(
     checked, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
-        plan = checks.mend_plan(workspace, checked.readings, checked.faults, lambda seed: workspace.noise(seed)(0))
+        plan = checks.mend_plan(workspace, checked.readings, checked.faults)
         plan = merge.plan(workspace, checked, plan)
     reads = excluded_reads(workspace) if secrets else ExcludedReads()
     if fix:

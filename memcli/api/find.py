@@ -66,23 +66,20 @@ def search(
         raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
     found_in = every(workspaces)
     require_stored(choice, found_in)
-    settings = found_in[0].settings
     if limit is not None and limit < 1:
         raise UsageError(f"a limit of {limit}", "ask for at least one hit")
     if min_score is not None and not 0 <= min_score <= 1:
         raise UsageError(f"a least relevance of {min_score}", "give --min-score between 0 and 1")
-    least = settings["search.min_score"] if min_score is None else min_score
-    wanted = choice.filter(found_in[0], settings["search.kinds"], also=(DOCUMENT,))
-    request = SearchRequest(
-        query=query,
-        limit=limit or settings["search.limit"],
-        wanted=replace(wanted, paths=tuple(path for workspace in found_in for path in choice.paths(workspace))),
+    wanted = choice.filter(found_in[0], found_in[0].settings["search.kinds"], also=(DOCUMENT,))
+    request = SearchRequest.of(
+        found_in[0],
+        query,
+        replace(wanted, paths=tuple(path for workspace in found_in for path in choice.paths(workspace))),
+        limit=limit,
+        min_score=min_score,
         mode=mode,
-        min_score=least if least >= 0 else None,
-        vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
-        embed_budget=settings["search.embed_budget"],
         may_mean_alone=True,
-        draws_on_talk=settings["search.conversations"] and choice.is_open,
+        draws_on_talk=choice.is_open,
         folder=found_in[0].folder,
     )
     results = replace(found_by(found_in, request), query=query)

@@ -37,8 +37,7 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
     if moment is None:
         raise UsageError(f"as of {as_of!r}: that is no date", "write 2027-11-21 or 2027-11")
     report = decaying.survey(workspace, moment)
-    seed = " ".join(entry.id for entry in report.faded)
-    return decaying.decay(workspace, report, workspace.noise(seed), max_fraction) if apply else report
+    return decaying.decay(workspace, report, max_fraction) if apply else report
 
 
 @recorded("promote")
@@ -184,4 +183,4 @@ def tend(workspace: Workspace) -> "TendReport":
     from ..maintenance.tend import SESSION_TASKS, TASKS
     from ..maintenance.tend import tend as tended
 
-    return tended(workspace, lambda seed: workspace.noise(seed)(0), (*SESSION_TASKS, *TASKS))
+    return tended(workspace, (*SESSION_TASKS, *TASKS))

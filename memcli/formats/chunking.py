@@ -262,7 +262,6 @@ def messages_of(data: object) -> list[Any] | None:
 
 
 def _line_of(data: Mapping[str, Any]) -> str:
-    """Return a record as a line: who says it or what it is called, and what it says."""
     content = next((data[key] for key in ("content", "text", "memory") if data.get(key)), "")
     words = content if isinstance(content, str) else words_of(content)
     head = next((str(data[key]) for key in ("title", "role") if isinstance(data.get(key), str) and data[key]), "")

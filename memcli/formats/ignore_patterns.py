@@ -41,7 +41,6 @@ def names(patterns: str, path: str, *, is_folder: bool) -> bool:
 
 
 def _is_out(patterns: str, parts: list[str], *, is_folder: bool) -> bool:
-    """Return what the last rule that matches decides."""
     rules, by_ending = _rules(patterns)
     name = parts[-1]
     keys = (name, f"*{name[-1:]}", "*")
@@ -71,7 +70,6 @@ def _ending(segment: str) -> str:
 
 
 def _rule(line: str) -> Rule | None:
-    """Read one pattern; None where nothing could match it."""
     body = line.rstrip(" ")
     if len(body) < len(line) and (len(body) - len(body.rstrip("\\"))) % 2:
         body += " "  # the backslash keeps one blank

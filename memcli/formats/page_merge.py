@@ -39,7 +39,6 @@ def _chosen(statements: Sequence[str]) -> str:
 
 
 def _is_gone(pages: _Pages, name: str) -> bool:
-    """Return whether one side took a line away that the other left as it was."""
     base, *sides = (page.get(name) for page in pages)
     return base is not None and None in sides and base in sides
 
@@ -235,7 +234,6 @@ def _changed(base: Sequence[str], new: Sequence[str]) -> dict[int, str]:
 
 
 def _is_mark(line: str) -> bool:
-    """Return whether a line is a comment, such as one that begins or ends a block."""
     return line.lstrip().startswith("<!--")
 
 

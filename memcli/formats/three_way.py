@@ -252,7 +252,6 @@ def _merge(base: str, ours: str, theirs: str, size: int, cut: _Cut, gap: str) ->
 
 
 def _log(text: str, cut: _Cut) -> _Log:
-    """Cut a text into records."""
     marks = list(cut(text))
     seen: Counter[str] = Counter()
     pieces: dict[Key, _Piece] = {}
@@ -301,7 +300,6 @@ def _piece(base: _Piece | None, ours: _Piece | None, theirs: _Piece | None, size
 
 
 def _joined(pieces: list[_Piece], sides: tuple[_Log, ...], gap: str) -> str:
-    """Join records with the blank lines that stand between records, and end as the sides do."""
     sides = tuple(side for side in sides if side.pieces)
     between = Counter(piece.gap for side in sides for piece in list(side.pieces.values())[:-1])
     usual = max(between, key=lambda blank: (between[blank], blank), default=gap)

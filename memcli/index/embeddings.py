@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
-from .calibration import Calibration, calibration_of, keep, know_built_in, measure
 from .database import Database, MovedError, is_busy, text_hash, texts_of
 from .embedder import open_embedder
-from .embedding_model import built_in_name, find_model
+from .embedding_model import Calibration, built_in_name, calibration_of, find_model, keep, know_built_in, measure
 from .filters import Filter, chunk_condition
 from .hnsw import Neighbours
 from .text_vectors import Embedder

@@ -1,6 +1,5 @@
 """Take one file into the index, and the memories that another tool keeps as lines of one: only what is new in them."""
 
-import sqlite3
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ..store import access_log
 from ..store.addresses import is_items, layer_in
 from ..store.layouts import IS_ITEM, is_records
 from ..store.workspace import Workspace
+from .database import Database
 from .file_reader import Reading, Talk, digest_of, opened, read_file, try_bytes
 from .scan import shown
 from .writer import OvertakenError, Writer
@@ -76,9 +76,9 @@ def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, f
         return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", indexed[0] if indexed else file)
 
 
-def own_names(connection: sqlite3.Connection, archive: str, status: str = "%") -> set[str]:
+def own_names(index: Database | Writer, archive: str, status: str = "%") -> set[str]:
     """Return the ids of our own entries with a status; of one that hides another tool's memory, the address of that."""
-    rows = connection.execute(
+    rows = index.connection.execute(
         f"select id, path from entries join files using(file) where not {IS_ITEM} and files.status like ?", (status,)
     )
     return {
@@ -93,7 +93,7 @@ def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> 
     indexed = {
         path: (file, digest) for path, file, digest in run(f"select path, file, digest from files where {IS_ITEM}")
     }
-    taken = own_names(writer.connection, workspace.layout.archive)
+    taken = own_names(writer, workspace.layout.archive)
     for path in paths:
         if not is_items(path, workspace.layout.kind_of(path)):
             continue

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
@@ -43,6 +43,57 @@ class Piece:
     timestamp: str
     is_whole: bool  # all its document has to say
     entry: Mapping[str, Any]  # the row of its entry; empty for what is none
+
+
+class MemoryIndex(Protocol):
+    """What is asked of an open index; `tests/index/test_contract.py` says what each question is to be answered with."""
+
+    workspace: Workspace
+
+    @property
+    def embedding(self) -> "Embedding":
+        """Return what compares by meaning."""
+
+    def refresh(self, progress: Progress | None = None, *, talk: bool = False, changing: str = "") -> Refreshed:
+        """Bring the index in step with the disk."""
+
+    def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
+        """Return the rows of entries."""
+
+    def has_expired(self) -> bool:
+        """Return whether an active entry is past its time."""
+
+    def files(self, wanted: Filter) -> list[tuple[str, str]]:
+        """Return paths with their kinds."""
+
+    def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
+        """Yield paths with their texts."""
+
+    def problems(
+        self, wanted: Filter | None = None, within: str = "chunks", *, whole: bool = False
+    ) -> list[FileProblem]:
+        """Return what is wrong with files."""
+
+    def chunk_count(self) -> int:
+        """Return the number of texts."""
+
+    def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
+        """Map chunks to documents."""
+
+    def turns(self, wanted: Filter) -> "dict[int, TurnPiece]":
+        """Map pieces of turns to where they stand."""
+
+    def turns_around(self, path: str, line: int) -> list[tuple[int, str, int]]:
+        """List a turn and its neighbours."""
+
+    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
+        """Return counts of words by chunk."""
+
+    def alike_postings(self, word: str) -> "Posting":
+        """Return counts of words that begin as one does, by chunk."""
+
+    def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
+        """Map chunks to their texts."""
 
 
 _COUNTED = {
@@ -120,6 +171,12 @@ class Index(Database):
         from .filters import postings
 
         return postings(self.connection, terms)
+
+    def alike_postings(self, word: str) -> "Posting":
+        """Return the count by chunk of the words that begin as a word does and differ at the end."""
+        from .filters import alike_postings
+
+        return alike_postings(self.connection, word)
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Map the numbers of chunks to the chunks with their texts."""

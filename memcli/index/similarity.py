@@ -6,8 +6,8 @@ Owns the blocked matrix products, so that many texts cost what their product cos
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .calibration import Calibration
 from .database import text_hash
+from .embedding_model import Calibration
 from .filters import Filter, chunk_condition
 
 if TYPE_CHECKING:

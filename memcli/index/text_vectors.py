@@ -101,5 +101,4 @@ class ReadTexts:
 
 
 def _as(read: TokenVectors, kind: str) -> TokenVectors:
-    """Return a text with its pieces' vectors as numbers of a kind."""
     return read if read.vectors.dtype == kind else read._replace(vectors=read.vectors.astype(kind))

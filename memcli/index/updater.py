@@ -108,7 +108,6 @@ def refresh(
 
 
 def _deleted(rows: Mapping[str, Row], snapshot: Snapshot, fresh: set[str]) -> list[Row]:
-    """Return the rows of files that are there no more."""
     return [
         rows[path]
         for path in rows.keys() - snapshot.listing.stats.keys() - fresh
@@ -153,7 +152,6 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileL
 
 
 def _listing_hash(listing: FileListing) -> bytes:
-    """Return the hash of all that a listing says."""
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 

@@ -208,7 +208,6 @@ class Writer:
         return "changed" if was_indexed else "added"
 
     def _note_talk(self, file: int, talk: Talk) -> None:
-        """Note how far a conversation's file is taken in."""
         run = self.connection.execute
         run("insert or replace into talks values(?, ?, ?, ?, ?, ?)", (file, *astuple(talk.position)))
         run("update files set digest = ? where file = ?", (talk.digest, file))

@@ -37,7 +37,6 @@ _RECALL_COMMAND = re.compile(
 
 @cache
 def _tags() -> dict[str, str]:
-    """Return the reason for which a pair of tags is removed, by the name of the tag."""
     return {name: reason for reason, names in data.table(_FILE)["tags"].items() for name in names.split()}
 
 
@@ -294,7 +293,6 @@ def _stop(text: str, start: int) -> int:
 
 
 def _joined(spans: list[_Span]) -> tuple[_Span, ...]:
-    """Return the spans with those joined that overlap."""
     joined: list[_Span] = []
     for start, stop in sorted(spans):
         if joined and start <= joined[-1][1]:

@@ -154,7 +154,6 @@ def _bigrams(run: str, *, closed: bool) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Return the runs of letters, digits and marks, as the tokenizer will see them."""
     if text.isascii():
         return _WORD.findall(text)
     return "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text).split()

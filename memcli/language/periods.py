@@ -64,7 +64,6 @@ def period_in(query: str, today: date) -> Period | None:
 
 
 def _add(times: list[_Time], match: re.Match[str], today: date) -> None:
-    """Add what a match means to the times before it, if it names one."""
     text = match.string
     lead = pattern(_FILE, "lead").search(text, max(match.start() - _LEAD, 0), match.start())
     assert lead  # nothing in it must be there
@@ -123,7 +122,6 @@ def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bo
 
 
 def _is_inside(text: str, start: int) -> bool:
-    """Return whether something stands before a position in its sentence."""
     before = text[:start].rstrip()
     return bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 

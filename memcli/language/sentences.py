@@ -66,7 +66,6 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence of a paragraph begins and ends."""
     begin = start
     for end in _END.finditer(text, start, stop):
         mark = end.start()

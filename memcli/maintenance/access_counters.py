@@ -17,7 +17,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import stamp
 from ..git import run
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.index import MemoryIndex, ask
 from ..recall.retention import last_accessed
 from ..store import access_log, atomic_files
 from ..store.access_log import CONFIRMED, Access
@@ -55,11 +55,11 @@ def countable(
 
     One without frontmatter keeps its counters beside it. `ids` are the names under which they are counted.
     """
-    found: dict[str, Counted] = {}
+    counted: dict[str, Counted] = {}
     problems = []
     for row in rows:
         identifier, path = row["id"], row["path"]
-        if identifier in found or not (identifier in ids or CONFIRMED + identifier in ids):
+        if identifier in counted or not (identifier in ids or CONFIRMED + identifier in ids):
             continue
         try:
             text = decoded(path, atomic_files.read(workspace.path(path)))
@@ -68,23 +68,23 @@ def countable(
             continue
         document = frontmatter.parse(text)
         if document.head is not None and not document.problem:
-            found[identifier] = Counted(path, text, document.fields)
-    return found, problems
+            counted[identifier] = Counted(path, text, document.fields)
+    return counted, problems
 
 
-def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[list[Change], list[str]]:
+def folding(counted: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[list[Change], list[str]]:
     """Propose the new counters; give also the names of those that they take in."""
     changes = []
     folded = []
-    for identifier, file in found.items():
+    for identifier, file in counted.items():
         names = [name for name in (identifier, CONFIRMED + identifier) if name in taken]
         if not names:
             continue
-        told = _accessed(file, taken[identifier]) if identifier in names else {}
+        fields = _accessed(file, taken[identifier]) if identifier in names else {}
         if CONFIRMED + identifier in names:
-            told |= _confirmed(file, taken[CONFIRMED + identifier])
+            fields |= _confirmed(file, taken[CONFIRMED + identifier])
         try:
-            changes.append(Change(file.path, file.text, frontmatter.edit(file.text, told)))
+            changes.append(Change(file.path, file.text, frontmatter.edit(file.text, fields)))
         except RefusedError:  # a frontmatter in which no single line can be changed; its counters go on counting
             continue
         folded += names
@@ -112,8 +112,8 @@ class Folding:
 def begin_folding(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> Folding:
     """Take the counters of entries and propose what their files become; the caller holds the workspace's lock."""
     counted, problems = countable(workspace, rows, access_log.counts(workspace))
-    known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
-    taken = access_log.take(workspace, known)
+    last_times = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
+    taken = access_log.take(workspace, last_times)
     changes, folded = folding(counted, taken)
     return Folding(tuple(changes), tuple(folded), tuple(problems))
 
@@ -127,16 +127,16 @@ def waiting(workspace: Workspace) -> tuple[bool, bool]:
 def fold(workspace: Workspace, command: str) -> tuple[str, ...]:
     """Bring the counters of active entries into their files, as `mem decay --apply` does; return their ids."""
 
-    def listed(index: Index) -> list[dict[str, Any]]:
+    def listed(index: MemoryIndex) -> list[dict[str, Any]]:
         index.refresh()
         return index.list_entries(Filter(), "path")
 
     rows = ask(workspace, listed)
     with exclusive(workspace, command) as held:
-        found = begin_folding(workspace, rows)
-        apply(workspace, found.changes, held, folded=found.folded)
-        found.finish(workspace)
-    return found.ids
+        prepared = begin_folding(workspace, rows)
+        apply(workspace, prepared.changes, held, folded=prepared.folded)
+        prepared.finish(workspace)
+    return prepared.ids
 
 
 def _accessed(file: Counted, noted: Access) -> dict[str, Any]:
@@ -152,12 +152,12 @@ def _confirmed(file: Counted, noted: Access) -> dict[str, Any]:
     fields = file.fields
     strength, updated, sources = (_spelled(fields, key) for key in ("strength", "updated_at", "sources"))
     old = checked("strength", fields[strength]) if strength in fields else 1
-    told: dict[str, Any] = {strength: old + noted.count}
-    told[updated] = max(noted.last, str(checked("updated_at", fields[updated])) if updated in fields else "")
-    known = checked("sources", fields[sources]) if sources in fields else ()
-    if more := [one for one in noted.sources if one not in known]:
-        told[sources] = [*known, *more]
-    return told
+    changes: dict[str, Any] = {strength: old + noted.count}
+    changes[updated] = max(noted.last, str(checked("updated_at", fields[updated])) if updated in fields else "")
+    old_sources = checked("sources", fields[sources]) if sources in fields else ()
+    if more := [source for source in noted.sources if source not in old_sources]:
+        changes[sources] = [*old_sources, *more]
+    return changes
 
 
 def _spelled(fields: Mapping[str, object], key: str) -> str:
@@ -175,7 +175,7 @@ def _spelled(fields: Mapping[str, object], key: str) -> str:
 def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, Access]]:
     """Return the rows of all entries by path, whatever their status, and the accesses that are not in their files."""
 
-    def listed(index: Index) -> list[dict[str, Any]]:
+    def listed(index: MemoryIndex) -> list[dict[str, Any]]:
         index.refresh()
         return index.list_entries(Filter(statuses=()), "path")
 
@@ -192,12 +192,12 @@ def with_edits(
 ) -> dict[str, Access]:
     """Return the accesses with the notes of edits as git corrects them; without git as they were noted."""
     noted = {row["path"]: key for row in rows if (key := access_log.EDITED + row["id"]) in accesses}
-    found = dict(accesses)
+    result = dict(accesses)
     every = list(noted)
     for start in range(0, len(every), TOGETHER):
         for path, moment in _committed(workspace, every[start : start + TOGETHER]).items():
-            found[noted[path]] = Access(1, moment)
-    return found
+            result[noted[path]] = Access(1, moment)
+    return result
 
 
 def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
@@ -208,21 +208,20 @@ def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
         clean = [path for path, blob in blobs.items() if _is_blob(workspace, path, blob)]
         if not clean:
             return {}
-        told = run.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
+        log = run.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
     except GitError:
         return {}
     wanted = {prefix + path: path for path in clean}
-    found: dict[str, str] = {}
-    for commit in told.split("\x01")[1:]:
+    dates: dict[str, str] = {}
+    for commit in log.split("\x01")[1:]:
         seconds, _, names = commit.partition("\0")
         for name in names.lstrip("\n").split("\0"):
             if name in wanted:
-                found.setdefault(wanted[name], stamp(datetime.fromtimestamp(int(seconds.strip()), UTC)))
-    return found
+                dates.setdefault(wanted[name], stamp(datetime.fromtimestamp(int(seconds.strip()), UTC)))
+    return dates
 
 
 def _blobs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the hashes that the last commit has for files, by path."""
     lines = run.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
     return {path: about.split()[2] for about, _, path in (line.partition("\t") for line in lines) if path}
 

@@ -142,19 +142,19 @@ class ForgetReport(RestoreReport):
 def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Forgotten], list[Failure]]:
     """Move entries to the archive as forgotten, and take their lines off the page; name what else says the same."""
 
-    def forgotten(one: Named) -> Forgotten:
-        where, path = one.workspace, one.path
+    def forgotten(target: Named) -> Forgotten:
+        where, path = target.workspace, target.path
         if Place.of(path).anchor:  # another tool's item
             hidden = entries.forget(where, path)
-            return Forgotten(where, "unchanged" if hidden == path else "archived", one.name, path, hidden)
+            return Forgotten(where, "unchanged" if hidden == path else "archived", target.name, path, hidden)
         entries.require_entry(where, path)
-        found = forgetting(where, [path], by=by, reason=reason)
-        applied(where, found.plan, "mem forget")
-        place, notices = found.places[0], (*put_away_note(one.name, found.earlier), *found.plan.reasons)
-        if found.files and (places := still_said(where, found.files[0].entry)):
-            notices += (f"{one.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
-        action = "unchanged" if place == path else "archived"
-        return Forgotten(where, action, one.name, path, place, notices=notices, superseded=tuple(found.earlier))
+        outcome = forgetting(where, [path], by=by, reason=reason)
+        applied(where, outcome.plan, "mem forget")
+        new_path, notices = outcome.places[0], (*put_away_note(target.name, outcome.earlier), *outcome.plan.reasons)
+        if outcome.files and (places := still_said(where, outcome.files[0].entry)):
+            notices += (f"{target.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
+        action = "unchanged" if new_path == path else "archived"
+        return Forgotten(where, action, target.name, path, new_path, notices=notices, superseded=tuple(outcome.earlier))
 
     return each(named, forgotten)
 
@@ -162,17 +162,17 @@ def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Forg
 def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list[Archived], list[Failure]]:
     """Bring entries back; of `several`, one that is in use was restored before the command was cut off."""
 
-    def restored(one: Named) -> Archived:
-        where, path = one.workspace, one.path
+    def restored(target: Named) -> Archived:
+        where, path = target.workspace, target.path
         if several and _is_in_use(where, path):
-            return Archived(where, "unchanged", one.name, path, path)
+            return Archived(where, "unchanged", target.name, path, path)
         done = restore(where, path)
         notices = []
         if done.flagged:
             others = ", ".join(done.flagged)
-            notices.append(f"{one.name} and {others} are flagged: `mem supersede` the one that is over")
+            notices.append(f"{target.name} and {others} are flagged: `mem supersede` the one that is over")
         note_return(where, done.path)
-        return Archived(where, "restored", one.name, path, done.path, notices=tuple(notices))
+        return Archived(where, "restored", target.name, path, done.path, notices=tuple(notices))
 
     return each(named, restored)
 
@@ -180,15 +180,15 @@ def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list
 def each(named: Sequence[Named], change: Callable[[Named], _Done]) -> tuple[list[_Done], list[Failure]]:
     """Change one after the other; two names of one file are one."""
     once: dict[tuple[Path, str], Named] = {}
-    for one in named:
-        once.setdefault((one.workspace.root, one.path), one)
+    for target in named:
+        once.setdefault((target.workspace.root, target.path), target)
     done: list[_Done] = []
     failed: list[Failure] = []
-    for one in once.values():
+    for target in once.values():
         try:
-            done.append(change(one))
+            done.append(change(target))
         except MemError as error:
-            failed.append(Failure(one.name, error))
+            failed.append(Failure(target.name, error))
     return done, failed
 
 
@@ -255,7 +255,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
         from ..beliefs.replacing import fill
 
         filled = fill(workspace, path, "mem restore")
-        flagged = tuple(one for one in flagged if one not in filled.supersedes)
+        flagged = tuple(identifier for identifier in flagged if identifier not in filled.supersedes)
     return Restored(path, flagged)
 
 
@@ -266,9 +266,9 @@ def _page_restored(workspace: Workspace, path: str) -> str:
     if workspace.layout.is_archived(path) or workspace.path(path).is_dir():
         return entries.restore(workspace, path)
     now = atomic_files.read(workspace.path(path))
-    for place, _ in reversed(page_versions(workspace, path)):
-        if atomic_files.read(workspace.path(place)) != now:
-            return _with_text_of(workspace, path, place)
+    for version, _ in reversed(page_versions(workspace, path)):
+        if atomic_files.read(workspace.path(version)) != now:
+            return _with_text_of(workspace, path, version)
     raise RefusedError(f"no earlier text of {path} is kept", "there is nothing to restore")
 
 
@@ -288,28 +288,28 @@ def _with_text_of(workspace: Workspace, page: str, version: str) -> str:
 def _version(workspace: Workspace, path: str) -> EntryFile | None:
     """Read an archived file that is an earlier text of an entry; None for any other, broken ones too."""
     try:
-        found = read_entry_file(workspace, path)
+        file = read_entry_file(workspace, path)
     except RefusedError:
         return None
-    return found if found.entry.version_of else None
+    return file if file.entry.version_of else None
 
 
 def _put_back(workspace: Workspace, version: EntryFile) -> Restored:
     """Give an entry the text it had; the one it has becomes a version in turn."""
     entry = version.entry
-    place = ask(workspace, lambda index: _places(index)[0].get(entry.version_of))
-    if place is None or workspace.layout.is_archived(place):
-        where = f"is in the archive: `mem restore {entry.version_of}` first" if place else "is gone"
+    current = ask(workspace, lambda index: _places(index)[0].get(entry.version_of))
+    if current is None or workspace.layout.is_archived(current):
+        where = f"is in the archive: `mem restore {entry.version_of}` first" if current else "is gone"
         raise NotFoundError(
             f"{entry.id} is an earlier text of {entry.version_of}, which {where}",
             f"`mem write` the text anew: it is in {version.path}",
         )
-    told: dict[str, Any] = {"type": entry.type, "title": entry.title, "wordings": list(entry.wordings)}
-    now = read_entry_file(workspace, place).entry
+    fields: dict[str, Any] = {"type": entry.type, "title": entry.title, "wordings": list(entry.wordings)}
+    now = read_entry_file(workspace, current).entry
     if workspace.is_trusted and (now.source, now.trust) != (entry.source, entry.trust):
-        told |= {"source": entry.source, "trust": "" if entry.trust == TRUST[entry.source] else entry.trust}
-    entries.update(workspace, place, told, entry.body)
-    return Restored(place)
+        fields |= {"source": entry.source, "trust": "" if entry.trust == TRUST[entry.source] else entry.trust}
+    entries.update(workspace, current, fields, entry.body)
+    return Restored(current)
 
 
 def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[str, ...]]:
@@ -318,14 +318,18 @@ def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[
     back = with_text(workspace, before, restored_text(workspace, before))
     steps: list[Change] = []
     flagged = []
-    for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
-        if one == before.entry.id or one not in places or workspace.layout.is_archived(places[one]):
+    for identifier in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
+        if (
+            identifier == before.entry.id
+            or identifier not in places
+            or workspace.layout.is_archived(places[identifier])
+        ):
             continue
-        other = read_entry_file(workspace, places[one])
+        other = read_entry_file(workspace, places[identifier])
         if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):
             back = with_text(workspace, back, conflicting_text(workspace, back, other.entry))
             steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry)))
-            flagged.append(one)
+            flagged.append(identifier)
     return Plan((Change(before.path, before.text, back.text), *steps)), tuple(flagged)
 
 
@@ -344,9 +348,9 @@ def purge_each(named: Sequence[Named]) -> tuple[list[Forgotten], list[Failure]]:
     return each(named, _purged)
 
 
-def _purged(one: Named) -> Forgotten:
-    workspace, path = one.workspace, one.path
-    done = Forgotten(workspace, "purged", one.name, path, path)
+def _purged(target: Named) -> Forgotten:
+    workspace, path = target.workspace, target.path
+    done = Forgotten(workspace, "purged", target.name, path, path)
     if not workspace.path(path).exists():  # an earlier text that went with its entry
         return done
     entries.require_one_side(workspace, path)
@@ -354,27 +358,31 @@ def _purged(one: Named) -> Forgotten:
     bodies: list[str] = []
     earlier: list[EntryFile] = []
     with suppress(RefusedError):  # where the frontmatter is broken nothing tells what belongs to it
-        found = read_entry_file(workspace, path)
-        texts.append(statement_of(found.entry.title, found.entry.body))
-        bodies = [normalized(text) for text in (found.entry.body, *found.entry.wordings)]
-        if not found.entry.version_of:
-            earlier = _earlier(workspace, found)
-            gone = {path: found.entry.id} | {other.path: other.entry.id for other in earlier}
-            plan = without_lines(workspace, [found.entry.id]) + without_names(workspace, gone)
+        file = read_entry_file(workspace, path)
+        texts.append(statement_of(file.entry.title, file.entry.body))
+        bodies = [normalized(text) for text in (file.entry.body, *file.entry.wordings)]
+        if not file.entry.version_of:
+            earlier = _earlier(workspace, file)
+            deleted = {path: file.entry.id} | {other.path: other.entry.id for other in earlier}
+            plan = without_lines(workspace, [file.entry.id]) + without_names(workspace, deleted)
             applied(workspace, plan, "mem forget --purge")
     removed = tuple(other.path for other in earlier)
-    replaced = {name: place for name, place in hidden_with(workspace, [path]).items() if place not in removed}
+    replaced = {
+        name: archived_path
+        for name, archived_path in hidden_with(workspace, [path]).items()
+        if archived_path not in removed
+    }
     steps, _ = entries.forgetting(workspace, [*replaced.values()], by="user")
     applied(workspace, Plan(tuple(steps)), "mem forget --purge")
-    notices = put_away_note(one.name, replaced)
+    notices = put_away_note(target.name, replaced)
     if workspace.state:
         trust.note_purged(workspace.state, workspace.root, bodies, workspace.stamp)
-    for place in (*removed, path):
-        entries.purge(workspace, place)
+    for file_path in (*removed, path):
+        entries.purge(workspace, file_path)
     archive.unrecord(workspace, (path, *removed))
-    said = {line for text in (*texts, *(other.text for other in earlier)) for line in telling_lines(text)}
+    said_lines = {line for text in (*texts, *(other.text for other in earlier)) for line in telling_lines(text)}
     notices = tuple(f"{notice}, `mem forget --purge {next(iter(replaced))}` deletes it too" for notice in notices)
-    return replace(done, superseded=tuple(replaced), removed=removed, said=frozenset(said), notices=notices)
+    return replace(done, superseded=tuple(replaced), removed=removed, said=frozenset(said_lines), notices=notices)
 
 
 def _earlier(workspace: Workspace, purged: EntryFile) -> list[EntryFile]:
@@ -384,18 +392,18 @@ def _earlier(workspace: Workspace, purged: EntryFile) -> list[EntryFile]:
     for path, version_of in ask(workspace, lambda index: earlier_than(index, purged.entry.id)):
         with suppress(MemError):
             (versions if version_of else others).append(read_entry_file(workspace, path))
-    said = [body for one in (purged, *versions) for body in (one.entry.body, *one.entry.wordings)]
-    return [*versions, *(other for other in others if any(says(other.entry, body) for body in said))]
+    bodies = [body for file in (purged, *versions) for body in (file.entry.body, *file.entry.wordings)]
+    return [*versions, *(other for other in others if any(says(other.entry, body) for body in bodies))]
 
 
-def remnants(workspace: Workspace, said: Collection[str], gone: Sequence[str]) -> tuple[list[str], list[str]]:
+def remnants(workspace: Workspace, lines: Collection[str], deleted: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files that still say lines that were deleted for good, and which of the files deleted are in commits.
 
     The latter are named from the top of the repository. The index, which is made of files, is rid of them first.
     """
     ask(workspace, _wiped)
-    before = [path.removeprefix(workspace.layout.archive) for path in gone]
-    return sorted(_saying(workspace, said)), run.committed(workspace.root, [*gone, *before])
+    before = [path.removeprefix(workspace.layout.archive) for path in deleted]
+    return sorted(_saying(workspace, lines)), run.committed(workspace.root, [*deleted, *before])
 
 
 def _wiped(index: Index) -> None:
@@ -407,14 +415,14 @@ def _saying(workspace: Workspace, lines: Collection[str]) -> list[str]:
     """Return the files that hold one of some lines, plainly or within JSON."""
     forms = {json.dumps(line, ensure_ascii=is_ascii)[1:-1] for line in lines for is_ascii in (False, True)}
     wanted = [form.encode("utf-8", "surrogatepass") for form in {*lines, *forms}]
-    found = []
-    for place, below, names in os.walk(workspace.root):
-        below[:] = [one for one in below if one != ".git"]
-        for file in (Path(place, name) for name in names if not name.startswith(_INDEX)):
+    paths = []
+    for folder, below, names in os.walk(workspace.root):
+        below[:] = [name for name in below if name != ".git"]
+        for file in (Path(folder, name) for name in names if not name.startswith(_INDEX)):
             with suppress(OSError):
                 if file.is_file() and any(map(file.read_bytes().__contains__, wanted)):
-                    found.append(workspace.relative(file))
-    return found
+                    paths.append(workspace.relative(file))
+    return paths
 
 
 def forget_deleted(workspace: Workspace, *, wipes: bool) -> None:
@@ -422,18 +430,18 @@ def forget_deleted(workspace: Workspace, *, wipes: bool) -> None:
 
     The latter is written anew where there was any, or if it `wipes`.
     """
-    known = {row[0] for row in ask(workspace, supersession_rows)}
-    deleted = deleted_for_good(workspace, noted_ids(workspace).difference(known))
+    ids = {row[0] for row in ask(workspace, supersession_rows)}
+    deleted = deleted_for_good(workspace, noted_ids(workspace).difference(ids))
     forget(workspace, {path: data for texts in deleted.values() for path, data in texts.items()})
     if deleted or wipes:
         ask(workspace, _wiped)
 
 
-def stale_lines(workspace: Workspace, page: str, known: Collection[str], active: Collection[str]) -> dict[str, int]:
+def stale_lines(workspace: Workspace, page: str, ids: Collection[str], active: Collection[str]) -> dict[str, int]:
     """Return the promoted lines of a page whose memory is put away, superseded or deleted for good: numbers by id.
 
-    All ids that there are have to be `known`. A line that a person changed is that person's.
+    `ids` are all that there are. A line that a person changed is that person's.
     """
     lines = {line.id: line for line in read_promoted(page).lines if line.is_ours and line.id not in active}
-    gone = deleted_for_good(workspace, lines.keys() - known)
-    return {name: page.count("\n", 0, line.start) + 1 for name, line in lines.items() if name in known or name in gone}
+    deleted = deleted_for_good(workspace, lines.keys() - ids)
+    return {name: page.count("\n", 0, line.start) + 1 for name, line in lines.items() if name in ids or name in deleted}

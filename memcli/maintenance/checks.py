@@ -8,7 +8,6 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from ..beliefs.plan import Plan, applied
@@ -39,10 +38,8 @@ from .archiving import forget_deleted
 from .invariants import Fault, Names, doubles, faults, guessed_flags, guesses, names_of
 
 
-def mend_plan(
-    workspace: Workspace, readings: Sequence[Reading], faults: Iterable[Fault], noise: Callable[[str], bytes]
-) -> Plan:
-    """Return the changes that fix what was found; `noise` gives the random bytes of a new id, by a seed.
+def mend_plan(workspace: Workspace, readings: Sequence[Reading], faults: Iterable[Fault]) -> Plan:
+    """Return the changes that fix these faults.
 
     Files of other tools' folders get no ids: there a path names them as well.
     """
@@ -63,7 +60,7 @@ def mend_plan(
             new, reason = in_order(reading.text, workspace.zone), "its records sorted by time, doubles left out"
         elif (reading.path, "id") in wrong or (workspace.layout.is_mems and lacks_id(reading)):
             try:
-                new, reason = _with_id(reading, workspace.now, noise, taken)
+                new, reason = _with_id(workspace, reading, taken)
             except RefusedError:  # a frontmatter in which no single line can be changed
                 continue
         if new != reading.text:
@@ -82,12 +79,12 @@ def _ids(reading: Reading) -> Mapping[str, object]:
     return {name: fields[name] for name in ("id", *SPELLINGS["id"]) if fields.get(name)}
 
 
-def _with_id(reading: Reading, now: datetime, noise: Callable[[str], bytes], taken: set[str]) -> tuple[str, str]:
+def _with_id(workspace: Workspace, reading: Reading, taken: set[str]) -> tuple[str, str]:
     """Give a file an id of its own, and its time where it states none: the file's own is lost in every clone."""
     assert reading.entry is not None
-    moment = parse_time(reading.entry.created_at) or now
+    moment = parse_time(reading.entry.created_at) or workspace.now
     for attempt in range(100):
-        identifier = new_id("mem", moment, noise(f"{reading.path} {attempt}"))
+        identifier = new_id("mem", moment, workspace.noise(f"{reading.path} {attempt}")(0))
         if identifier not in taken:
             break
     taken.add(identifier)
@@ -104,7 +101,7 @@ def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str,
     """Apply the plan, remove what killed writers left and rebuild a damaged index; return what was done, in words."""
     applied(workspace, plan, "mem check --fix")
     faults = list(faults)
-    gone = removed(workspace, [fault.path for fault in faults if fault.rule == "unfinished"])
+    unfinished = removed(workspace, [fault.path for fault in faults if fault.rule == "unfinished"])
     cut_off = dict.fromkeys(fault.path for fault in faults if fault.rule == "read" and fault.fixable)
     whole = [path for path in cut_off if end_cut_off(workspace, path)]
     damaged = [fault for fault in faults if fault.rule == "index"]
@@ -113,7 +110,7 @@ def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str,
     forget_deleted(workspace, wipes=True)  # also what plain git deleted, of which nothing tells the index
     anew = [f"{fault.path}: made anew" for fault in damaged]
     ended = [f"{path}: the lines that were cut off ended with …" for path in whole]
-    return (*plan.reasons, *(f"{path}: removed" for path in gone), *ended, *anew)
+    return (*plan.reasons, *(f"{path}: removed" for path in unfinished), *ended, *anew)
 
 
 def removed(workspace: Workspace, paths: Iterable[str]) -> list[str]:
@@ -129,48 +126,54 @@ class Checked:
     faults: tuple[Fault, ...]
     readings: tuple[Reading, ...]
 
+    @classmethod
+    def of(cls, faults: Iterable[Fault], readings: Iterable[Reading]) -> "Checked":
+        """Return the faults by path, line and reason."""
+        ordered = sorted(faults, key=lambda fault: (fault.path, fault.line, fault.reason))
+        return cls(tuple(ordered), tuple(readings))
+
 
 def check(workspace: Workspace) -> Checked:
     """Check everything in a workspace."""
     layout = workspace.layout
     listing = scan(workspace.root, layout)
-    found = [Fault(_shown(path), 1, reason, "outside") for path, reason in listing.problems.items()]
+    listed = [Fault(_shown(path), 1, reason, "outside") for path, reason in listing.problems.items()]
     readings: list[Reading] = []
     for path in sorted(listing.stats):
         kind = layout.kind_of(path)
         if kind is None or kind == "session":
             continue
         if _shown(path) != path:
-            found.append(Fault(_shown(path), 1, "its name is not UTF-8: rename it", "read"))
+            listed.append(Fault(_shown(path), 1, "its name is not UTF-8: rename it", "read"))
             continue
         got = try_bytes(workspace, path)
         if not isinstance(got, str):
             readings.append(read_file(workspace, path, kind, *got, digest_of(got[0])))
         elif got:
-            found.append(Fault(path, 1, got, "read"))
-    found += [
+            listed.append(Fault(path, 1, got, "read"))
+    listed += [
         Fault(
             _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", fixable=True
         )
         for path in abandoned(workspace.root, listing)
     ]
     names = _names(readings, [], is_file_in(workspace))
-    found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
-    found += doubles(readings, {})
-    found += guesses(readings)
-    found += _strays(workspace)
+    listed += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
+    listed += doubles(readings, {})
+    listed += guesses(readings)
+    listed += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
     )
-    found += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
-    found += _settings(workspace)
-    found += ask(workspace, lambda index: _index(index, readings))
-    return Checked(tuple(sorted(found, key=_place)), tuple(readings))
+    listed += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
+    listed += _settings(workspace)
+    listed += ask(workspace, lambda index: _index(index, readings))
+    return Checked.of(listed, readings)
 
 
 def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
     """Check some files, such as the versions that git is about to commit; what they name may be on disk alone."""
-    found: list[Fault] = []
+    problems: list[Fault] = []
     readings: list[Reading] = []
     now = int(workspace.now.timestamp() * 10**9)
     for file in files:
@@ -178,11 +181,11 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
         if file.is_link:
             to = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), os.fsdecode(file.data)))
             if to.startswith(("/", "../")):
-                found.append(Fault(_shown(file.path), 1, "a symbolic link that leaves the workspace", "outside"))
+                problems.append(Fault(_shown(file.path), 1, "a symbolic link that leaves the workspace", "outside"))
         elif kind and kind != "session":
             stat = (now, now, len(file.data), 0)
             readings.append(read_file(workspace, _shown(file.path), kind, file.data, stat, digest_of(file.data)))
-    here = {one.path for one in readings}
+    here = {reading.path for reading in readings}
 
     def others(index: Index) -> tuple[list[tuple[str, str, str]], list[str]]:
         index.refresh()
@@ -192,9 +195,9 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
 
     entries, history = ask(workspace, others)
     names = _names(readings, entries, is_file_in(workspace), history)
-    found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
-    found += doubles(readings, {identifier: path for identifier, path, _ in entries})
-    return Checked(tuple(sorted(found, key=_place)), tuple(readings))
+    problems += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
+    problems += doubles(readings, {identifier: path for identifier, path, _ in entries})
+    return Checked.of(problems, readings)
 
 
 def is_file_in(workspace: Workspace) -> Callable[[str], bool]:
@@ -227,11 +230,16 @@ def _names(
     is_file: Callable[[str], bool],
     history: Sequence[str] = (),
 ) -> Names:
-    own = [(one.entry.id, one.path, one.entry.title) for one in readings if one.entry is not None]
-    own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in one.entry.aliases]
-    texts = [*history, *(one.text for one in readings if one.kind == "history")]
+    own = [(reading.entry.id, reading.path, reading.entry.title) for reading in readings if reading.entry is not None]
+    own += [
+        (reading.entry.id, reading.path, alias)
+        for reading in readings
+        if reading.entry is not None
+        for alias in reading.entry.aliases
+    ]
+    texts = [*history, *(reading.text for reading in readings if reading.kind == "history")]
     return names_of(
-        [*own, *entries], [*(one.path for one in readings), *(path for _, path, _ in entries)], texts, is_file
+        [*own, *entries], [*(reading.path for reading in readings), *(path for _, path, _ in entries)], texts, is_file
     )
 
 
@@ -239,29 +247,33 @@ def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
     """Compare the index with the files, and take from it what it knows of conversations."""
     index.refresh(talk=True)
     workspace = index.workspace
-    talk = [one for one in index.problems() if workspace.layout.kind_of(one.path) == "session"]
-    cut_off = {path: cut_off_lines(workspace.path(path)) for path in {one.path for one in talk}}
-    found = [Fault(one.path, one.line, one.reason, "read", fixable=one.line in cut_off[one.path]) for one in talk]
-    stale = out_of_step(index, {one.path: one.digest for one in readings})
+    talk = [problem for problem in index.problems() if workspace.layout.kind_of(problem.path) == "session"]
+    cut_off = {path: cut_off_lines(workspace.path(path)) for path in {problem.path for problem in talk}}
+    result = [
+        Fault(problem.path, problem.line, problem.reason, "read", fixable=problem.line in cut_off[problem.path])
+        for problem in talk
+    ]
+    stale = out_of_step(index, {reading.path: reading.digest for reading in readings})
     # A file that changed while this looked is not the index's fault.
     stale = [path for path in stale if not _changed(workspace, path, readings)]
     if stale:
         reason = f"knows {stale[0]} otherwise than it is" + (f", and {len(stale) - 1:,} more" if stale[1:] else "")
-        found.append(Fault(".mem/index.db", 1, f"{reason}: run `mem index --rebuild`", "index", fixable=True))
-    return found
+        result.append(Fault(".mem/index.db", 1, f"{reason}: run `mem index --rebuild`", "index", fixable=True))
+    return result
 
 
 def _changed(workspace: Workspace, path: str, readings: Sequence[Reading]) -> bool:
     got = try_bytes(workspace, path)
     digest = "" if isinstance(got, str) else digest_of(got[0])
-    return digest != next((one.digest for one in readings if one.path == path), "")
+    return digest != next((reading.digest for reading in readings if reading.path == path), "")
 
 
 def _strays(workspace: Workspace) -> list[Fault]:
     """Return the archived entries that were not archived as they are."""
     ways = "`mem restore {0}` brings it back, `mem forget {0}` leaves it in the archive"
     return [
-        Fault(one.path, 1, f"{one.reason}: {ways.format(_shown(one.path))}", "archive") for one in strays(workspace)
+        Fault(stray.path, 1, f"{stray.reason}: {ways.format(_shown(stray.path))}", "archive")
+        for stray in strays(workspace)
     ]
 
 
@@ -269,23 +281,19 @@ def _settings(workspace: Workspace) -> list[Fault]:
     """Return the settings of the workspace's own file that have no effect."""
     marker = workspace.root / MARKER
     prefix = f"{marker}: "
-    told = [line.removeprefix(prefix) for line in workspace.settings.ignored if line.startswith(prefix)]
-    lines = small_text(workspace.root, MARKER).split("\n") if told else []
-    found = []
-    for reason in told:
+    reasons = [line.removeprefix(prefix) for line in workspace.settings.ignored if line.startswith(prefix)]
+    lines = small_text(workspace.root, MARKER).split("\n") if reasons else []
+    unused = []
+    for reason in reasons:
         words = [word.rpartition(".")[2] for word in reason.split() if "." in word] or reason.split()[-1:]
         line = next((number for number, text in enumerate(lines, 1) if words[0] in text), 1)
-        found.append(Fault(MARKER, line, reason, "read"))
-    return found
+        unused.append(Fault(MARKER, line, reason, "read"))
+    return unused
 
 
 def _shown(path: str) -> str:
     """Return a name as a text; bytes of it that are no UTF-8 come as lone surrogates."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _place(fault: Fault) -> tuple[str, int, str]:
-    return fault.path, fault.line, fault.reason
 
 
 def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
@@ -294,13 +302,13 @@ def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     `everywhere` includes conversations and, in a git repository, staged versions that differ from the files.
     """
     texts = dict(all_texts(workspace, sessions=everywhere))
-    found = [*leaks(workspace, texts.items(), names=everywhere), *misplaced(workspace, texts)]
+    result = [*leaks(workspace, texts.items(), names=everywhere), *misplaced(workspace, texts)]
     environ, folder = workspace.environ, workspace.folder
     if everywhere and in_repository(workspace, environ, folder):
-        versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(workspace, environ, folder)]
+        versions = [(file.path, file.data.decode("utf-8", "replace")) for file in staged(workspace, environ, folder)]
         others = [(path, text) for path, text in versions if texts.get(path) != text]
-        found += leaks(workspace, others, " in the version staged for git")
-    return found
+        result += leaks(workspace, others, " in the version staged for git")
+    return result
 
 
 def leaks(
@@ -328,18 +336,18 @@ def credentials(
             folder = posixpath.dirname(path)
             shown = posixpath.join("" if secret_in_name(guard, folder) else folder, f"[REDACTED:{rule}]")
             yield Fault(shown, 1, f"its name looks like a secret ({rule}){where}: rename it, {fix}", "secret"), path
-        for one in guard.findings(text):
-            what = "personal data" if one.group == "personal" else "a secret"
-            reason = f"looks like {what} ({one.rule}){where}: remove it, {fix}"
-            yield Fault(shown, one.line, reason, "secret"), text[one.start : one.end]
+        for finding in guard.findings(text):
+            what = "personal data" if finding.group == "personal" else "a secret"
+            reason = f"looks like {what} ({finding.rule}){where}: remove it, {fix}"
+            yield Fault(shown, finding.line, reason, "secret"), text[finding.start : finding.end]
 
 
 def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
     """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
-    known = list(paths)
+    names = list(paths)
     for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
         for number, line in enumerate(small_text(folder, IGNORE).splitlines(), 1):
-            named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
+            named = [path for path in names if line.strip() and ignored(line, f"{prefix}{path}")]
             if not named:
                 continue
             moved = line.strip().removeprefix("/").removeprefix(prefix)

@@ -4,7 +4,7 @@ Archiving moves a file as it is. Which entries have faded is decided in `recall/
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from ..errors import MemError, RefusedError
 from ..formats.ids import stamp
 from ..formats.text_lines import FileProblem, FileProblems
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.index import MemoryIndex, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..results import Applied, FilePath, Reason, Result
 from ..store import access_log
@@ -76,12 +76,12 @@ class DecayReport(Result):
 def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
     """Judge every active entry as of a moment, by default now; the index is brought up to date first."""
 
-    def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem]]:
+    def asked(index: MemoryIndex) -> tuple[list[dict[str, Any]], list[FileProblem]]:
         index.refresh()
         return index.list_entries(Filter(), "id"), index.problems()
 
     rows, problems = ask(workspace, asked)
-    named = {one.path for one in problems}
+    named = {problem.path for problem in problems}
     unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
     moment = moment or workspace.now
@@ -90,14 +90,14 @@ def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
 
 
 def decay_plan(
-    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
+    workspace: Workspace, entries: Sequence[Judged], fraction: float = FRACTION
 ) -> tuple[Plan, dict[str, str]]:
     """Return the moves of all that has faded and what it had taken the place of, and the history record of them.
 
-    Give also id and path of the latter. `noise` gives the random bytes of the record's id. Raise RefusedError for more
-    than `fraction` of the active entries. A file that is gone or cannot be read is left out.
+    Return also the ids and paths of the latter. Raise RefusedError for more than `fraction` of the active entries. A
+    file that is gone or cannot be read is left out.
     """
-    faded = [one for one in entries if one.verdict == "archive"]
+    faded = [entry for entry in entries if entry.verdict == "archive"]
     if needed := needed_fraction(entries, fraction):
         count = sum(not entry.is_expired for entry in faded)
         raise RefusedError(
@@ -116,12 +116,11 @@ def decay_plan(
     moves += [put_away(workspace, path) for path in earlier.values()]
     names = [entry.id for entry in moved.values()]
     reasons = (*(f"{entry.id}: {entry.reason}" for entry in moved.values()), *put_away_note(_FADED, earlier))
-    return Plan((*moves, *history_steps(workspace, _told(names, earlier), noise(0))), reasons), earlier
+    noise = workspace.noise(" ".join(entry.id for entry in faded))(0)
+    return Plan((*moves, *history_steps(workspace, _told(names, earlier), noise)), reasons), earlier
 
 
-def decay(
-    workspace: Workspace, report: DecayReport, noise: Callable[[int], bytes], fraction: float = FRACTION
-) -> DecayReport:
+def decay(workspace: Workspace, report: DecayReport, fraction: float = FRACTION) -> DecayReport:
     """Archive what has faded and write the counters of the rest into their files, as one journaled change.
 
     Raise RefusedError if decay is switched off, the workspace is not trusted or has no archive, and as `decay_plan`.
@@ -135,7 +134,7 @@ def decay(
     staying = [entry.row for entry in entries if entry.verdict in ("keep", "spare")]
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
-        plan, earlier = decay_plan(workspace, entries, noise, fraction)
+        plan, earlier = decay_plan(workspace, entries, fraction)
         folding = begin_folding(workspace, staying)
         apply(workspace, [*folding.changes, *plan.steps], held, folded=folding.folded)
         folding.finish(workspace)
@@ -169,7 +168,6 @@ def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> fl
 
 
 def _told(ids: Sequence[str], earlier: Collection[str]) -> str:
-    """Return the text of the history record."""
     what = "1 entry has" if len(ids) == 1 else f"{len(ids):,} entries have"
     more = f", with what had been superseded: {listed(earlier)}" if earlier else ""
     return f"{what} faded and went to the archive: {listed(ids)}{more}."

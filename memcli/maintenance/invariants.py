@@ -74,8 +74,8 @@ def names_of(
     for path in paths:
         parts = path.split("/")
         words.update(_word("/".join(parts[start:])) for start in range(len(parts)))
-    told = (record.id for text in history for record in records(text) if record.id)
-    return Names(ids, frozenset(words - {""}), frozenset(told), is_file)
+    record_ids = (record.id for text in history for record in records(text) if record.id)
+    return Names(ids, frozenset(words - {""}), frozenset(record_ids), is_file)
 
 
 def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int) -> Iterator[Fault]:
@@ -93,12 +93,13 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
             yield from _page(reading, names, budget)
         elif reading.kind == "history":
             yield from _history(reading, zone)
-    yield from circles([(one.path, one.text, one.entry) for one in readings if one.entry is not None])
+    yield from circles(
+        [(reading.path, reading.text, reading.entry) for reading in readings if reading.entry is not None]
+    )
     yield from _out_of_use(readings)
 
 
 def _status(reading: Reading) -> Iterator[Fault]:
-    """Yield that a file has a status of no meaning to mem."""
     if reading.status not in STATUSES:
         reason = (
             f"status: {reading.status!r} is none of {', '.join(STATUSES)}: the memory is not recalled, and found only"
@@ -118,23 +119,27 @@ def left_over(reading: Reading, marks: Collection[tuple[str, str]]) -> Fault | N
 
 def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:
     """Yield the superseded entries of which nothing that took their place is in use: search finds none of them."""
-    known = {one.entry.id: (one.status, one.entry.superseded_by) for one in readings if one.entry is not None}
-    for one in readings:
-        last = put_away_after(one.entry.id, known) if one.entry is not None else ""
-        if last and one.status == "superseded":
+    successors = {
+        reading.entry.id: (reading.status, reading.entry.superseded_by)
+        for reading in readings
+        if reading.entry is not None
+    }
+    for reading in readings:
+        last = put_away_after(reading.entry.id, successors) if reading.entry is not None else ""
+        if last and reading.status == "superseded":
             reason = f"is superseded by {shown_name(last)}, which is in the archive: `mem restore` one of them"
-            yield Fault(one.path, line_in_head(one.text, "superseded_by"), reason, "chain")
+            yield Fault(reading.path, line_in_head(reading.text, "superseded_by"), reason, "chain")
 
 
-def put_away_after(identifier: str, known: Mapping[str, tuple[str, str]]) -> str:
+def put_away_after(identifier: str, states: Mapping[str, tuple[str, str]]) -> str:
     """Return the last memory that took the place of one where it is in the archive; empty where it is in use.
 
-    `known` has status and successor by id.
+    `states` has status and successor by id.
     """
     seen = [identifier]
-    while (after := bare(known.get(seen[-1], ("", ""))[1])) and after not in seen:
+    while (after := bare(states.get(seen[-1], ("", ""))[1])) and after not in seen:
         seen.append(after)
-    return seen[-1] if len(seen) > 1 and known.get(seen[-1], ("", ""))[0] == "archived" else ""
+    return seen[-1] if len(seen) > 1 and states.get(seen[-1], ("", ""))[0] == "archived" else ""
 
 
 def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[Fault]:
@@ -155,27 +160,27 @@ def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
     for path, text, entry in entries:
         circle = around.get(entry.id)
         if circle:
-            at = circle.index(entry.id)
-            shown = [*circle[at:], *circle[:at], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
+            start = circle.index(entry.id)
+            shown = [*circle[start:], *circle[:start], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
             reason = f"superseded in a circle: {' → '.join(shown)}: make one of them active"
             yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain", fixable=True)
 
 
 def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
     """Return each id that lies on a circle, with the whole of it."""
-    found: dict[str, list[str]] = {}
+    circles_by_id: dict[str, list[str]] = {}
     seen: set[str] = set()
     for start in after:
         trail: dict[str, int] = {}
-        one = start
-        while one in after and one not in seen:
-            seen.add(one)
-            trail[one] = len(trail)
-            one = after[one]
-        if one in trail:
-            circle = list(trail)[trail[one] :]
-            found.update(dict.fromkeys(circle, circle))
-    return found
+        identifier = start
+        while identifier in after and identifier not in seen:
+            seen.add(identifier)
+            trail[identifier] = len(trail)
+            identifier = after[identifier]
+        if identifier in trail:
+            circle = list(trail)[trail[identifier] :]
+            circles_by_id.update(dict.fromkeys(circle, circle))
+    return circles_by_id
 
 
 def line_in_head(text: str, word: str) -> int:
@@ -183,7 +188,7 @@ def line_in_head(text: str, word: str) -> int:
     head = frontmatter.parse(text).head or ""
     wanted = (word, *SPELLINGS.get(word, ()))
     for number, line in enumerate(head.split("\n"), 2):
-        if any(one in line for one in wanted):
+        if any(name in line for name in wanted):
             return number
     return 1
 
@@ -232,8 +237,8 @@ def _dead_links(path: str, text: str, first: int, names: Names) -> Iterator[Faul
 def _leads(path: str, target: str, names: Names) -> bool:
     """Return whether a path leads to a file from the page's folder or the workspace's; one that leads out is let be."""
     folder = posixpath.dirname(path)
-    places = [posixpath.normpath(posixpath.join(folder, target)), posixpath.normpath(target)]
-    return any(place.startswith("../") or names.is_file(place) for place in places)
+    candidates = [posixpath.normpath(posixpath.join(folder, target)), posixpath.normpath(target)]
+    return any(candidate.startswith("../") or names.is_file(candidate) for candidate in candidates)
 
 
 def _page(reading: Reading, names: Names, budget: int) -> Iterator[Fault]:
@@ -246,10 +251,10 @@ def _page(reading: Reading, names: Names, budget: int) -> Iterator[Fault]:
     promoted = read_promoted(reading.text)
     if promoted.problem:
         yield Fault(reading.path, promoted.problem.line, promoted.problem.reason, "page")
-    for one in promoted.lines:
-        if one.id not in names.ids:
-            number = reading.text.count("\n", 0, one.start) + 1
-            yield Fault(reading.path, number, f"the promoted {shown_name(one.id)} is not there", "link")
+    for statement in promoted.lines:
+        if statement.id not in names.ids:
+            number = reading.text.count("\n", 0, statement.start) + 1
+            yield Fault(reading.path, number, f"the promoted {shown_name(statement.id)} is not there", "link")
     yield from _keep_marks(reading)
     yield from _dead_links(reading.path, reading.text, 1, names)
 
@@ -277,9 +282,9 @@ def _history(reading: Reading, zone: tzinfo) -> Iterator[Fault]:
 def _date_in_name(reading: Reading) -> Iterator[Fault]:
     if reading.kind not in ("note", "history"):
         return
-    for found in _REAL.findall(posixpath.basename(reading.path)):
-        if parse_time(found if len(found) == 10 else f"{found}-01") is None:
-            yield Fault(reading.path, 1, f"{found} in its name is no date that exists: rename it", "date")
+    for date in _REAL.findall(posixpath.basename(reading.path)):
+        if parse_time(date if len(date) == 10 else f"{date}-01") is None:
+            yield Fault(reading.path, 1, f"{date} in its name is no date that exists: rename it", "date")
 
 
 def _word(name: str) -> str:
@@ -293,31 +298,31 @@ def shown_name(name: str) -> str:
 
 def guessed_flags(readings: Sequence[Reading]) -> dict[str, dict[str, object]]:
     """Return what the flags of entries are without those that were guessed, by path: the fields that change."""
-    entries = {one.entry.id: one.entry for one in readings if one.entry is not None}
-    found = {}
-    for one in readings:
-        if one.entry is None or one.status != "active" or one.problems:
+    entries = {reading.entry.id: reading.entry for reading in readings if reading.entry is not None}
+    changes = {}
+    for reading in readings:
+        if reading.entry is None or reading.status != "active" or reading.problems:
             continue
-        flags = one.entry.conflicts_with
-        left = [name for name in flags if name not in entries or not is_guessed(one.entry, entries[name])]
-        if fields := {**flags_left(one.entry, left), **({"likely_same": []} if one.entry.likely_same else {})}:
-            found[one.path] = fields
-    return found
+        flags = reading.entry.conflicts_with
+        left = [name for name in flags if name not in entries or not is_guessed(reading.entry, entries[name])]
+        if fields := {**flags_left(reading.entry, left), **({"likely_same": []} if reading.entry.likely_same else {})}:
+            changes[reading.path] = fields
+    return changes
 
 
 def guesses(readings: Sequence[Reading]) -> Iterator[Fault]:
     """Yield a fault for each entry that has such flags."""
-    found = guessed_flags(readings)
-    for one in readings:
-        if one.path in found and one.entry is not None:
-            left = found[one.path].get("conflicts_with", one.entry.conflicts_with)
+    changes = guessed_flags(readings)
+    for reading in readings:
+        if reading.path in changes and reading.entry is not None:
+            left = changes[reading.path].get("conflicts_with", reading.entry.conflicts_with)
             assert isinstance(left, list | tuple)
-            names = [shown_name(name) for name in one.entry.conflicts_with if name not in left]
+            names = [shown_name(name) for name in reading.entry.conflicts_with if name not in left]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             named = f"is flagged with {', '.join(names[:_NAMED])}{more}"
             what = f"{named} by a guess" if names else "has a guessed likely_same"
-            line = line_in_head(one.text, "conflicts_with" if names else "likely_same")
-            yield Fault(one.path, line, f"{what}: `mem check --fix` takes that off", "flag", fixable=True)
+            line = line_in_head(reading.text, "conflicts_with" if names else "likely_same")
+            yield Fault(reading.path, line, f"{what}: `mem check --fix` takes that off", "flag", fixable=True)
 
 
 FRACTION = 0.1

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
-from functools import partial
 from typing import Annotated, Any
 
 from ..beliefs.supersession import slot_of
@@ -48,12 +47,12 @@ WORDS = {
     "unreadable": "unreadable",
 }
 """The kinds of changes in the order they are told, each with the words that follow its number."""
-_COUNTERS = ("access_count", "last_accessed_at", "updated_at")
+_COUNTERS = ("access_count", "last_accessed_at")
 _FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "likely_same")
 _FORGETTING = ("forgotten_at", "forgotten_by", "reason", "archived_as")
-_TOLD_ELSEWHERE = ("id", "status", "superseded_by", "superseded_at", *_FORGETTING, *_FLAGS, "strength")
+_REPORTED_APART = ("id", "status", "superseded_by", "superseded_at", *_FORGETTING, *_FLAGS, "strength")
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_SPELLED = {name for key, others in SPELLINGS.items() for name in (key, *others)} | {"active"}
+_SPELLED = {name for key, others in SPELLINGS.items() for name in (key, *others)} | {"active", "metadata"}
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,11 @@ class MemoryChange:
         word = {"superseded": "by ", "flagged": "with ", "settled": "with ", "clash": "filled too by "}.get(
             self.kind, ""
         )
-        found = [f"{word}{one.id}{f': {one.summary}' if one.summary else ''}" for one in self.others]
-        for one in self.fields:
-            was = "" if one.before is None else f"{_written(one.before)} → "
-            found.append(f"{one.name}: {was}{_written(one.after)}")
-        return found
+        details = [f"{word}{entry.id}{f': {entry.summary}' if entry.summary else ''}" for entry in self.others]
+        for field in self.fields:
+            was = "" if field.before is None else f"{_written(field.before)} → "
+            details.append(f"{field.name}: {was}{_written(field.after)}")
+        return details
 
 
 @dataclass(frozen=True)
@@ -126,119 +125,105 @@ class EntryVersion:
         """Return the status that counts: a file in the archive is archived whatever it says."""
         return "archived" if self.is_archived else self.entry.status if self.entry else "active"
 
-    @property
-    def is_in_use(self) -> bool:
-        """Return whether it is active."""
-        return self.status == "active"
+    def change(self, kind: str, **more: Any) -> MemoryChange:
+        """Return a change of a kind, with what the entry is."""
+        entry = self.entry
+        about = (entry.summary, entry.type, entry.source) if entry else (first_line(self.body), "", "")
+        return MemoryChange(kind, self.name, self.path, *about, **more)
 
 
 def entry_version(layout: Layout, path: str, data: bytes) -> EntryVersion:
+    """Return an entry as its file has it at one moment."""
     text = decoded(data)[0].replace("\r\n", "\n")
     document = frontmatter.parse(text)
-    place = path.removeprefix(layout.archive)
-    is_archived = layout.is_archived(path)
-    conflict = conflict_marker(text)
-    if document.problem or conflict:
-        reason = document.problem.reason if document.problem else "a git conflict marker"
-        return EntryVersion(stated_id(document.fields) or place, path, text, text, None, {}, is_archived, reason)
-    entry, _ = read_entry(document, place, _EPOCH)
-    others = {key: value for key, value in document.fields.items() if key not in _SPELLED | {"metadata"}}
+    path_in_use, is_archived = path.removeprefix(layout.archive), layout.is_archived(path)
+    reason = document.problem.reason if document.problem else "a git conflict marker" if conflict_marker(text) else ""
+    if reason:
+        return EntryVersion(stated_id(document.fields) or path_in_use, path, text, text, None, {}, is_archived, reason)
+    entry, _ = read_entry(document, path_in_use, _EPOCH)
+    others = {key: as_json(value) for key, value in document.fields.items() if key not in _SPELLED}
     return EntryVersion(entry.id, path, text, document.body.strip("\n"), entry, others, is_archived)
 
 
 def entry_changes(
-    before: EntryVersion | None, after: EntryVersion | None, known: Mapping[str, str]
+    before: EntryVersion | None, after: EntryVersion | None, summaries: Mapping[str, str]
 ) -> Iterator[MemoryChange]:
-    """Yield what became of one entry."""
+    """Yield what became of one entry; `summaries` are those of other entries, by id."""
     last = after or before
     if last is None or (last.entry and last.entry.version_of):
-        return  # the text of before that a change keeps is told by the change
-
-    told = partial(_change, one=last)
+        return  # the earlier text that a change keeps comes with that change
     if before is None or after is None:
-        yield told("purged" if after is None else "new", lines=changed_lines(_body(before), _body(after)))
-    was = before.status if before else "active"
-    if after is not None and (was == "archived") != (after.status == "archived"):
-        yield told("restored" if was == "archived" else "forgotten")
-    if after is not None and after.entry is None:
-        yield told("unreadable", fields=(FieldChange("reason", None, after.reason),))
-        if before is not None:
-            yield told("changed", lines=changed_lines(before.text, after.text))
+        bodies = (side.body if side else "" for side in (before, after))
+        yield last.change("new" if after else "purged", lines=changed_lines(*bodies))
+    if after is None:
         return
-    if after is None or after.entry is None:
-        return
-    yield from _standing(before, after.entry, after.status, known, told)
-    if before is not None and before.entry is None:
-        yield told("changed", lines=changed_lines(before.text, after.text))
-    elif before is not None and before.entry is not None:
-        yield from _difference(before, after, before.entry, after.entry, told)
+    status = before.status if before else "active"
+    if (status == "archived") != (after.status == "archived"):
+        yield last.change("restored" if status == "archived" else "forgotten")
+    old = before.entry if before else None
+    if after.entry is None:
+        yield last.change("unreadable", fields=(FieldChange("reason", None, after.reason),))
+    else:
+        yield from _relations(old, status, after, after.entry, summaries)
+    if before and old and after.entry:
+        yield from _differences(before, after, old, after.entry)
+    elif before:
+        yield last.change("changed", lines=changed_lines(before.text, after.text))
 
 
-def _change(kind: str, one: EntryVersion, **more: Any) -> MemoryChange:
-    entry = one.entry
-    told = (entry.summary, entry.type, entry.source) if entry else (first_line(one.body), "", "")
-    return MemoryChange(kind, one.name, one.path, *told, **more)
-
-
-def _standing(
-    before: EntryVersion | None, entry: Entry, status: str, known: Mapping[str, str], told: Callable[..., MemoryChange]
+def _relations(
+    old: Entry | None, status: str, after: EntryVersion, new: Entry, summaries: Mapping[str, str]
 ) -> Iterator[MemoryChange]:
     """Yield what an entry is to others from now on: superseded by one, back in its place, flagged, or not."""
-    old = before.entry if before else None
-    was = before.status if before else "active"
-    heir = (OtherEntry(entry.superseded_by, known.get(entry.superseded_by, "")),) if entry.superseded_by else ()
-    if status == "superseded" and (was, old and old.superseded_by) != (status, entry.superseded_by):
-        yield told("superseded", others=heir)
-    elif was == "superseded" and status == "active":
-        yield told("restored")
+
+    def named(*ids: str) -> tuple[OtherEntry, ...]:
+        return tuple(OtherEntry(identifier, summaries.get(identifier, "")) for identifier in ids if identifier)
+
+    successor = old.superseded_by if old else None
+    if after.status == "superseded" and (status, successor) != ("superseded", new.superseded_by):
+        yield after.change("superseded", others=named(new.superseded_by))
+    elif (status, after.status) == ("superseded", "active"):
+        yield after.change("restored")
     flags = old.conflicts_with if old else ()
-    for kind, one, other in (("flagged", entry.conflicts_with, flags), ("settled", flags, entry.conflicts_with)):
-        if names := [name for name in one if name not in other]:
-            yield told(kind, others=tuple(OtherEntry(name, known.get(name, "")) for name in names))
+    for kind, ids, without in (("flagged", new.conflicts_with, flags), ("settled", flags, new.conflicts_with)):
+        if others := named(*(identifier for identifier in ids if identifier not in without)):
+            yield after.change(kind, others=others)
 
 
-def _difference(
-    before: EntryVersion, after: EntryVersion, old: Entry, new: Entry, told: Callable[..., MemoryChange]
-) -> Iterator[MemoryChange]:
-    """Yield confirmations and changes of an entry's text and fields, or that only its counters or its place changed."""
-    has_new_sources = bool(set(map(str, new.sources)) - set(map(str, old.sources)))
+def _differences(before: EntryVersion, after: EntryVersion, old: Entry, new: Entry) -> Iterator[MemoryChange]:
+    """Yield confirmations and changes of an entry's text and fields, or that only its counters or its path changed."""
+    was, is_now = ({name: as_json(getattr(entry, name)) for name in FIELDS} for entry in (old, new))
+    quiet = {*_COUNTERS, "updated_at", *_REPORTED_APART}
     is_confirmed = new.strength > old.strength
-    quiet = {*_COUNTERS, *_TOLD_ELSEWHERE}
     if is_confirmed:
-        quiet |= {"sources"} if has_new_sources else set()
-        fields = [FieldChange("strength", old.strength, new.strength)]
-        yield told("confirmed", fields=tuple(fields + _fields(old, new, ("sources",) if has_new_sources else ())))
+        names = ["strength"] + ["sources"] * bool({*map(str, new.sources)} - {*map(str, old.sources)})
+        quiet |= {*names}
+        yield after.change("confirmed", fields=_fields(was, is_now, names))
     elif new.strength < old.strength:
         quiet.discard("strength")
-    changes = _fields(old, new, [name for name in FIELDS if name not in quiet])
-    names = {**before.others, **after.others}
-    changes += [
-        FieldChange(name, as_json(before.others.get(name)), as_json(after.others.get(name)))
-        for name in names
-        if before.others.get(name) != after.others.get(name)
-    ]
+    fields = _fields(was, is_now, [name for name in FIELDS if name not in quiet])
+    fields += _fields(before.others, after.others, {**before.others, **after.others})
     text = changed_lines(before.body, after.body)
-    is_moved = before.path != after.path and before.is_archived == after.is_archived
-    if changes or text:
-        yield told("changed", fields=tuple(changes), lines=text)
-    elif is_moved:
-        yield told("moved", fields=(FieldChange("path", before.path, after.path),))
-    counters = _fields(old, new, _COUNTERS[:2])
-    if counters and not (changes or text or is_confirmed):
-        yield told("counted", fields=tuple(counters))
+    if fields or text:
+        yield after.change("changed", fields=fields, lines=text)
+        return
+    if before.path != after.path and before.is_archived == after.is_archived:
+        yield after.change("moved", fields=(FieldChange("path", before.path, after.path),))
+    if not is_confirmed and (counters := _fields(was, is_now, _COUNTERS)):
+        yield after.change("counted", fields=counters)
 
 
-def _fields(old: Entry, new: Entry, names: Iterable[str]) -> list[FieldChange]:
-    pairs = [(name, getattr(old, name), getattr(new, name)) for name in names]
-    return [FieldChange(name, as_json(one), as_json(other)) for name, one, other in pairs if one != other]
+def _fields(old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]) -> tuple[FieldChange, ...]:
+    changes = (FieldChange(name, old.get(name), new.get(name)) for name in names)
+    return tuple(change for change in changes if change.before != change.after)
 
 
 def as_json(value: Any) -> Any:
     """Return a value as JSON has it; empty is None."""
     if isinstance(value, tuple | list):
-        value = [one if isinstance(one, str | int | float) else str(one) for one in value]
+        value = [item if isinstance(item, str | int | float) else str(item) for item in value]
     elif isinstance(value, Mapping):
-        value = {str(key): str(one) for key, one in value.items()}
+        value = {str(key): str(item) for key, item in value.items()}
     if value is None or value in ("", [], {}):
         return None
     return value if isinstance(value, str | int | float | list | dict) else str(value)
@@ -250,15 +235,11 @@ def _written(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _body(side: EntryVersion | None) -> str:
-    return side.body if side else ""
-
-
 def changed_lines(old: str, new: str) -> tuple[str, ...]:
     """Return the lines taken out and put in, in their order, each after `-` or `+`; blank ones are left out."""
-    one, other = ([line.rstrip("\r\n") for line in lines(text)] for text in (old, new))
-    found = list(unified_diff(one, other, n=0, lineterm=""))[2:]
-    return tuple(line for line in found if line[0] in "-+" and line[1:].strip())
+    before, after = ([line.rstrip("\r\n") for line in lines(text)] for text in (old, new))
+    changed = list(unified_diff(before, after, n=0, lineterm=""))[2:]
+    return tuple(line for line in changed if line[0] in "-+" and line[1:].strip())
 
 
 def key_clashes(
@@ -268,26 +249,30 @@ def key_clashes(
     entries_after: Callable[[], Mapping[str, bytes]],
 ) -> Iterator[MemoryChange]:
     """Yield the keys that two active entries fill since a change to one of them."""
-    old, touched = (
-        {name: slot_of(one.entry) for name, one in sides.items() if one.entry and one.entry.key and one.is_in_use}
-        for sides in (before, after)
-    )
-    slots = {slot for name, slot in touched.items() if old.get(name) != slot}
-    if not slots:
-        return
-    filling: dict[tuple[str, str], list[EntryVersion]] = {}
-    for path, data in entries_after().items():
+    old, new = ({name: _slot(version) for name, version in sides.items()} for sides in (before, after))
+    changed = {name: slot for name, slot in new.items() if any(slot) and old.get(name) != slot}
+    filling: dict[tuple[str, str], list[EntryVersion]] = {slot: [] for slot in sorted(changed.values())}
+    for path, data in entries_after().items() if changed else ():
         if b"key" in data and not layout.is_archived(path):
-            one = entry_version(layout, path, data)
-            if one.entry and one.is_in_use and slot_of(one.entry) in slots:
-                filling.setdefault(slot_of(one.entry), []).append(one)
-    for slot, sides in sorted(filling.items()):
-        new = [one for one in sides if touched.get(one.name) == slot and old.get(one.name) != slot]
-        if len(sides) > 1 and new:
-            last = max(new, key=lambda one: one.entry.updated_at if one.entry else "")
-            others = tuple(OtherEntry(one.name, one.entry.summary) for one in sides if one is not last and one.entry)
-            key = FieldChange("key", None, last.entry.key if last.entry else "")
-            yield _change("clash", last, others=others, fields=(key,))
+            version = entry_version(layout, path, data)
+            if (slot := _slot(version)) in filling:
+                filling[slot].append(version)
+    for slot, versions in filling.items():
+        touched = [version for version in versions if changed.get(version.name) == slot]
+        last = max(touched, key=lambda version: version.entry.updated_at if version.entry else "", default=None)
+        if last and last.entry and len(versions) > 1:
+            others = tuple(
+                OtherEntry(version.name, version.entry.summary)
+                for version in versions
+                if version is not last and version.entry
+            )
+            yield last.change("clash", others=others, fields=(FieldChange("key", None, last.entry.key),))
+
+
+def _slot(version: EntryVersion) -> tuple[str, str]:
+    """Return the slot that an active entry fills; of empty words where there is none."""
+    is_filling = version.entry and version.entry.key and version.status == "active"
+    return slot_of(version.entry) if version.entry and is_filling else ("", "")
 
 
 _RULES = (MARKER, ".gitignore", ".gitattributes", IGNORE)
@@ -302,7 +287,7 @@ def is_told(layout: Layout, path: str) -> bool:
 
 def headline(changes: Iterable[MemoryChange]) -> str:
     """Say in one line what changed: `3 new, 1 superseded, 2 in notes`."""
-    counts = Counter(one.kind for one in changes)
+    counts = Counter(change.kind for change in changes)
     return ", ".join(f"{counts[kind]:,} {words}" for kind, words in WORDS.items() if counts[kind])
 
 
@@ -314,14 +299,15 @@ _UNSAID = ("file", "moved", "counted")
 def in_words(changes: Iterable[MemoryChange]) -> str:
     """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
     counts = Counter[str]()
-    for one in changes:
-        counts[one.kind] += sum(line.startswith("+[") for line in one.lines) or 1 if one.kind == "note" else 1
-    found = []
-    for kind, words in WORDS.items():
+    for change in changes:
+        notes = sum(line.startswith("+[") for line in change.lines) if change.kind == "note" else 0
+        counts[change.kind] += notes or 1
+    words = []
+    for kind, word in WORDS.items():
         if counts[kind] and kind not in _UNSAID:
-            several = _NUMBERED.get(kind, (words, words))[counts[kind] > 1]
-            found.append(_PLAIN.get(kind) or f"{counts[kind]:,} {several}")
-    return ", ".join(found) or "upkeep"
+            numbered = _NUMBERED.get(kind, (word, word))[counts[kind] > 1]
+            words.append(_PLAIN.get(kind) or f"{counts[kind]:,} {numbered}")
+    return ", ".join(words) or "upkeep"
 
 
 def memory_changes(
@@ -331,7 +317,7 @@ def memory_changes(
 
     `entries_after` reads all entries as they are afterwards; it is asked only where a changed entry fills a key.
     """
-    found: list[MemoryChange] = []
+    changes: list[MemoryChange] = []
     before: dict[str, EntryVersion] = {}
     after: dict[str, EntryVersion] = {}
     for file in files:
@@ -342,23 +328,22 @@ def memory_changes(
                     side = entry_version(layout, file.path, data)
                     sides[side.name if side.name not in sides else file.path] = side
         else:
-            found += _of_file(layout, file, kind)
+            changes += _of_file(layout, file, kind)
     _match_named(layout, before, after)
-    found = list(_without_moves(layout, found, files))
-    known = {side.entry.id: side.entry.summary for side in (*before.values(), *after.values()) if side.entry}
-    for name in dict.fromkeys([*before, *after]):
-        found += entry_changes(before.get(name), after.get(name), known)
-    found += key_clashes(layout, before, after, entries_after)
+    changes = [*_as_moves(layout, changes, files), *key_clashes(layout, before, after, entries_after)]
+    summaries = {side.entry.id: side.entry.summary for side in (*before.values(), *after.values()) if side.entry}
+    for name in {**before, **after}:
+        changes += entry_changes(before.get(name), after.get(name), summaries)
     order = list(WORDS)
-    return sorted(found, key=lambda one: (order.index(one.kind), one.path, one.id))
+    return sorted(changes, key=lambda change: (order.index(change.kind), change.path, change.id))
 
 
 def _match_named(layout: Layout, before: dict[str, EntryVersion], after: Mapping[str, EntryVersion]) -> None:
     """Know an entry as one that was given an id, or has none any more: until then its path names it."""
-    new = {one.path: name for name, one in after.items() if name not in before}
-    for name, one in list(before.items()):
-        other = new.get(one.path)
-        if name not in after and other and one.path.removeprefix(layout.archive) in (name, other):
+    new = {version.path: name for name, version in after.items() if name not in before}
+    for name, version in list(before.items()):
+        other = new.get(version.path)
+        if name not in after and other and version.path.removeprefix(layout.archive) in (name, other):
             before[other] = before.pop(name)
 
 
@@ -367,30 +352,22 @@ def _of_file(layout: Layout, file: FileVersions, kind: str | None) -> Iterator[M
     if file.path.startswith(f"{records_folder(layout)}/") or file.path.rpartition("/")[2] == KEEP or kind == "session":
         return
     old, new = (decoded(data or b"")[0].replace("\r\n", "\n") for data in (file.before, file.after))
+    fate = "made" if file.before is None else "removed" if file.after is None else "changed"
     if layout.is_archived(file.path) or file.is_link:
-        yield MemoryChange("file", "", file.path, _made(file))
+        yield MemoryChange("file", "", file.path, fate)
     elif kind == "memory":
         yield from _of_page(file.path, old, new)
     elif kind == "history" and not is_records(file.path, kind):
         yield from _of_history(file.path, old, new)
     elif file.path == MARKER:
-        values = [stated_settings(text) for text in (old, new)]
-        changes = [
-            FieldChange(name, *(as_json(one.get(name)) for one in values))
-            for name in sorted({*values[0], *values[1]})
-            if values[0].get(name) != values[1].get(name)
-        ]
-        if changes:
-            yield MemoryChange("setting", "", file.path, _made(file), fields=tuple(changes))
-    elif text := () if "\0" in old + new else changed_lines(old, new):
-        summary = shorten(text[0][1:]) if kind else _made(file)
-        yield MemoryChange("note" if kind else "file", "", file.path, summary, lines=text)
+        was, is_now = ({name: as_json(value) for name, value in stated_settings(text).items()} for text in (old, new))
+        if fields := _fields(was, is_now, sorted({**was, **is_now})):
+            yield MemoryChange("setting", "", file.path, fate, fields=fields)
     else:
-        yield MemoryChange("file", "", file.path, _made(file))
-
-
-def _made(file: FileVersions) -> str:
-    return "made" if file.before is None else "removed" if file.after is None else "changed"
+        text = () if "\0" in old + new else changed_lines(old, new)
+        is_note = bool(kind and text)
+        summary = shorten(text[0][1:]) if is_note else fate
+        yield MemoryChange("note" if is_note else "file", "", file.path, summary, lines=text)
 
 
 def _of_page(path: str, old: str, new: str) -> Iterator[MemoryChange]:
@@ -400,47 +377,41 @@ def _of_page(path: str, old: str, new: str) -> Iterator[MemoryChange]:
         reason = FieldChange("reason", None, after.problem.reason)
         yield MemoryChange("unreadable", "", path, first_line(new), fields=(reason,), lines=changed_lines(old, new))
         return
-    was, is_now = ({one.id: one.statement for one in page.lines} for page in (before, after))
-    for name in dict.fromkeys([*was, *is_now]):
+    was, is_now = ({line.id: line.statement for line in page.lines} for page in (before, after))
+    for name, statement in {**was, **is_now}.items():
         if was.get(name) != is_now.get(name):
-            kind = "promoted" if name in is_now else "demoted"
             text = tuple(f"{mark}{page[name]}" for mark, page in (("-", was), ("+", is_now)) if name in page)
-            yield MemoryChange(kind, name, path, is_now.get(name) or was[name], lines=text)
-    if rest := changed_lines(_free(old, before), _free(new, after)):
-        yield MemoryChange("page", "", path, shorten(rest[0][1:]), lines=rest)
+            yield MemoryChange("promoted" if name in is_now else "demoted", name, path, statement, lines=text)
+    if others := changed_lines(_unpromoted(old, before), _unpromoted(new, after)):
+        yield MemoryChange("page", "", path, shorten(others[0][1:]), lines=others)
 
 
-def _free(text: str, page: Promoted) -> str:
+def _unpromoted(text: str, page: Promoted) -> str:
     """Return what a page says besides its promoted lines."""
-    kept, at = [], 0
-    for line in page.lines:
-        kept.append(text[at : line.start])
-        at = line.end
+    for line in reversed(page.lines):
+        text = text[: line.start] + text[line.end :]
     marks = (OPENING, CLOSING, *HEADINGS) if page.block else ()
-    return "".join(line for line in lines("".join([*kept, text[at:]])) if line.strip() not in marks)
+    return "".join(line for line in lines(text) if line.strip() not in marks)
 
 
 def _of_history(path: str, old: str, new: str) -> Iterator[MemoryChange]:
     """Yield the records that a file of history has since, or has no more, and those whose text is another."""
-    was, is_now = ({one.id or one.text: one for one in records(text)} for text in (old, new))
-    for name in dict.fromkeys([*was, *is_now]):
+    was, is_now = ({record.id or record.text: record for record in records(text)} for text in (old, new))
+    for name, record in {**was, **is_now}.items():
         texts = [page[name].text if name in page else "" for page in (was, is_now)]
         if texts[0] != texts[1]:
-            one = is_now.get(name) or was[name]
-            yield MemoryChange("history", one.id, path, shorten(one.text), lines=changed_lines(*texts))
+            yield MemoryChange("history", record.id, path, shorten(record.text), lines=changed_lines(*texts))
 
 
-def _without_moves(
-    layout: Layout, found: Iterable[MemoryChange], files: Sequence[FileVersions]
-) -> Iterator[MemoryChange]:
+def _as_moves(layout: Layout, changes: Iterable[MemoryChange], files: Sequence[FileVersions]) -> Iterator[MemoryChange]:
     """Yield the changes, with files put into the archive or brought back as one: forgotten, restored."""
-    old = {file.path: file.before for file in files if file.after is None}
+    deleted = {file.path: file.before for file in files if file.after is None}
     new = {file.path: file.after for file in files if file.before is None}
-    into = {path: f"{layout.archive}{path}" for path in old if new.get(f"{layout.archive}{path}") == old[path]}
-    back = {path: f"{layout.archive}{path}" for path in new if old.get(f"{layout.archive}{path}") == new[path]}
-    gone = {*into, *into.values(), *back, *back.values()}
-    yield from (one for one in found if one.path not in gone)
-    for kind, moved in (("forgotten", into), ("restored", back)):
-        for path, archived in moved.items():
-            if layout.kind_of(path) != "entry":
-                yield MemoryChange(kind, "", archived if kind == "forgotten" else path, path)
+    moves: dict[str, str] = {}
+    for kind, texts, archived in (("forgotten", deleted, new), ("restored", new, deleted)):
+        moves |= {path: kind for path, data in texts.items() if archived.get(f"{layout.archive}{path}") == data}
+    hidden = {*moves, *(f"{layout.archive}{path}" for path in moves)}
+    yield from (change for change in changes if change.path not in hidden)
+    for path, kind in moves.items():
+        if layout.kind_of(path) != "entry":
+            yield MemoryChange(kind, "", f"{layout.archive}{path}" if kind == "forgotten" else path, path)

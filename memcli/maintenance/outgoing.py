@@ -66,14 +66,14 @@ def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
     """Return the memories that git is told to ignore; conversations are left out, which stay here anyway."""
     words = ("--others", "--ignored", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
     files = [ChangedFile(name, is_tracked=False) for name in split(change(repository.top, "ls-files", *words))]
-    return tuple(repository.relative(one.path) for one in files if is_memory(workspace, repository, one))
+    return tuple(repository.relative(file.path) for file in files if is_memory(workspace, repository, file))
 
 
 def repositories_in(
     workspace: Workspace, repository: Repository, changed: Iterable[ChangedFile]
 ) -> tuple[FileProblem, ...]:
     """Return the folders of memory that are git repositories of their own, whose files no exchange takes along."""
-    folders = [one.path for one in changed if one.path.endswith("/")]  # git names no file in them
+    folders = [file.path for file in changed if file.path.endswith("/")]  # git names no file in them
     reason = "is a git repository of its own, whose files do not travel: move its .git away, or the folder"
     return tuple(
         FileProblem(repository.relative(folder).rstrip("/"), 1, f"{reason}; named in .gitignore it is not told of")
@@ -82,43 +82,49 @@ def repositories_in(
     )
 
 
-def unfit(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> dict[str, FileProblem]:
+def unfit(workspace: Workspace, repository: Repository, changes: Sequence[PathChange]) -> dict[str, FileProblem]:
     """Return the files that are not fit to be handed on, by path from the top, each with the first reason.
 
     A secret that the earlier tree has in any of the files is no reason: it is in git already, and may move.
     """
-    names = {name for one in found for name in (one.old, one.new) if name.strip("0") and one.mode.startswith("100")}
-    names |= {one.old for one in found if one.is_gone}
+    names = {
+        name for file in changes for name in (file.old, file.new) if name.strip("0") and file.mode.startswith("100")
+    }
+    names |= {file.old for file in changes if file.is_gone}
     data = blobs(repository.top, list(names))
 
     @cache
-    def known() -> Collection[str]:
-        texts = [(repository.relative(one.path), text(data[one.old])) for one in found if one.old in data]
+    def committed_secrets() -> Collection[str]:
+        texts = [(repository.relative(file.path), text(data[file.old])) for file in changes if file.old in data]
         return {credential for _, credential in credentials(workspace, texts)}
 
     problems = {}
-    for one in found:
-        path = repository.relative(one.path)
-        if one.mode == _LINK and not one.is_new and one.old_mode != _LINK:
-            problems[one.path] = FileProblem(path, 1, "is a link now, which is no memory: put the file back")
-        if one.is_gone or one.new not in data:
+    for file in changes:
+        path = repository.relative(file.path)
+        if file.mode == _LINK and not file.is_new and file.old_mode != _LINK:
+            problems[file.path] = FileProblem(path, 1, "is a link now, which is no memory: put the file back")
+        if file.is_gone or file.new not in data:
             continue
-        before = text(data.get(one.old, b""))
-        if problem := _unfit_text(workspace, path, text(data[one.new]), before, known):
-            problems[one.path] = problem
+        before = text(data.get(file.old, b""))
+        if problem := _unfit_text(workspace, path, text(data[file.new]), before, committed_secrets):
+            problems[file.path] = problem
     return problems
 
 
 def _unfit_text(
-    workspace: Workspace, path: str, said: str, before: str = "", known: Callable[[], Collection[str]] = tuple
+    workspace: Workspace,
+    path: str,
+    text_now: str,
+    before: str = "",
+    committed_secrets: Callable[[], Collection[str]] = tuple,
 ) -> FileProblem | None:
     """Return why a text is not fit to be handed on, which an earlier one was; None if it is."""
-    if line := conflict_marker(said):
+    if line := conflict_marker(text_now):
         return FileProblem(path, line, "a git conflict marker: settle the conflict")
-    if before and not said.strip():
+    if before and not text_now.strip():
         return FileProblem(path, 1, "is empty, as after a crash: `git restore` brings its text back")
-    for fault, credential in credentials(workspace, [(path, said)]):
-        if credential not in known():
+    for fault, credential in credentials(workspace, [(path, text_now)]):
+        if credential not in committed_secrets():
             return FileProblem(fault.path, fault.line, fault.reason)
     return None
 
@@ -130,32 +136,32 @@ class _Texts:
         self.ids: dict[str, str] = {}
         self.lines = defaultdict[str, list[tuple[str, set[str]]]](list)
         self.names: dict[str, str] = {}
-        for path, said in texts:
-            identifier, lines = identifier_of(said), _lines(said)
+        for path, content in texts:
+            identifier, lines = identifier_of(content), _lines(content)
             if identifier:
                 self.ids[identifier] = path
             self.names[path] = identifier
             for line in lines:
                 self.lines[line].append((path, lines))
 
-    def holder(self, said: str, names: Collection[str] = ()) -> str:
+    def holder(self, content: str, names: Collection[str] = ()) -> str:
         """Return the path of a file with the id of a memory or all its lines, or one of `names`; empty if none is.
 
         A file with another id is another memory.
         """
-        identifier, lines = identifier_of(said), _lines(said)
-        found = self.ids.get(identifier, "")
+        identifier, lines = identifier_of(content), _lines(content)
+        by_id = self.ids.get(identifier, "")
         rarest = min((self.lines.get(line, []) for line in lines), key=len, default=[])
         others = [*(path for path, all_lines in rarest if lines <= all_lines), *names]
-        return found or next((path for path in others if not (identifier and self.names[path])), "")
+        return by_id or next((path for path in others if not (identifier and self.names[path])), "")
 
 
-def _lines(said: str) -> set[str]:
-    return {line.strip() for line in document.parse(said).body.splitlines()} - {""}
+def _lines(content: str) -> set[str]:
+    return {line.strip() for line in document.parse(content).body.splitlines()} - {""}
 
 
 def moved_unseen(
-    workspace: Workspace, repository: Repository, found: Sequence[PathChange], left_out: Collection[str]
+    workspace: Workspace, repository: Repository, changes: Sequence[PathChange], left_out: Collection[str]
 ) -> dict[str, FileProblem]:
     """Return the memories that would be gone in git, though a file that is not committed has them now, by their path.
 
@@ -164,35 +170,36 @@ def moved_unseen(
     the archive. Other machines would see a deletion.
     """
     layout = workspace.layout
-    gone = [one for one in found if one.is_gone and layout.kind_of(repository.relative(one.path)) == "entry"]
-    if not gone:
+    deleted = [file for file in changes if file.is_gone and layout.kind_of(repository.relative(file.path)) == "entry"]
+    if not deleted:
         return {}
-    new = [one for one in found if not one.is_gone and repository.relative(one.path) not in left_out]
-    data = blobs(repository.top, [name for one in (*gone, *new) for name in (one.old, one.new) if name.strip("0")])
-    arrived = _Texts((repository.relative(one.path), text(data[one.new])) for one in new if one.new in data)
+    new = [file for file in changes if not file.is_gone and repository.relative(file.path) not in left_out]
+    data = blobs(
+        repository.top, [name for file in (*deleted, *new) for name in (file.old, file.new) if name.strip("0")]
+    )
+    arrived = _Texts((repository.relative(file.path), text(data[file.new])) for file in new if file.new in data)
     files = {*ignored(workspace, repository), *_files_in(workspace, left_out)}
     holders = _Texts((path, text(read(workspace.root / path))) for path in sorted(files) if _is_entry(workspace, path))
-    old_paths = {repository.relative(one.path) for one in found if not one.is_new}
+    old_paths = {repository.relative(file.path) for file in changes if not file.is_new}
     names = defaultdict[str, list[str]](list)
     for path in holders.names:
         if path not in old_paths:
             names[os.path.basename(path)].append(path)
     problems = {}
-    for one in gone:
-        said, path = text(data.get(one.old, b"")), repository.relative(one.path)
-        if not arrived.holder(said) and (holder := holders.holder(said, names.get(os.path.basename(path), ()))):
+    for file in deleted:
+        content, path = text(data.get(file.old, b"")), repository.relative(file.path)
+        if not arrived.holder(content) and (holder := holders.holder(content, names.get(os.path.basename(path), ()))):
             shown = next((fault.path for fault, _ in credentials(workspace, [(holder, "")])), holder)
             reason = f"stays in git: what was there is in {shown} now, which is not committed"
-            problems[one.path] = FileProblem(path, 1, reason)
+            problems[file.path] = FileProblem(path, 1, reason)
     return problems
 
 
 def _files_in(workspace: Workspace, paths: Iterable[str]) -> Iterable[str]:
-    """Yield files, and for a folder those in it and below it."""
     for path in paths:
         yield path
-        for place, _, names in os.walk(workspace.root / path):
-            yield from (os.path.relpath(os.path.join(place, name), workspace.root) for name in names)
+        for below, _, names in os.walk(workspace.root / path):
+            yield from (os.path.relpath(os.path.join(below, name), workspace.root) for name in names)
 
 
 def _is_entry(workspace: Workspace, path: str) -> bool:
@@ -209,11 +216,13 @@ def unfit_merge(workspace: Workspace, repository: Repository, tree: str, sides: 
     new = [repository.relative(name) for name in split(change(repository.top, "ls-files", *words))]
     entries = [name for name in new if _is_entry(workspace, name)]
     unseen = [name for name in entries if _unfit_text(workspace, name, text(read(workspace.root / name)))]
-    found: list[dict[str, FileProblem]] = []
+    problems: list[dict[str, FileProblem]] = []
     for side in sides:
         changes = differences(repository, side, tree, repository.prefix)
-        found.append({**unfit(workspace, repository, changes), **moved_unseen(workspace, repository, changes, unseen)})
-    return [one for path, one in found[0].items() if all(path in other for other in found)]
+        problems.append(
+            {**unfit(workspace, repository, changes), **moved_unseen(workspace, repository, changes, unseen)}
+        )
+    return [problem for path, problem in problems[0].items() if all(path in other for other in problems)]
 
 
 def beside_memory(
@@ -225,32 +234,34 @@ def beside_memory(
     a later commit without it would be sent with its history. Commits that were `looked` at when they were made are
     named with the one before.
     """
-    found = files_of_commits(repository, f"{theirs}..{ours}" if theirs else ours)
-    paths = dict.fromkeys(one.path for one in found)
-    kept = {path for path in paths if is_memory(workspace, repository, ChangedFile(path, is_tracked=True))}
-    new = [one for one in found if one.path in kept and (one.commit, one.parents) not in looked]
-    _require_no_secret(workspace, repository, [one for one in new if one.mode != _LINK])
-    return [path for path in paths if path not in kept]
+    committed = files_of_commits(repository, f"{theirs}..{ours}" if theirs else ours)
+    paths = dict.fromkeys(file.path for file in committed)
+    memories = {path for path in paths if is_memory(workspace, repository, ChangedFile(path, is_tracked=True))}
+    new = [file for file in committed if file.path in memories and (file.commit, file.parents) not in looked]
+    _require_no_secret(workspace, repository, [file for file in new if file.mode != _LINK])
+    return [path for path in paths if path not in memories]
 
 
 def _require_no_secret(workspace: Workspace, repository: Repository, files: Sequence[CommittedFile]) -> None:
-    made = {one.new for one in files}
-    data = blobs(repository.top, list({*made, *(name for one in files for name in one.old)} - {""}))
+    blobs_sent = {file.new for file in files}
+    data = blobs(repository.top, list({*blobs_sent, *(name for file in files for name in file.old)} - {""}))
 
     def credentials_of(path: str, blob: str) -> list[tuple[FileProblem, str]]:
         return [*credentials(workspace, [(repository.relative(path), text(data[blob]))])] if blob in data else []
 
-    found = [(one, *pair) for one in files for pair in credentials_of(one.path, one.new)]
-    if not found:
+    credentials_found = [(file, *pair) for file in files for pair in credentials_of(file.path, file.new)]
+    if not credentials_found:
         return
-    before = {(one.path, name) for one in files for name in one.old if name not in made}  # so the remote has these
-    known = {credential for path, blob in before for _, credential in credentials_of(path, blob)}
-    left = [(one, fault) for one, fault, credential in found if credential not in known]
+    before = {
+        (file.path, name) for file in files for name in file.old if name not in blobs_sent
+    }  # so the remote has these
+    remote_secrets = {credential for path, blob in before for _, credential in credentials_of(path, blob)}
+    left = [(file, fault) for file, fault, credential in credentials_found if credential not in remote_secrets]
     if not left:
         return
     first, fault = left[0]
     commit = first.commit[:_SHORT]
-    others = len({one.path for one, _ in left}) - 1
+    others = len({file.path for file, _ in left}) - 1
     more = f" (and {others:,} more file{'s' * (others > 1)})" if others else ""
     what = f"{fault.path}:{fault.line} {fault.reason.partition(':')[0]} in commit {commit}{more}"
     undo = f"git reset {commit}^" if first.parents else "git update-ref -d HEAD"
@@ -286,15 +297,15 @@ def commit_memory(workspace: Workspace, repository: Repository, *, dry_run: bool
         fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
     inner = repositories_in(workspace, repository, changed)
-    if not any(is_memory(workspace, repository, one) for one in changed):
-        if not head or not _has_marker(repository):
+    if not any(is_memory(workspace, repository, file) for file in changed):
+        if not head or not (bool(attempt(repository.top, "ls-files", "--", f"{repository.prefix}{MARKER}").out)):
             require_shared(repository, workspace)
         return Commit(head, branch, problems=inner)
     if is_counted and any(waiting(workspace)):
         fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
-    paths = [one.path for one in changed if is_memory(workspace, repository, one)]
-    if unmerged := [one.path for one in changed if one.is_unmerged]:
+    paths = [file.path for file in changed if is_memory(workspace, repository, file)]
+    if unmerged := [file.path for file in changed if file.is_unmerged]:
         fix = "settle it and `git add` it, then run `mem sync` again"
         raise RefusedError(f"{repository.top / unmerged[0]} has a conflict of git's that is not settled", fix)
     return _committed(workspace, repository, Commit(head, branch, problems=inner), paths, dry_run=dry_run)
@@ -307,29 +318,34 @@ def _committed(
     index = OwnIndex(repository, workspace.derived / "sync.index", before.head)
     try:
         tree = index.take(paths)
-        found = differences(repository, old, tree, repository.prefix)
-        out = unfit(workspace, repository, found)
-        unseen = {repository.relative(path) for path in out} | {one.path for one in before.problems}
-        out |= moved_unseen(workspace, repository, found, unseen)
+        changes = differences(repository, old, tree, repository.prefix)
+        out = unfit(workspace, repository, changes)
+        unseen = {repository.relative(path) for path in out} | {problem.path for problem in before.problems}
+        out |= moved_unseen(workspace, repository, changes, unseen)
         problems = (*before.problems, *out.values())
         if out:
             tree = index.put(
-                {one.path: (one.old_mode, "" if one.is_new else one.old) for one in found if one.path in out}
+                {file.path: (file.old_mode, "" if file.is_new else file.old) for file in changes if file.path in out}
             )
             paths = [path for path in paths if path not in out]
         happened = changes_between(repository, workspace, old, tree)
-        if tree == _tree_of(repository, old):
+        if tree == (change(repository.top, "rev-parse", f"{old}^{{tree}}").decode().strip()):
             settle(repository, paths, before.head) if before.head else None
             return Commit(before.head, before.branch, problems=problems)
-        _require_few_deleted(repository, workspace, old, [one.path for one in happened if one.kind == "purged"])
+        _require_few_deleted(
+            repository,
+            workspace,
+            old,
+            [memory_change.path for memory_change in happened if memory_change.kind == "purged"],
+        )
         require_identity(repository)
         what = in_words(happened)
         message = f"memory: {what}\n"
         if dry_run:
             parents = ("-p", before.head) if before.head else ()
-            made = change(repository.top, "commit-tree", "--no-gpg-sign", tree, *parents, given=message.encode())
-            return Commit(made.decode().strip(), before.branch, what, problems, before.head)
-        head, by_hooks = index.commit(message, tree, lambda found: _unwanted(workspace, repository, found))
+            commit = change(repository.top, "commit-tree", "--no-gpg-sign", tree, *parents, given=message.encode())
+            return Commit(commit.decode().strip(), before.branch, what, problems, before.head)
+        head, by_hooks = index.commit(message, tree, lambda changes: _unwanted(workspace, repository, changes))
     finally:
         index.discard()
     settle(repository, [*paths, *by_hooks], head)
@@ -340,14 +356,16 @@ def changes_between(
     repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None = None
 ) -> list[MemoryChange]:
     """Return what became of memories between two commits or trees; `reader` may know their blobs already."""
-    found = [
-        one for one in differences(repository, old, new, repository.prefix) if not _MODULE & {one.old_mode, one.mode}
+    changes = [
+        file
+        for file in differences(repository, old, new, repository.prefix)
+        if not _MODULE & {file.old_mode, file.mode}
     ]
-    names = [name for one in found for name in (one.old, one.new) if name.strip("0")]
+    names = [name for file in changes for name in (file.old, file.new) if name.strip("0")]
     data = reader(names) if reader else blobs(repository.top, names)
     files = [
-        FileVersions(repository.relative(one.path), data.get(one.old), data.get(one.new), one.mode == _LINK)
-        for one in found
+        FileVersions(repository.relative(file.path), data.get(file.old), data.get(file.new), file.mode == _LINK)
+        for file in changes
     ]
     return memory_changes(workspace.layout, files, dict)
 
@@ -359,47 +377,39 @@ def told_between(repository: Repository, workspace: Workspace, old: str, new: st
 
 def name_left_behind(workspace: Workspace) -> tuple[str, ...]:
     """Say in one line which memories lie where the settings said before, if any do."""
-    found = left_behind(workspace)
-    more = f"; `mem check` names {len(found) - 1:,} more" if len(found) > 1 else ""
-    return tuple(f"{path} {reason}{more}" for path, reason in list(found.items())[:1])
+    left = left_behind(workspace)
+    more = f"; `mem check` names {len(left) - 1:,} more" if len(left) > 1 else ""
+    return tuple(f"{path} {reason}{more}" for path, reason in list(left.items())[:1])
 
 
 def paths_changed(repository: Repository, old: str, new: str) -> list[str]:
     """Return the files of the workspace that are new, other or gone in the later of two commits."""
-    return [repository.relative(one.path) for one in differences(repository, old, new, repository.prefix)]
+    return [repository.relative(file.path) for file in differences(repository, old, new, repository.prefix)]
 
 
-def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> list[str]:
+def _unwanted(workspace: Workspace, repository: Repository, changes: Sequence[PathChange]) -> list[str]:
     """Return the paths that a hook must not change in a commit of memory: others' files, and what is not fit."""
-    kept = [
-        one
-        for one in found
-        if not one.is_gone and is_memory(workspace, repository, ChangedFile(one.path, is_tracked=not one.is_new))
+    memories = [
+        file
+        for file in changes
+        if not file.is_gone and is_memory(workspace, repository, ChangedFile(file.path, is_tracked=not file.is_new))
     ]
-    wrong = unfit(workspace, repository, kept)
-    others = [one.path for one in found if one not in kept]
-    return [*others, *(f"{repository.prefix}{one.path}" for one in wrong.values())]
+    wrong = unfit(workspace, repository, memories)
+    others = [file.path for file in changes if file not in memories]
+    return [*others, *(f"{repository.prefix}{problem.path}" for problem in wrong.values())]
 
 
 def _require_few_deleted(repository: Repository, workspace: Workspace, old: str, deleted: Sequence[str]) -> None:
     """Raise RefusedError where a large part of memory is gone, and not in the archive either."""
     if len(deleted) <= _FEW:
         return
-    told = change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", old)
-    names = (repository.relative(name) for name in split(told) if name.startswith(repository.prefix))
+    listed = change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", old)
+    names = (repository.relative(name) for name in split(listed) if name.startswith(repository.prefix))
     count = sum(workspace.layout.kind_of(name) == "entry" for name in names)
     if len(deleted) > _FRACTION * count:
         fix = f"`git restore {repository.prefix or '.'}` brings them back; commit it yourself if they are to go"
         what = f"{len(deleted):,} of {count:,} memories are gone, and not in the archive"
         raise RefusedError(f"{what} ({deleted[0]})", fix)
-
-
-def _tree_of(repository: Repository, name: str) -> str:
-    return change(repository.top, "rev-parse", f"{name}^{{tree}}").decode().strip()
-
-
-def _has_marker(repository: Repository) -> bool:
-    return bool(attempt(repository.top, "ls-files", "--", f"{repository.prefix}{MARKER}").out)
 
 
 def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FileProblem, ...]:
@@ -413,11 +423,11 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
     for name, (is_left, sides) in conflicting(repository).items():
         target = repository.top / name
         is_ours = is_memory(workspace, repository, ChangedFile(name, is_tracked=True))
-        said = text(read(target)) if is_ours and target.is_file() else ""
-        line = leftover_marker(said, underlines(*map(text, sides)))
+        content = text(read(target)) if is_ours and target.is_file() else ""
+        line = leftover_marker(content, underlines(*map(text, sides)))
         if line or (is_left and not is_ours):
             left.append(FileProblem(repository.relative(name), line or 1, "both sides changed this"))
-        elif is_ours and (is_left or said):
+        elif is_ours and (is_left or content):
             settled.append(name)
     if settled:
         change(repository.top, "add", "--all", "--", *settled)

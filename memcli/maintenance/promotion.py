@@ -102,44 +102,50 @@ def promote_plan(
     `rows` are those of all entries, whatever their status. Only the user, if `by` is that, promotes what no person
     said. Raises RefusedError for one that cannot be promoted.
     """
-    known = _by_id(rows)
+    rows_by_id = _by_id(rows)
     page = _page(workspace)
-    standing = {line.id: line for line in page.promoted.lines}
-    said: dict[str, str] = {}
+    present = {line.id: line for line in page.promoted.lines}
+    lines: dict[str, str] = {}
     passed: list[tuple[str, str]] = []
     steps: list[Change] = []
-    for one in ids:
-        said[one], text = _asked_for(workspace, known.get(one), one, by)
-        steps += _marked(known[one]["path"], text, promote=True)
+    for identifier in ids:
+        lines[identifier], text = _asked_for(workspace, rows_by_id.get(identifier), identifier, by)
+        steps += _marked(rows_by_id[identifier]["path"], text, promote=True)
+    ours = [identifier for identifier, line in present.items() if line.is_ours]
     dropped = {
-        one: "gone" if one not in known else str(known[one]["status"])
-        for one, line in standing.items()
-        if line.is_ours and (one not in known or known[one]["status"] != "active")
+        identifier: str(rows_by_id[identifier]["status"]) if identifier in rows_by_id else "gone"
+        for identifier in ours
+        if identifier not in rows_by_id or rows_by_id[identifier]["status"] != "active"
     }
-    gone = over(known.values())
-    for one, row in known.items():
-        is_new = auto and one not in standing and _is_candidate(row, workspace) and not is_in_conflict(row, gone)
-        if one in said or one in dropped or not (is_new or (one in standing and standing[one].is_ours)):
+    retired_ids = over(rows_by_id.values())
+    for identifier, row in rows_by_id.items():
+        is_new = (
+            auto
+            and identifier not in present
+            and _is_candidate(row, workspace)
+            and not is_in_conflict(row, retired_ids)
+        )
+        if identifier in lines or identifier in dropped or not (is_new or identifier in ours):
             continue
         statement, fault, text = _said(workspace, row)
         if not fault and is_new and _is_demoted(text):
             fault = "was demoted"
         if fault and is_new:
-            passed.append((one, fault))
-        elif not is_new and not _is_a_persons(row) and statement != standing[one].statement:
-            dropped[one] = "no person said its new words"
+            passed.append((identifier, fault))
+        elif not is_new and not _is_a_persons(row) and statement != present[identifier].statement:
+            dropped[identifier] = "no person said its new words"
         elif not fault:
-            said[one] = statement
-    repeats = dict.fromkeys(_said_already(page, said), f"{page.path} says it already")
-    new = {identifier: statement for identifier, statement in said.items() if identifier not in repeats}
-    over_budget = _over_budget(workspace, known, accesses, new, page.promoted, new.keys() & {*ids})
+            lines[identifier] = statement
+    repeats = dict.fromkeys(_said_already(page, lines), f"{page.path} says it already")
+    new = {identifier: statement for identifier, statement in lines.items() if identifier not in repeats}
+    over_budget = _over_budget(workspace, rows_by_id, accesses, new, page.promoted, new.keys() & {*ids})
     for identifier, why in {**repeats, **dict.fromkeys(over_budget, "over the budget")}.items():
-        del said[identifier]
-        if identifier in standing:
+        del lines[identifier]
+        if identifier in present:
             dropped[identifier] = why
         else:
             passed.append((identifier, why))
-    return _promotion(page, known, said, dropped, passed, steps)
+    return _promotion(page, rows_by_id, lines, dropped, passed, steps)
 
 
 def _asked_for(workspace: Workspace, row: Row | None, identifier: str, by: str) -> tuple[str, str]:
@@ -162,23 +168,21 @@ def demote_plan(workspace: Workspace, rows: Iterable[Row], names: Sequence[str])
 
     An entry that is confirmed is marked, lest it comes back. Raises NotFoundError for a line that is not there.
     """
-    known = _by_id(rows)
+    rows_by_id = _by_id(rows)
     page = _page(workspace)
     there = {line.id for line in page.promoted.lines}
     ids = [_meant(name, there, page.path) for name in names]
     steps: list[Change] = []
-    for one in ids:
-        row = known.get(one)
+    for identifier in ids:
+        row = rows_by_id.get(identifier)
         if row is not None and row["status"] == "active" and is_confirmed(row, workspace):
             _, fault, text = _said(workspace, row)
             steps += [] if fault else _marked(row["path"], text, promote=False)
-    return _promotion(page, known, {}, dict.fromkeys(ids, "demoted"), [], steps)
+    return _promotion(page, rows_by_id, {}, dict.fromkeys(ids, "demoted"), [], steps)
 
 
 @dataclass(frozen=True)
 class _Page:
-    """The page as it stands."""
-
     path: str
     budget: int
     text: str
@@ -200,34 +204,35 @@ def _page(workspace: Workspace) -> _Page:
 
 def _promotion(
     page: _Page,
-    known: Mapping[str, Row],
-    said: Mapping[str, str],
+    rows_by_id: Mapping[str, Row],
+    lines: Mapping[str, str],
     dropped: Mapping[str, str],
     passed: Sequence[tuple[str, str]],
     steps: Sequence[Change],
 ) -> Promotion:
-    """Make the plan of what was settled."""
-    standing = {line.id: line for line in page.promoted.lines}
-    headings = {one: heading_of(known[one]["type"]) for one in said}
-    text = with_lines(page.text, said, dropped, headings)
-    promoted = [PromotedEntry(*pair) for pair in said.items() if pair[0] not in standing]
-    ours = {identifier: line.statement for identifier, line in standing.items() if line.is_ours}
-    changed = [PromotedEntry(*pair) for pair in said.items() if ours.get(pair[0], pair[1]) != pair[1]]
-    reasons = [f"{one}: promoted" for one, _ in promoted] + [f"{one}: {why}" for one, why in dropped.items()]
+    present = {line.id: line for line in page.promoted.lines}
+    headings = {identifier: heading_of(rows_by_id[identifier]["type"]) for identifier in lines}
+    text = with_lines(page.text, lines, dropped, headings)
+    promoted = [PromotedEntry(*pair) for pair in lines.items() if pair[0] not in present]
+    ours = {identifier: line.statement for identifier, line in present.items() if line.is_ours}
+    changed = [PromotedEntry(*pair) for pair in lines.items() if ours.get(pair[0], pair[1]) != pair[1]]
+    reasons = [f"{identifier}: promoted" for identifier, _ in promoted] + [
+        f"{identifier}: {why}" for identifier, why in dropped.items()
+    ]
     page_steps = [Change(page.path, page.text if page.is_there else None, text)] if text != page.text else []
     plan = Plan((*page_steps, *steps), tuple(reasons))
     leaving, staying_out = (tuple(UnpromotedEntry(*pair) for pair in pairs) for pairs in (dropped.items(), passed))
-    lines = tuple(promoted), tuple(changed), leaving, staying_out
-    return Promotion(plan, page.path, *lines, size_of_ours(text), page.budget)
+    entries = tuple(promoted), tuple(changed), leaving, staying_out
+    return Promotion(plan, page.path, *entries, size_of_ours(text), page.budget)
 
 
 def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
     """Return the row of each id; of several, an active one."""
-    known: dict[str, Row] = {}
+    rows_by_id: dict[str, Row] = {}
     for row in rows:
-        if row["id"] not in known or row["status"] == "active":
-            known[row["id"]] = row
-    return known
+        if row["id"] not in rows_by_id or row["status"] == "active":
+            rows_by_id[row["id"]] = row
+    return rows_by_id
 
 
 def _is_candidate(row: Row, workspace: Workspace) -> bool:
@@ -255,12 +260,12 @@ def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
     return *promotable(read_entry(document, path, workspace.now)[0]), text
 
 
-def _said_already(page: "_Page", said: Mapping[str, str]) -> list[str]:
+def _said_already(page: "_Page", lines: Mapping[str, str]) -> list[str]:
     """Return the ids whose new line would say what another line of the page, or of them, says."""
     statements_there = statements(page.text)
     promoted = {line.id for line in page.promoted.lines}
     repeats = []
-    for identifier, statement in said.items():
+    for identifier, statement in lines.items():
         if identifier not in promoted:
             if normalized(statement) in statements_there:
                 repeats.append(identifier)
@@ -270,39 +275,43 @@ def _said_already(page: "_Page", said: Mapping[str, str]) -> list[str]:
 
 def _over_budget(
     workspace: Workspace,
-    known: Mapping[str, Row],
+    rows_by_id: Mapping[str, Row],
     accesses: Mapping[str, Access],
-    said: Mapping[str, str],
+    lines: Mapping[str, str],
     promoted: Promoted,
     asked: Collection[str],
 ) -> list[str]:
     """Pick the lines that must leave or stay out, the least valuable first; never one that was asked for."""
     theirs = {line.id for line in promoted.lines if not line.is_ours}
-    sizes = {one: len(page_line(one, text).encode()) + 1 for one, text in said.items() if one not in theirs}
+    sizes = {
+        identifier: len(page_line(identifier, text).encode()) + 1
+        for identifier, text in lines.items()
+        if identifier not in theirs
+    }
     budget = workspace.settings["promote.budget"]
-    needed = sum(size for one, size in sizes.items() if one in asked)
+    needed = sum(size for identifier, size in sizes.items() if identifier in asked)
     if needed > budget:
         raise RefusedError(f"{needed:,} bytes are more than promote.budget ({budget:,})", "promote fewer or raise it")
 
-    def value(one: str) -> tuple[bool, float]:
+    def value(identifier: str) -> tuple[bool, float]:
         """Weigh a line by what it is and how often it was confirmed and read, not by its age."""
-        row, noted = known[one], accesses.get(one)
+        row, noted = rows_by_id[identifier], accesses.get(identifier)
         weight = _WEIGHTS.get(row["type"], 1.0) * (row["trust"] or 0.5) * (row["salience"] or 0.5)
         often = max(1, row["strength"] or 1) + (noted.count if noted else 0) / 3
         return bool(row["pinned"]), weight * (1 + math.log(often))
 
     total = sum(sizes.values())
     leaving = []
-    for one in sorted(sizes.keys() - set(asked), key=lambda one: (value(one), one)):
+    for identifier in sorted(sizes.keys() - set(asked), key=lambda identifier: (value(identifier), identifier)):
         if total > budget:
-            total -= sizes[one]
-            leaving.append(one)
+            total -= sizes[identifier]
+            leaving.append(identifier)
     return leaving
 
 
 def _metadata(text: str) -> dict[str, Any]:
-    found = frontmatter.parse(text).fields.get("metadata")
-    return dict(found) if isinstance(found, Mapping) else {}
+    metadata = frontmatter.parse(text).fields.get("metadata")
+    return dict(metadata) if isinstance(metadata, Mapping) else {}
 
 
 def _is_demoted(text: str) -> bool:
@@ -322,10 +331,14 @@ def _marked(path: str, text: str, *, promote: bool) -> list[Change]:
 def _meant(name: str, there: Collection[str], path: str) -> str:
     if name in there:
         return name
-    found = [one for one in there if name and (one.startswith((name, f"mem_{name}")) or one.endswith(name))]
-    if len(found) != 1:
+    matches = [
+        identifier
+        for identifier in there
+        if name and (identifier.startswith((name, f"mem_{name}")) or identifier.endswith(name))
+    ]
+    if len(matches) != 1:
         raise NotFoundError(
-            f"{len(found)} promoted lines of {name!r}" if found else f"no promoted line of {name!r}",
+            f"{len(matches)} promoted lines of {name!r}" if matches else f"no promoted line of {name!r}",
             f"`mem read {path}` shows them with their ids",
         )
-    return found[0]
+    return matches[0]

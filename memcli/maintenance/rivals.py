@@ -35,40 +35,28 @@ from .checks import Checked
 from .invariants import Fault, left_over, line_in_head, shown_name
 
 _TWIN = "says the same as {0}, written on another machine: `mem check --fix` makes one memory of them"
+_STALE = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
+_DISPUTED = f"{DISPUTED}: `mem check --fix` takes it back into use"
 _TAKEN = "written on another machine too: now one memory with {0}"
 
 
-def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str], twins: Collection[Fold]) -> Checked:
-    """Return what a check found with what there is to say of all of these; `disputed` are paths of `said_again`."""
-    page = workspace.layout.memory
-    stale = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
-    again = f"{DISPUTED}: `mem check --fix` takes it back into use"
-    lines = _stale_lines(workspace, found.readings)
-    told = {(page, line, "link") for line in lines.values()}
-    faults = [one for one in found.faults if one.path not in disputed and (one.path, one.line, one.rule) not in told]
-    taken = {one.path: fold.kept for fold in twins for one in fold.taken}
-    faults += [one.as_fault() for one in _unflagged([one for one in found.readings if one.path not in taken])]
-    faults += [Fault(path, 1, _TWIN.format(kept.path), "twin", fixable=True) for path, kept in taken.items()]
-    faults += [Fault(path, 1, again, "archive", fixable=True) for path in disputed]
-    faults += [Fault(page, line, stale.format(shown_name(name)), "page", fixable=True) for name, line in lines.items()]
-    return Checked(tuple(sorted(faults, key=lambda one: (one.path, one.line, one.reason))), found.readings)
-
-
-def settle_plan(workspace: Workspace, found: Checked, disputed: Collection[str], before: Plan) -> Plan:
+def settle_plan(workspace: Workspace, checked: Checked, disputed: Collection[str], before: Plan) -> Plan:
     """Return a plan that flags what a person has to say which one holds, and what else follows from a merge.
 
     What the plan changes `before` already waits for another run.
     """
-    around = [one.path for one in found.faults if one.rule == "chain" and one.fixable]
+    around = [fault.path for fault in checked.faults if fault.rule == "chain" and fault.fixable]
     changed = {step.path for step in before.steps}
-    plan = before + _flag_plan(workspace, found.readings, around, changed)
-    for one in (one for one in found.readings if one.path in disputed and one.path not in changed):
-        place = workspace.free_name(one.path.removeprefix(workspace.layout.archive))
-        reason = f"{one.path}: {DISPUTED}: in use again as {place}"
-        plan += Plan((Move(one.path, place, one.digest),), (reason,))
+    plan = before + _flag_plan(workspace, checked.readings, around, changed)
+    for reading in (
+        reading for reading in checked.readings if reading.path in disputed and reading.path not in changed
+    ):
+        path = workspace.free_name(reading.path.removeprefix(workspace.layout.archive))
+        reason = f"{reading.path}: {DISPUTED}: in use again as {path}"
+        plan += Plan((Move(reading.path, path, reading.digest),), (reason,))
     if workspace.layout.memory in changed:
         return plan
-    names = _stale_lines(workspace, found.readings)
+    names = _stale_lines(workspace, checked.readings)
     reasons = tuple(TAKEN_OFF.format(workspace.layout.memory, name) for name in names)
     return plan + without_lines(workspace, names) + Plan((), reasons)
 
@@ -80,10 +68,12 @@ def twins_plan(workspace: Workspace, twins: Collection[Fold], changed: Collectio
     """
     plan = Plan()
     for fold in twins:
-        entries = [one.entry for one in (fold.kept, *fold.taken)]
-        steps = fold.steps(workspace, max(moment for one in entries for moment in (one.created_at, one.updated_at)), {})
+        entries = [entry.entry for entry in (fold.kept, *fold.taken)]
+        steps = fold.steps(
+            workspace, max(moment for entry in entries for moment in (entry.created_at, entry.updated_at)), {}
+        )
         if not {step.path for step in steps} & {*changed}:
-            reasons = (f"{one.path}: {_TAKEN.format(fold.kept.path)}" for one in fold.taken)
+            reasons = (f"{entry.path}: {_TAKEN.format(fold.kept.path)}" for entry in fold.taken)
             plan += Plan(tuple(steps), tuple(reasons))
     return plan
 
@@ -97,14 +87,19 @@ def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]
     changed = {path for merge in merges for side in merge.sides for path in side}
     groups = alike(
         [
-            EntryFile(one.path, one.text, one.entry)
-            for one in readings
-            if one.path in changed and one.entry is not None and one.status == "active" and not one.problems
+            EntryFile(reading.path, reading.text, reading.entry)
+            for reading in readings
+            if reading.path in changed
+            and reading.entry is not None
+            and reading.status == "active"
+            and not reading.problems
         ]
     )
 
-    def are_one(one: EntryFile, other: EntryFile) -> bool:
-        return any(_brings(workspace, merge, one, other) for merge in merges) and are_duplicates(one.entry, other.entry)
+    def are_one(left: EntryFile, right: EntryFile) -> bool:
+        return any(_brings(workspace, merge, left, right) for merge in merges) and are_duplicates(
+            left.entry, right.entry
+        )
 
     return tuple(fold for group in groups for fold in folds(workspace, group, {}, are_one))
 
@@ -112,63 +107,65 @@ def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]
 def _brings(workspace: Workspace, merge: Merging, *pair: EntryFile) -> bool:
     """Return whether a merge made two entries as they are, none of its sides having both active and saying the same."""
     if merge.result is not None:
-        made = [merge.result.get(one.path, "") for one in pair]
-        data = blobs(merge.top, [*filter(None, made)])
-        texts = [text(data.get(blob, b"")) for blob in made]
-        if [told.replace("\r\n", "\n") for told in texts] != [one.text.replace("\r\n", "\n") for one in pair]:
+        hashes = [merge.result.get(file.path, "") for file in pair]
+        data = blobs(merge.top, [*filter(None, hashes)])
+        merged = [text(data.get(blob, b"")).replace("\r\n", "\n") for blob in hashes]
+        if merged != [file.text.replace("\r\n", "\n") for file in pair]:
             return False
     for side in merge.sides:
-        if all(one.path in side for one in pair):
-            data = blobs(merge.top, [side[one.path] for one in pair])
-            if len(data) < len({side[one.path] for one in pair}):
+        if all(file.path in side for file in pair):
+            data = blobs(merge.top, [side[file.path] for file in pair])
+            if len(data) < len({side[file.path] for file in pair}):
                 return False  # a partial clone lacks it
-            one, other = (with_text(workspace, one, text(data[side[one.path]])).entry for one in pair)
-            if one.status == other.status == "active" and are_duplicates(one, other):
+            left, right = (with_text(workspace, file, text(data[side[file.path]])).entry for file in pair)
+            if left.status == right.status == "active" and are_duplicates(left, right):
                 return False
     return True
 
 
-def said_again(workspace: Workspace, found: Checked) -> dict[str, str]:
+def said_again(workspace: Workspace, checked: Checked) -> dict[str, str]:
     """Return path and id of the archived memories that one side of the last merge forgot and the other said again.
 
     git follows such a move, and confirms the memory where it lies.
     """
-    strays = {one.path for one in found.faults if one.rule == "archive" and one.reason.startswith(CHANGED)}
+    strays = {fault.path for fault in checked.faults if fault.rule == "archive" and fault.reason.startswith(CHANGED)}
     return {
-        one.path: one.entry.id
-        for one in found.readings
-        if one.path in strays and one.entry is not None
-        for data in before_merge(workspace, one.path)
-        if fits(text(data)) and is_said_again(text(data), one.text)
+        reading.path: reading.entry.id
+        for reading in checked.readings
+        if reading.path in strays and reading.entry is not None
+        for data in before_merge(workspace, reading.path)
+        if fits(text(data)) and is_said_again(text(data), reading.text)
     }
 
 
 def _stale_lines(workspace: Workspace, readings: Sequence[Reading]) -> dict[str, int]:
-    page = next((one.text for one in readings if one.path == workspace.layout.memory and not one.problems), "")
-    known = {one.entry.id for one in readings if one.entry is not None}
-    active = {one.entry.id for one in readings if one.entry is not None and one.status == "active"}
-    return stale_lines(workspace, page, known, active)
+    page = next(
+        (reading.text for reading in readings if reading.path == workspace.layout.memory and not reading.problems), ""
+    )
+    ids = {reading.entry.id for reading in readings if reading.entry is not None}
+    active = {reading.entry.id for reading in readings if reading.entry is not None and reading.status == "active"}
+    return stale_lines(workspace, page, ids, active)
 
 
 class Pair(NamedTuple):
     """Two active entries of which a person has to say which one holds."""
 
-    one: Reading
+    reading: Reading
     other: Reading
     reason: str
 
     def as_fault(self) -> Fault:
         """Return what there is to say of it."""
         reason = f"{self.reason}: `mem review` asks which one holds"
-        return Fault(self.one.path, line_in_head(self.one.text, "key"), reason, "key", fixable=True)
+        return Fault(self.reading.path, line_in_head(self.reading.text, "key"), reason, "key", fixable=True)
 
 
 def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
     """Yield the pairs that nothing flags: both fill one key, or each took the place of one memory on its machine."""
     active: dict[str, tuple[Reading, Entry]] = {}
-    for one in readings:
-        if one.entry is not None and one.status == "active" and not one.problems:
-            active[one.entry.id] = one, one.entry
+    for reading in readings:
+        if reading.entry is not None and reading.status == "active" and not reading.problems:
+            active[reading.entry.id] = reading, reading.entry
     slots = defaultdict[tuple[str, str], list[str]](list)
     for identifier, (_, entry) in active.items():
         if entry.key:
@@ -186,10 +183,10 @@ def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
                 yield Pair(active[second][0], active[first][0], reason)
 
 
-def _are_settled(one: Entry, other: Entry) -> bool:
+def _are_settled(left: Entry, right: Entry) -> bool:
     """Return whether two entries are flagged with each other, or somebody found them distinct."""
-    told = {*one.conflicts_with, *one.distinct}, {*other.conflicts_with, *other.distinct}
-    return other.id in told[0] or one.id in told[1]
+    settled = {*left.conflicts_with, *left.distinct}, {*right.conflicts_with, *right.distinct}
+    return right.id in settled[0] or left.id in settled[1]
 
 
 def _flag_plan(
@@ -200,22 +197,24 @@ def _flag_plan(
     `around` are the files that supersede each other in a circle. What is `changed` already waits for another run.
     """
     before = {
-        one.path: EntryFile(one.path, one.text, one.entry)
-        for one in readings
-        if one.entry is not None and one.path not in changed
+        reading.path: EntryFile(reading.path, reading.text, reading.entry)
+        for reading in readings
+        if reading.entry is not None and reading.path not in changed
     }
     after = dict(before)
     pairs = []
-    ids = {one.entry.id: path for path, one in before.items()}
+    ids = {file.entry.id: path for path, file in before.items()}
     for path in (path for path in around if path in before):
         by = before[path].entry.superseded_by
         after[path] = with_text(workspace, before[path], restored_text(workspace, before[path]))
         pairs += [(path, ids[by])] if by in ids else []
     now = [
-        replace(one, entry=after[one.path].entry, status="active") if one.path in around and one.path in after else one
-        for one in readings
+        replace(reading, entry=after[reading.path].entry, status="active")
+        if reading.path in around and reading.path in after
+        else reading
+        for reading in readings
     ]
-    pairs += [(pair.one.path, pair.other.path) for pair in _unflagged(now)]
+    pairs += [(pair.reading.path, pair.other.path) for pair in _unflagged(now)]
     for pair in pairs:
         for path, other in (pair, pair[::-1]):
             if path in after and other in after:
@@ -275,56 +274,80 @@ class HalfMerge:
     disputed: Mapping[str, str] = field(default_factory=dict)  # path and id of what one side forgot, see `said_again`
     twins: tuple[Fold, ...] = ()  # entries that both sides wrote
 
-    def plan(self, workspace: Workspace, found: Checked, before: Plan) -> Plan:
+    def plan(self, workspace: Workspace, checked: Checked, before: Plan) -> Plan:
         """Return a plan with the changes that merge what can be merged, and what follows from a merge.
 
         What the plan changes `before` already waits for another run.
         """
         steps = list(self.changes)
         reasons = list(self.settled.notices)
-        for one in self.conflicts:
-            if one.is_settled:
-                reasons += [f"{one.path}: settled"] * (not any(told.startswith(one.path) for told in reasons))
-            elif one.is_mended and one.merged is not None:
-                steps.append(Change(one.path, one.text, one.merged))
-                left = f", but for {one.clashes} place{'s' if one.clashes > 1 else ''} that both sides changed"
-                reasons.append(f"{one.path}: merged{left if one.clashes else ''}")
+        for conflict in self.conflicts:
+            if conflict.is_settled:
+                reasons += [f"{conflict.path}: settled"] * (
+                    not any(reason.startswith(conflict.path) for reason in reasons)
+                )
+            elif conflict.is_mended and conflict.merged is not None:
+                steps.append(Change(conflict.path, conflict.text, conflict.merged))
+                left = (
+                    f", but for {conflict.clashes} place{'s' if conflict.clashes > 1 else ''} that both sides changed"
+                )
+                reasons.append(f"{conflict.path}: merged{left if conflict.clashes else ''}")
         plan = before + Plan(tuple(steps), tuple(reasons))
         plan += twins_plan(workspace, self.twins, {step.path for step in plan.steps})
-        return settle_plan(workspace, found, self.disputed, plan)
+        return settle_plan(workspace, checked, self.disputed, plan)
 
     def finish(self, workspace: Workspace) -> None:
         """Tell git, once the changes are applied, which files are settled, and note what a person has to say."""
-        done = [one.path for one in self.conflicts if one.is_unmerged and one.is_mended and not one.clashes]
+        done = [
+            conflict.path
+            for conflict in self.conflicts
+            if conflict.is_unmerged and conflict.is_mended and not conflict.clashes
+        ]
         if done:
-            made = [one.path for one in self.changes if one.path not in self.settled.clashes]
-            add(workspace, dict.fromkeys([*done, *made]))
+            written = [change.path for change in self.changes if change.path not in self.settled.clashes]
+            add(workspace, dict.fromkeys([*done, *written]))
         note_disputed(workspace, [*self.settled.disputed, *self.disputed.values()])
 
 
-def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, HalfMerge]:
+def with_conflicts(workspace: Workspace, checked: Checked) -> tuple[Checked, HalfMerge]:
     """Return what a check found with what merges left behind, and what git could not merge."""
-    merge = half_merge(workspace, found.readings)
-    told = {one.path for one in merge.conflicts}
-    changing = {one.path for one in merge.changes}  # nothing else mends these, such as an id that two of them have
-    faults = [one for one in found.faults if one.path not in told or MARKER not in one.reason]
-    faults = [one for one in faults if one.path not in changing or not one.fixable]
-    faults += [one.as_fault() for one in merge.conflicts]
-    named = {one.path for one in faults if MARKER in one.reason}
-    faults += [
-        one for reading in found.readings if reading.path not in named for one in _left_by_merge(workspace, reading)
+    readings, page = checked.readings, workspace.layout.memory
+    merge = half_merge(workspace, readings)
+    merge = replace(merge, disputed=said_again(workspace, checked), twins=twins(workspace, readings))
+    conflicting = {conflict.path for conflict in merge.conflicts}
+    changing = {
+        change.path for change in merge.changes
+    }  # nothing else mends these, such as an id that two of them have
+    faults = [
+        fault
+        for fault in checked.faults
+        if (fault.path not in conflicting or MARKER not in fault.reason)
+        and (fault.path not in changing or not fault.fixable)
     ]
-    disputed = said_again(workspace, found)
-    pairs = twins(workspace, found.readings)
-    merge = replace(merge, disputed=disputed, twins=pairs)
-    return at_odds(workspace, Checked(tuple(faults), found.readings), disputed, pairs), merge
+    faults += [conflict.as_fault() for conflict in merge.conflicts]
+    named = {fault.path for fault in faults if MARKER in fault.reason}
+    for reading in readings:
+        faults += _left_by_merge(workspace, reading) if reading.path not in named else ()
+    lines = _stale_lines(workspace, readings)
+    stale = {(page, line, "link") for line in lines.values()}
+    faults = [
+        fault
+        for fault in faults
+        if fault.path not in merge.disputed and (fault.path, fault.line, fault.rule) not in stale
+    ]
+    taken = {file.path: fold.kept.path for fold in merge.twins for file in fold.taken}
+    faults += [pair.as_fault() for pair in _unflagged([file for file in readings if file.path not in taken])]
+    faults += [Fault(path, 1, _TWIN.format(remaining), "twin", fixable=True) for path, remaining in taken.items()]
+    faults += [Fault(path, 1, _DISPUTED, "archive", fixable=True) for path in merge.disputed]
+    faults += [Fault(page, line, _STALE.format(shown_name(name)), "page", fixable=True) for name, line in lines.items()]
+    return Checked.of(faults, readings), merge
 
 
 def _left_by_merge(workspace: Workspace, reading: Reading) -> Iterator[Fault]:
     """Yield the `=======` that a merge left: none of its sides had it, so that it underlines no heading of theirs."""
     marks = set[tuple[str, str]]()
-    for made, *sides in made_by_merges(workspace, reading.path) if underlines(reading.text) else ():
-        marks |= underlines(made) - underlines(*sides)
+    for merged, *sides in made_by_merges(workspace, reading.path) if underlines(reading.text) else ():
+        marks |= underlines(merged) - underlines(*sides)
     if fault := left_over(reading, marks):
         yield fault
 
@@ -333,9 +356,10 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
     """Find the files that git could not merge, and merge each as the driver or `mem sync` would have."""
     stages = unmerged(workspace)
     texts = {
-        one.path: one.text
-        for one in readings
-        if (one.path in stages or conflict_marker(one.text) is not None) and len(one.text.encode()) == one.stat[2]
+        reading.path: reading.text
+        for reading in readings
+        if (reading.path in stages or conflict_marker(reading.text) is not None)
+        and len(reading.text.encode()) == reading.stat[2]
     }
     settings = try_bytes(workspace, SETTINGS)
     if not isinstance(settings, str) and len(settings[0]) == settings[1][2]:
@@ -344,26 +368,28 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
             texts[SETTINGS] = text
     one_sided = {path: sides for path, sides in stages.items() if not {2, 3} <= sides.keys() or is_of_two(sides)}
     changes, settled = _one_sided(workspace, one_sided) if one_sided else ((), Resolution({}))
-    found = []
+    conflicts = []
     for path in sorted({*texts, *one_sided}):
         if path in settled.files:
             text = texts.get(path, "")
             clashes = int(path in settled.clashes)
-            found.append(Conflict(path, 1, text, None, clashes, is_unmerged=True, is_one_sided=True, is_settled=True))
+            conflicts.append(
+                Conflict(path, 1, text, None, clashes, is_unmerged=True, is_one_sided=True, is_settled=True)
+            )
         else:
-            found.append(_conflict(workspace, path, texts.get(path, ""), stages.get(path, {})))
-    return HalfMerge(tuple(found), changes, settled)
+            conflicts.append(_conflict(workspace, path, texts.get(path, ""), stages.get(path, {})))
+    return HalfMerge(tuple(conflicts), changes, settled)
 
 
 def _one_sided(workspace: Workspace, paths: Mapping[str, Mapping[int, bytes]]) -> tuple[tuple[Change, ...], Resolution]:
     """Return the changes that settle files of which one side has none; nothing where that is for a person."""
     try:
         settled = settle_half_done(workspace, paths)
-        told = {path: file[1].decode() if file else None for path, file in settled.files.items()}
-        now = {path: _text(workspace, path) for path in told}
+        texts = {path: file[1].decode() if file else None for path, file in settled.files.items()}
+        now = {path: _text(workspace, path) for path in texts}
     except (MemError, OSError, UnicodeDecodeError):  # a rewritten or shallow history, another git at work, no text
         return (), Resolution({})
-    changes = [Change(path, now[path], text) for path, text in told.items() if now[path] != text]
+    changes = [Change(path, now[path], text) for path, text in texts.items() if now[path] != text]
     order = sorted(changes, key=lambda change: change.after is None)  # the new file stands before the old one goes
     return tuple(order), settled
 

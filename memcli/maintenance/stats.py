@@ -126,11 +126,11 @@ def stats(
     """Count entries, given as rows of every status."""
     rows = list(rows)
     active = [row for row in rows if row["status"] == "active"]
-    gone = over(rows)
+    retired_ids = over(rows)
     verdicts = judged(active, now, settings, accesses)
     used = sorted((entry for entry in verdicts if entry.accesses), key=lambda entry: (-entry.accesses, entry.id))
     stale = [entry for entry in verdicts if entry.verdict != "spare"]
-    flagged = [row for row in active if is_in_conflict(row, gone)]
+    flagged = [row for row in active if is_in_conflict(row, retired_ids)]
     ages = Counter(_age(entry.age_days) for entry in verdicts)
     return Stats(
         _counted(row["status"] for row in rows),
@@ -150,8 +150,7 @@ def stats(
 
 
 def _counted(values: Iterable[str]) -> dict[str, int]:
-    """Count, the most frequent first."""
-    return dict(sorted(Counter(values).items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _top(values: Iterable[str]) -> dict[str, int]:
@@ -164,14 +163,14 @@ def _age(days: float) -> str:
 
 def _growth(rows: Sequence[Row], now: datetime, zone: tzinfo) -> dict[str, int]:
     """Count the entries made in each of the last months, those without one included."""
-    made = Counter(
+    counts = Counter(
         f"{moment.astimezone(zone):%Y-%m}" for row in rows if (moment := parse_time(row["created_at"] or "", UTC))
     )
     local = now.astimezone(zone)
     months = [divmod(local.year * 12 + local.month - 1 - back, 12) for back in reversed(range(MONTHS))]
     names = [f"{year:04}-{month + 1:02}" for year, month in months]
-    first = next((place for place, name in enumerate(names) if made[name]), len(names) - 1)
-    return {name: made[name] for name in names[first:]}
+    first = next((position for position, name in enumerate(names) if counts[name]), len(names) - 1)
+    return {name: counts[name] for name in names[first:]}
 
 
 BUSY = "another process writes the index; run `mem index` again"

@@ -59,10 +59,10 @@ def explain_merged(workspace: Workspace, paths: Collection[str], disputed: Colle
     Of those that are `disputed`, by id, a person is asked whether to keep them.
     """
     note_disputed(workspace, disputed)
-    found = changed_since(workspace, paths)
-    mark_again(workspace, found)
+    changed = changed_since(workspace, paths)
+    mark_again(workspace, changed)
     way = "`mem restore {0}` brings it back as it was changed"
-    return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in found]
+    return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in changed]
 
 
 def settle_forgotten(
@@ -77,10 +77,10 @@ def settle_forgotten(
     files = read_forgotten(workspace, [path for path in paths if workspace.layout.kind_of(path) == "entry"])
     came = {file.path: file for file in files}
     away = {path for path in came if workspace.layout.is_archived(path)}
-    gone = [came[path].entry for path in sorted(away.intersection(received))]
+    deleted = [came[path].entry for path in sorted(away.intersection(received))]
     named = [
         f"{entry.id} was forgotten elsewhere on {entry.forgotten_at[:10]}, and is here from now on"
-        for entry in gone
+        for entry in deleted
         if entry.forgotten_at and not entry.version_of
     ]
     active = {path: file for path, file in came.items() if path not in away and file.entry.status == "active"}
@@ -97,18 +97,18 @@ def settle_forgotten(
 def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:
     """Name the memories that nobody finds now: something took their place on one side, which the other put away."""
     rows = ask(workspace, supersession_rows)
-    known = {row[0]: (row[3], row[4]) for row in rows}
+    states = {row[0]: (row[3], row[4]) for row in rows}
     places = {row[0]: row[1] for row in rows}
-    lost = {name: by for name, (status, by) in known.items() if status == "superseded" and places[name] in paths}
-    gone = deleted_for_good(workspace, set(lost.values()) - known.keys() - {""})
+    lost = {name: by for name, (status, by) in states.items() if status == "superseded" and places[name] in paths}
+    deleted = deleted_for_good(workspace, set(lost.values()) - states.keys() - {""})
     what = "{0}: superseded by {1} on one side, which the other deleted: `mem restore {0}` brings it back"
-    found = [what.format(places[name], by) for name, by in lost.items() if by in gone]
-    for name, (status, _) in known.items():
-        last = put_away_after(name, known) if status == "superseded" else ""
+    notices = [what.format(places[name], by) for name, by in lost.items() if by in deleted]
+    for name, (status, _) in states.items():
+        last = put_away_after(name, states) if status == "superseded" else ""
         if last and {places[name], places[last]} & set(paths):
             way = f"`mem restore {places[name]}` or `mem restore {places[last]}` brings one back"
-            found.append(f"{places[name]}: superseded by {last} on one side, which the other put away: {way}")
-    return found
+            notices.append(f"{places[name]}: superseded by {last} on one side, which the other put away: {way}")
+    return notices
 
 
 def settle_deleted(workspace: Workspace, paths: Collection[str]) -> list[str]:
@@ -122,9 +122,9 @@ def settle_deleted(workspace: Workspace, paths: Collection[str]) -> list[str]:
     names = stale_lines(workspace, read_page(workspace).text, ids, active)
     applied(workspace, without_lines(workspace, names), "mem sync")
     layout, root = workspace.layout, workspace.root
-    gone = {path.removeprefix(layout.archive) for path in paths if layout.kind_of(path) == "entry"}
-    gone = {path for path in gone if not ((root / path).exists() or (root / f"{layout.archive}{path}").exists())}
-    forget_deleted(workspace, wipes=bool(gone))
+    deleted = {path.removeprefix(layout.archive) for path in paths if layout.kind_of(path) == "entry"}
+    deleted = {path for path in deleted if not ((root / path).exists() or (root / f"{layout.archive}{path}").exists())}
+    forget_deleted(workspace, wipes=bool(deleted))
     return [TAKEN_OFF.format(workspace.layout.memory, name) for name in names]
 
 
@@ -135,19 +135,22 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
     that is in use again. `paths` are those that the merge changed. Return whether files changed, and what there is to
     say of the first.
     """
-    pairs = twins(workspace, [one for path in paths if (one := _reading(workspace, path)) is not None])
+    pairs = twins(workspace, [reading for path in paths if (reading := _reading(workspace, path)) is not None])
     twice = twins_plan(workspace, pairs)
     applied(workspace, twice, "mem sync")
     wanted = _filling_one_key(workspace, paths)
-    readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
-    readings |= {path: one for path in paths if (one := _reading(workspace, path, _MARK)) is not None}
-    found = [successors(one.entry) for one in readings.values() if one.entry is not None]
-    if names := [name for several in found if len(several) > 1 for name in several]:
-        for place in ask(workspace, lambda index: _places(index, names)):
-            if place not in readings and (one := _reading(workspace, place)) is not None:
-                readings[place] = one
-    known = [(one.path, one.text, one.entry) for one in readings.values() if one.entry is not None]
-    plan = settle_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), (), Plan())
+    readings = {path: reading for path in wanted if (reading := _reading(workspace, path)) is not None}
+    readings |= {path: reading for path in paths if (reading := _reading(workspace, path, _MARK)) is not None}
+    successor_ids = [successors(reading.entry) for reading in readings.values() if reading.entry is not None]
+    if names := [name for several in successor_ids if len(several) > 1 for name in several]:
+        for path in ask(
+            workspace,
+            lambda index: ([row["path"] for row in index.list_entries(Filter(), "path") if row["id"] in names]),
+        ):
+            if path not in readings and (reading := _reading(workspace, path)) is not None:
+                readings[path] = reading
+    files = [(reading.path, reading.text, reading.entry) for reading in readings.values() if reading.entry is not None]
+    plan = settle_plan(workspace, Checked.of(circles(files), readings.values()), (), Plan())
     applied(workspace, plan, "mem sync")
     return bool(twice + plan), twice.reasons
 
@@ -161,13 +164,9 @@ def _filling_one_key(workspace: Workspace, paths: Collection[str]) -> list[str]:
 
     slots = defaultdict[tuple[str, str], list[str]](list)
     for row in ask(workspace, listed):
-        if (one := _reading(workspace, row["path"])) is not None and one.entry is not None:
-            slots[slot_of(one.entry)].append(row["path"])
+        if (reading := _reading(workspace, row["path"])) is not None and reading.entry is not None:
+            slots[slot_of(reading.entry)].append(row["path"])
     return [path for slot in slots.values() if len(slot) > 1 and set(slot) & set(paths) for path in slot]
-
-
-def _places(index: Index, names: Collection[str]) -> list[str]:
-    return [row["path"] for row in index.list_entries(Filter(), "path") if row["id"] in names]
 
 
 def _reading(workspace: Workspace, path: str, having: bytes = b"") -> Reading | None:
@@ -240,15 +239,15 @@ class _Exchange:
     def __init__(self, workspace: Workspace, repository: Repository, remote: str, *, dry_run: bool) -> None:
         self.workspace = workspace
         self.repository = repository
-        self.asked = remote
+        self.requested = remote
         self.dry_run = dry_run
         self.seconds = workspace.settings["sync.timeout"]
-        self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository), dry_run=dry_run)
+        self.report = Synced(str(repository.top), "", ignored=ignored(workspace, repository), dry_run=dry_run)
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
-        self.made = set[tuple[str, str]]()  # commits of memory, each with the one before
-        self.looked = set[str]()  # merges and their parents, which were looked after
-        self.met = Counter[tuple[str, ...]]()  # files that were in the way
+        self.commits = set[tuple[str, str]]()  # commits of memory, each with the one before
+        self.checked = set[str]()  # merges and their parents, which were looked after
+        self.obstacles = Counter[tuple[str, ...]]()  # files that were in the way
 
     def run(self) -> Synced:
         """Commit, fetch, merge and push until both sides have the same."""
@@ -256,35 +255,35 @@ class _Exchange:
             if number:
                 time.sleep(random.uniform(0.02, 0.2) * min(number, 5))  # two machines must not keep step
             commit = self._commit()
-            self.told = replace(self.told, branch=commit.branch)
-            self.made |= {(commit.head, commit.before)} if commit.what else set()
-            if self.told.clashes:
-                return replace(self.told, state="clash")
+            self.report = replace(self.report, branch=commit.branch)
+            self.commits |= {(commit.head, commit.before)} if commit.what else set()
+            if self.report.clashes:
+                return replace(self.report, state="clash")
             if not commit.head:
-                return replace(self.told, state="held")
-            self.remote, self.branch = self.repository.remote_of(commit.branch, self.asked)
+                return replace(self.report, state="held")
+            self.remote, self.branch = self.repository.remote_of(commit.branch, self.requested)
             if not self.remote:
-                return replace(self.told, state="local")
+                return replace(self.report, state="local")
             self.local = commit.branch
-            self.told = replace(self.told, remote=without_passwords(self.remote), branch=self.branch)
+            self.report = replace(self.report, remote=without_passwords(self.remote), branch=self.branch)
             theirs = fetched(self.repository, self.remote, commit.branch, self.branch, self.seconds)
             head = self._merge(commit.head, theirs)
-            if head and self.told.state == "synced" and self._looked_after(commit.head, head, theirs):
+            if head and self.report.state == "synced" and self._looked_after(commit.head, head, theirs):
                 continue
-            if self.told.state != "synced" or (head and self._push(commit.branch, head, theirs)):
+            if self.report.state != "synced" or (head and self._push(commit.branch, head, theirs)):
                 return self._finished(head)
         raise BusyError(f"others were faster {TRIES} times", "run `mem sync` again")
 
     def _commit(self) -> Commit:
         """Conclude a merge that was left to a person, and commit what is mem's."""
         if not self.dry_run:
-            self.told = replace(self.told, clashes=conclude_merge(self.workspace, self.repository))
-            if self.told.clashes:
+            self.report = replace(self.report, clashes=conclude_merge(self.workspace, self.repository))
+            if self.report.clashes:
                 return Commit("", branch_of(self.repository))
-        found = commit_memory(self.workspace, self.repository, dry_run=self.dry_run)
-        committed = ", then ".join(filter(None, (self.told.committed, found.what)))
-        self.told = replace(self.told, committed=committed, problems=found.problems)
-        return found
+        commit = commit_memory(self.workspace, self.repository, dry_run=self.dry_run)
+        committed = ", then ".join(filter(None, (self.report.committed, commit.what)))
+        self.report = replace(self.report, committed=committed, problems=commit.problems)
+        return commit
 
     def _merge(self, ours: str, theirs: str) -> str:
         """Bring both sides together; return the commit that has both, empty if it has to be tried again."""
@@ -309,14 +308,22 @@ class _Exchange:
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
                 if names := move_to(self.workspace, self.repository, target):
-                    self.met[names] += 1
-                    if all(self._is_memory(name) for name in names) and self.met[names] < _MEETINGS:
+                    self.obstacles[names] += 1
+                    if (
+                        all(
+                            (is_memory(self.workspace, self.repository, ChangedFile(name, is_tracked=True)))
+                            for name in names
+                        )
+                        and self.obstacles[names] < _MEETINGS
+                    ):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
         came = told_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
-        received = ", then ".join(filter(None, (self.told.received, came)))
-        notices = (*self.told.notices, *(merge.settled.notices if merge else ()))
-        self.told = replace(self.told, received=received, is_merge=self.told.is_merge or bool(merge), notices=notices)
+        received = ", then ".join(filter(None, (self.report.received, came)))
+        notices = (*self.report.notices, *(merge.settled.notices if merge else ()))
+        self.report = replace(
+            self.report, received=received, is_merge=self.report.is_merge or bool(merge), notices=notices
+        )
         return target
 
     def _looked_after(self, ours: str, head: str, theirs: str) -> bool:
@@ -325,17 +332,17 @@ class _Exchange:
             return False
         sides = [side for side in (ours, theirs) if side and side != head]
         merged = self._merged(head, theirs) if sides else set()
-        is_merge = not merged <= self.looked
-        self.looked |= merged
+        is_merge = not merged <= self.checked
+        self.checked |= merged
         sides += sorted(merged) if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = [*settle_deleted(self.workspace, paths), *explain_merged(self.workspace, paths, self.disputed)]
         put_away, named = settle_forgotten(self.workspace, paths, paths_changed(self.repository, ours, head))
         notices += put_away
-        told = (*self.told.notices, *notices, *named, *name_hidden(self.workspace, paths))
-        self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
+        all_notices = (*self.report.notices, *notices, *named, *name_hidden(self.workspace, paths))
+        self.report = replace(self.report, notices=tuple(dict.fromkeys(all_notices)))
         is_settled, more = settle_rivals(self.workspace, paths) if is_merge else (False, ())
-        self.told = replace(self.told, notices=(*self.told.notices, *more))
+        self.report = replace(self.report, notices=(*self.report.notices, *more))
         return bool(notices) or is_settled
 
     def _merged(self, head: str, theirs: str) -> set[str]:
@@ -346,13 +353,13 @@ class _Exchange:
 
     def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
         """Leave a merge in the worktree for a person to settle."""
-        found = []
+        clashes = []
         for path in merge.clashes:
             file = merge.settled.files.get(path)
             lines = file[1].split(b"\n") if file else []
             line = next((number for number, text in enumerate(lines, 1) if text.startswith(b"<<<<<<< ")), 1)
-            found.append(FileProblem(self.repository.relative(path), line, "both sides changed this"))
-        self.told = replace(self.told, state="clash", clashes=tuple(found), notices=merge.settled.notices)
+            clashes.append(FileProblem(self.repository.relative(path), line, "both sides changed this"))
+        self.report = replace(self.report, state="clash", clashes=tuple(clashes), notices=merge.settled.notices)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
                 leave_to_person(self.workspace, self.repository, merge, theirs, message)
@@ -361,41 +368,40 @@ class _Exchange:
     def _push(self, local: str, head: str, theirs: str) -> bool:
         """Send what the remote lacks; return whether that was possible, and not another machine faster."""
         ahead = self._distance(head, theirs)[0]
-        self.told = replace(self.told, sent=ahead)
+        self.report = replace(self.report, sent=ahead)
         if not ahead or self.dry_run:
             return True
         return push(self.repository, self.remote, local, self.branch, head, self.seconds)
 
     def _distance(self, ours: str, theirs: str) -> tuple[int, int]:
-        """Return how many commits each side has that the other lacks."""
         if ours == theirs:
             return 0, 0
         if not theirs:
             return int(change(self.repository.top, "rev-list", "--count", ours)), 0
-        told = change(self.repository.top, "rev-list", "--left-right", "--count", f"{ours}...{theirs}")
-        ahead, behind = told.split()
+        counts = change(self.repository.top, "rev-list", "--left-right", "--count", f"{ours}...{theirs}")
+        ahead, behind = counts.split()
         return int(ahead), int(behind)
 
     @property
     def _name(self) -> str:
         """Return the remote's branch as messages name it."""
-        return f"{self.told.remote}/{self.branch}"
+        return f"{self.report.remote}/{self.branch}"
 
     def _command(self, word: str, *options: str) -> str:
         """Return the command by which a person exchanges the branch with the remote's."""
         is_other = word == "push" and self.local != self.branch
         branch = f"{self.local}:{self.branch}" if is_other else self.branch
-        return " ".join(("git", word, *options, self.told.remote, branch))
+        return " ".join(("git", word, *options, self.report.remote, branch))
 
     def _is_held(self, ours: str, theirs: str, *, is_behind: bool) -> bool:
         """Return whether commits wait to be pushed that touch what is not memory, which is not for us to do."""
-        others = beside_memory(self.workspace, self.repository, ours, theirs, self.made)
+        others = beside_memory(self.workspace, self.repository, ours, theirs, self.commits)
         if others:
             first, *more = others
             what = f"commits that touch {first}{f' and {len(more):,} more' * bool(more)} are yours to push"
             pull = f"`{self._command('pull', '--no-rebase')}`, then " * is_behind
             notice = f"{what}: {pull}`{self._command('push')}`; memory goes with them"
-            self.told = replace(self.told, state="held", notices=(*self.told.notices, notice))
+            self.report = replace(self.report, state="held", notices=(*self.report.notices, notice))
         return bool(others)
 
     def _require_workspace(self, ours: str, theirs: str) -> None:
@@ -403,8 +409,8 @@ class _Exchange:
         marker = f"{self.repository.prefix}{MARKER}"
         if not self._has(ours, marker) or self._has(theirs, marker):
             return
-        told = change(self.repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)
-        markers = (name for name in split(told) if name.rpartition("/")[2] == MARKER)
+        listed = change(self.repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)
+        markers = (name for name in split(listed) if name.rpartition("/")[2] == MARKER)
         where = self.workspace.root
         if moved := next((name for name in markers if not self._has(ours, name)), ""):
             folder = (self.repository.top / moved).parent
@@ -423,16 +429,13 @@ class _Exchange:
             fix = "rename one on the other machine, then run `mem sync` there and here"
             raise RefusedError(f"{pair[0]} and {pair[1]} are one file on this disk", fix)
 
-    def _is_memory(self, path: str) -> bool:
-        return is_memory(self.workspace, self.repository, ChangedFile(path, is_tracked=True))
-
     def _finished(self, head: str) -> Synced:
         """Note the commit both sides have, and bring the index up to date."""
         if self.dry_run:
-            return self.told
-        if self.told.state == "synced":
+            return self.report
+        if self.report.state == "synced":
             note_commit(self.workspace, self.remote, self.branch, head)
-        if self.told.received or self.told.committed:
+        if self.report.received or self.report.committed:
             ask(self.workspace, Index.refresh)
-            self.told = replace(self.told, notices=(*self.told.notices, *name_left_behind(self.workspace)))
-        return self.told
+            self.report = replace(self.report, notices=(*self.report.notices, *name_left_behind(self.workspace)))
+        return self.report

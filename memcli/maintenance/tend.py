@@ -27,17 +27,13 @@ if TYPE_CHECKING:
     from .promotion import Promotion
 
 
-Noise = Callable[[str], bytes]
-"""The random source of new ids, for a seed."""
-
-
 @dataclass(frozen=True)
 class Task:
     """Something that is due now and then."""
 
     name: str
     due: Callable[[Workspace], Any]  # what there is to do, to be handed to `run`; nothing where it is not due
-    run: Callable[[Workspace, Any, Noise], str]  # does it and returns one line that says so
+    run: Callable[[Workspace, Any], str]  # does it and returns one line that says so
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class TendReport(Result):
         return tuple(task.error for task in self.tasks if task.error)
 
 
-def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> TendReport:
+def tend(workspace: Workspace, tasks: Sequence[Task]) -> TendReport:
     """Run the tasks that are due; raise BusyError while another `tend` works here."""
     done = []
     with alone(workspace, "tend", "mem tend"):
@@ -74,7 +70,7 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> TendRepor
             try:
                 what = task.due(workspace)
                 if what:
-                    done.append(Tended(task.name, task.run(workspace, what, noise)))
+                    done.append(Tended(task.name, task.run(workspace, what)))
             except MemError as error:
                 done.append(Tended(task.name, error=error))
     return TendReport(tuple(done))
@@ -105,7 +101,7 @@ def _has_expired(index: Index) -> bool:
     return index.has_expired()
 
 
-def _archive(workspace: Workspace, report: "DecayReport", noise: Noise) -> str:
+def _archive(workspace: Workspace, report: "DecayReport") -> str:
     from .decay import decay
 
     left, total = "", len(report.entries)
@@ -113,10 +109,9 @@ def _archive(workspace: Workspace, report: "DecayReport", noise: Noise) -> str:
         faded = sum(not entry.is_expired for entry in report.faded)
         left = f"{faded:,} of {total:,} have faded, too many to archive unasked: look at them with `mem decay`"
         report = _of_expired(report)
-    seed = " ".join(entry.id for entry in report.faded)
-    if not seed:
+    if not report.faded:
         return left
-    report = decay(workspace, report, lambda attempt: noise(f"{seed} {attempt}"))
+    report = decay(workspace, report)
     expired = [entry for entry in report.entries if entry.archived and entry.is_expired]
     count = sum(entry.archived is not None for entry in report.entries)
     counts = (count - len(expired), "faded"), (len(expired), "expired")
@@ -134,7 +129,7 @@ def _confirmed(workspace: Workspace) -> "Promotion | None":
     return proposed if proposed.plan else None
 
 
-def _promote(workspace: Workspace, proposed: "Promotion", noise: Noise) -> str:
+def _promote(workspace: Workspace, proposed: "Promotion") -> str:
     from ..beliefs.plan import applied
 
     applied(workspace, proposed.plan, "mem tend")
@@ -147,7 +142,7 @@ def _unfinished(workspace: Workspace) -> list[str]:
     return abandoned(workspace.root, scan(workspace.root, workspace.layout))
 
 
-def _remove(workspace: Workspace, paths: list[str], noise: Noise) -> str:
+def _remove(workspace: Workspace, paths: list[str]) -> str:
     from .checks import removed
 
     count = len(removed(workspace, paths))
@@ -162,7 +157,7 @@ def _undecided(workspace: Workspace) -> "Sequence[EntryFile]":
     return expired(workspace)
 
 
-def _drop(workspace: Workspace, files: "Sequence[EntryFile]", noise: Noise) -> str:
+def _drop(workspace: Workspace, files: "Sequence[EntryFile]") -> str:
     from ..beliefs.forgotten import dropping
     from ..beliefs.plan import applied
 
@@ -184,7 +179,7 @@ def _unembedded(workspace: Workspace) -> int:
     return ask(workspace, counted)
 
 
-def _embed(workspace: Workspace, missing: int, noise: Noise) -> str:
+def _embed(workspace: Workspace, missing: int) -> str:
     from ..index.database import NO_PLACE
 
     def embed(index: Index) -> tuple[int, bool]:
@@ -226,7 +221,7 @@ def _waiting(workspace: Workspace) -> "list[Session]":
     return due(workspace, workspace.settings["consolidate.window"])
 
 
-def _consolidate(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
+def _consolidate(workspace: Workspace, chosen: "list[Session]") -> str:
     from ..consolidation.backlog import is_over
     from ..consolidation.consolidate import consolidate_all
     from ..llm import chosen_llm
@@ -236,11 +231,13 @@ def _consolidate(workspace: Workspace, chosen: "list[Session]", noise: Noise) ->
     outcomes: list[Outcome] = []
     faults: list[MemError] = []
     with suppress(BusyError):  # whoever is at it does the same
-        for one in consolidate_all(workspace, chosen, llm, keep=lambda one: 0 if is_over(one) else live, wait=0.0):
-            if isinstance(one, MemError):
-                faults.append(one)
+        for outcome in consolidate_all(
+            workspace, chosen, llm, keep=lambda session: 0 if is_over(session) else live, wait=0.0
+        ):
+            if isinstance(outcome, MemError):
+                faults.append(outcome)
             else:
-                outcomes.append(one)
+                outcomes.append(outcome)
     if faults:
         raise faults[0]
     failed = [outcome for outcome in outcomes if outcome.error]
@@ -256,18 +253,18 @@ def _long(workspace: Workspace) -> "list[Session]":
     from ..consolidation.backlog import is_long
     from ..store.sessions.sessions import sessions
 
-    return [one for one in sessions(workspace) if not one.problem and is_long(workspace, one)]
+    return [session for session in sessions(workspace) if not session.problem and is_long(workspace, session)]
 
 
-def _compact(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
+def _compact(workspace: Workspace, chosen: "list[Session]") -> str:
     from ..consolidation.compaction import compact
     from ..llm import chosen_llm
 
     llm = chosen_llm(workspace.settings)
-    done, fault = _each(chosen, lambda one: compact(workspace, one, llm, wait=0.0))
+    done, fault = _each(chosen, lambda session: compact(workspace, session, llm, wait=0.0))
     if fault:
         raise fault
-    moved = sum(one.moved for one in done)
+    moved = sum(report.moved for report in done)
     return f"{moved:,} events of {len(chosen):,} long sessions archived" if moved else ""
 
 
@@ -288,7 +285,7 @@ def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":
     return unsummed(workspace, EPISODES)
 
 
-def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]", noise: Noise) -> str:
+def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]") -> str:
     from ..beliefs.plan import applied
     from ..consolidation.rollup import rollup_plan
     from ..llm import chosen_llm
@@ -296,26 +293,26 @@ def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]", noise: Noise) ->
     llm = chosen_llm(workspace.settings)
 
     def summed(group: "EpisodeGroup") -> "RolledUp":
-        proposed = rollup_plan(workspace, group, llm, noise(f"rollup {group.path}"))
+        proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}")(0))
         applied(workspace, proposed.plan, "mem tend")
         return proposed
 
     done, fault = _each(chosen, summed)
     if fault:
         raise fault
-    failed = [one for one in done if one.error]
+    failed = [report for report in done if report.error]
     if failed:
         raise LlmError(f"{len(failed)} of {len(done)}: {failed[0].error}", "told in the episodes' own words")
-    return ", ".join(one.path for one in done if one.plan)
+    return ", ".join(report.path for report in done if report.plan)
 
 
 def _each(chosen: Sequence[T], work: Callable[[T], R]) -> tuple[list[R], MemError | None]:
     """Do the work on each in turn and return the first error: what is wrong with one stops none of the rest."""
     done: list[R] = []
     fault: MemError | None = None
-    for one in chosen:
+    for item in chosen:
         try:
-            done.append(work(one))
+            done.append(work(item))
         except BusyError:
             break  # whoever is at it does the same
         except MemError as error:

@@ -80,10 +80,10 @@ def timeline(
     file = read_entry_file(workspace, path)
     replaced = list(_replaced(workspace, file, chain))
     versions = sorted(
-        (one for one in replaced if one.entry.version_of == file.entry.id),
-        key=lambda one: (one.entry.superseded_at, one.path),
+        (other for other in replaced if other.entry.version_of == file.entry.id),
+        key=lambda other: (other.entry.superseded_at, other.path),
     )
-    found = [
+    items = [
         *_said(file, origins),
         *_stated(workspace, file, versions),
         *_took_the_place(file, replaced),
@@ -92,15 +92,15 @@ def timeline(
         *_counted(workspace, file),
         *_committed(workspace, file),
     ]
-    return sorted(dict.fromkeys(found), key=lambda one: one.at)
+    return sorted(dict.fromkeys(items), key=lambda item: item.at)
 
 
 def _said(file: EntryFile, origins: Sequence[Origin]) -> Iterator[TimelineItem]:
     """Yield where a memory was said: the first source, and those that said it again."""
-    for number, one in enumerate(origins):
+    for number, origin in enumerate(origins):
         what = "said again" if number and file.entry.strength > 1 else "said"
-        text = one.said or (f"{one.source} {one.problem}" if one.problem else "")
-        yield TimelineItem(_utc(one.at), what, one.by, text, one.place or one.source)
+        text = origin.said or (f"{origin.source} {origin.problem}" if origin.problem else "")
+        yield TimelineItem(_utc(origin.at), what, origin.by, text, origin.place or origin.source)
 
 
 def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]) -> Iterator[TimelineItem]:
@@ -121,7 +121,7 @@ def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]
         yield TimelineItem("", "settled", "", f"distinct from {', '.join(entry.distinct)}", path)
     if entry.strength > 1:
         yield TimelineItem(entry.updated_at, "confirmed", "", f"strength {entry.strength}, last by then", path)
-    elif entry.updated_at > max(entry.created_at, *(one.entry.superseded_at for one in versions), ""):
+    elif entry.updated_at > max(entry.created_at, *(version.entry.superseded_at for version in versions), ""):
         yield TimelineItem(entry.updated_at, "changed", "", "last by then, as the file says", path)
     if workspace.layout.is_archived(path):
         yield TimelineItem(entry.forgotten_at, "forgotten", "", "", path)
@@ -138,8 +138,8 @@ def _replaced(workspace: Workspace, file: EntryFile, chain: Sequence[ChainLink])
 def _took_the_place(file: EntryFile, replaced: Sequence[EntryFile]) -> Iterator[TimelineItem]:
     for other in replaced:
         if other.entry.version_of != file.entry.id:
-            said = f"{other.entry.id}: {other.entry.summary}"
-            yield TimelineItem(other.entry.superseded_at, "replaced", file.entry.source, said, other.path)
+            statement = f"{other.entry.id}: {other.entry.summary}"
+            yield TimelineItem(other.entry.superseded_at, "replaced", file.entry.source, statement, other.path)
 
 
 def _rewritten(texts: Sequence[EntryFile]) -> Iterator[TimelineItem]:
@@ -159,29 +159,29 @@ def _promoted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
         text = decoded(atomic_files.read(workspace.path(page)))[0]
     except MemError:
         return
-    kept = page_versions(workspace, page)
-    texts = [decoded(atomic_files.read(workspace.path(place)))[0] for place, _ in kept]
-    found: list[TimelineItem] = []
-    for (place, moment), (old, new) in zip(kept, pairwise([*texts, text]), strict=True):
-        found += _on_page(file.entry.id, old, new, TimelineItem(moment, "", "", "", place))
-    for version, _, one in edits(workspace, page, f"<!-- {file.entry.id} "):
-        old, new = (decoded(data or b"")[0] for data in (one.before, one.after))
+    versions = page_versions(workspace, page)
+    texts = [decoded(atomic_files.read(workspace.path(version_path)))[0] for version_path, _ in versions]
+    items: list[TimelineItem] = []
+    for (version_path, moment), (old, new) in zip(versions, pairwise([*texts, text]), strict=True):
+        items += _on_page(file.entry.id, old, new, TimelineItem(moment, "", "", "", version_path))
+    for version, _, change in edits(workspace, page, f"<!-- {file.entry.id} "):
+        old, new = (decoded(data or b"")[0] for data in (change.before, change.after))
         commit = TimelineItem(_utc(version.date), "", version.author, "", f"commit:{version.commit}")
-        found += _on_page(file.entry.id, old, new, commit)
-    yield from found
-    line = next((one for one in read_promoted(text).lines if one.id == file.entry.id), None)
-    if line is not None and not (line.is_ours and any(one.what == "promoted" for one in found)):
+        items += _on_page(file.entry.id, old, new, commit)
+    yield from items
+    line = next((line for line in read_promoted(text).lines if line.id == file.entry.id), None)
+    if line is not None and not (line.is_ours and any(item.what == "promoted" for item in items)):
         whose = "" if line.is_ours else ", changed by a person"
         number = text.count("\n", 0, line.start) + 1
         yield TimelineItem("", "promoted", "", f"{line.statement} (line {number}{whose})", page)
 
 
 def _on_page(identifier: str, old: str, new: str, item: TimelineItem) -> Iterator[TimelineItem]:
-    was, is_now = ({one.id: one.statement for one in read_promoted(text).lines} for text in (old, new))
+    was, is_now = ({line.id: line.statement for line in read_promoted(text).lines} for text in (old, new))
     if (identifier in was) != (identifier in is_now):
         what = "promoted" if identifier in is_now else "demoted"
-        said = is_now.get(identifier) or was[identifier]
-        yield TimelineItem(item.at, what, item.by, said, item.place)
+        statement = is_now.get(identifier) or was[identifier]
+        yield TimelineItem(item.at, what, item.by, statement, item.place)
 
 
 def _counted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
@@ -191,24 +191,24 @@ def _counted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
         yield TimelineItem(entry.last_accessed_at, "read", "", f"{_times(entry.access_count)}, last then", file.path)
     noted = access_log.counts(workspace)
     for what, name in (("read", entry.id), ("confirmed", f"{access_log.CONFIRMED}{entry.id}")):
-        if one := noted.get(name):
-            text = f"{_times(one.count)} since its file was written, last then; only this machine knows"
-            yield TimelineItem(one.last, what, "", text, f".mem/{access_log.ACCESSES}")
+        if access := noted.get(name):
+            text = f"{_times(access.count)} since its file was written, last then; only this machine knows"
+            yield TimelineItem(access.last, what, "", text, f".mem/{access_log.ACCESSES}")
     for what, mark in (("restored", access_log.RESTORED), ("changed", access_log.EDITED)):
-        if one := noted.get(f"{mark}{entry.id}"):
-            yield TimelineItem(one.last, what, "", "on this machine", f".mem/{access_log.ACCESSES}")
+        if access := noted.get(f"{mark}{entry.id}"):
+            yield TimelineItem(access.last, what, "", "on this machine", f".mem/{access_log.ACCESSES}")
 
 
 def _committed(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
     """Yield what each commit made of the memory's file, wherever that lay then."""
     layout, bare = workspace.layout, file.path.removeprefix(workspace.layout.archive)
     # A move that is not committed yet has no commits at the new path.
-    found = next(
+    commits = next(
         (some for path in (file.path, bare, f"{layout.archive}{bare}") if (some := edits(workspace, path))), []
     )
-    for version, place, one in found:
-        was = None if one.before is None else entry_version(layout, place, one.before)
-        is_now = None if one.after is None else entry_version(layout, one.path, one.after)
+    for version, old_path, versions in commits:
+        was = None if versions.before is None else entry_version(layout, old_path, versions.before)
+        is_now = None if versions.after is None else entry_version(layout, versions.path, versions.after)
         changes = list(entry_changes(was, is_now, {}))
         what = ", ".join(dict.fromkeys(change.kind for change in changes)) or "committed"
         details = [detail for change in changes for detail in change.details]

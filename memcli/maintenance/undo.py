@@ -50,11 +50,11 @@ class Deed:
             counts[what] += bool(what)
             if what and not named and self.workspace.layout.kind_of(path) in ("entry", "note"):
                 named = self._said(path, fate.now)
-        told = [what if what in _KINDS.values() else f"{number:,} {what}" for what, number in counts.items() if what]
+        parts = [what if what in _KINDS.values() else f"{number:,} {what}" for what, number in counts.items() if what]
         confirmed = sum((row["text"] or "").count("\n") for row in self.record.changes if row["op"] == "count")
-        told += [f"{confirmed:,} confirmed"] * bool(confirmed)
+        parts += [f"{confirmed:,} confirmed"] * bool(confirmed)
         files = len(self.record.paths)
-        return (", ".join(told) or f"{files:,} file{'s' * (files > 1)}") + (f": {named}" if named else "")
+        return (", ".join(parts) or f"{files:,} file{'s' * (files > 1)}") + (f": {named}" if named else "")
 
     def _what(self, path: str, fate: "_Fate") -> str:
         """Say what became of a file; empty for what another file tells better, and for files of mem's own."""
@@ -72,13 +72,13 @@ class Deed:
 
     def _said(self, path: str, now: str) -> str:
         """Return the first line of what a file said after the command, or says now; else its name."""
-        place = path
-        for one in reversed(self.later):
-            place = next((row["to"] for row in one.changes if row["path"] == place and "to" in row), place)
+        path_now = path
+        for record in reversed(self.later):
+            path_now = next((row["to"] for row in record.changes if row["path"] == path_now and "to" in row), path_now)
         text = self.texts.get(now, "")
         if not text:
             with suppress(OSError, MemError):
-                text = atomic_files.read(self.workspace.path(place)).decode("utf-8", "replace")
+                text = atomic_files.read(self.workspace.path(path_now)).decode("utf-8", "replace")
         if not text or conflict_marker(text) is not None:
             return path.rpartition("/")[2]
         document = parse(text)
@@ -99,18 +99,17 @@ class _Fate:
 
 
 def _fates(record: UndoRecord) -> dict[str, _Fate]:
-    """Return what became of each path that a command changed."""
-    found: dict[str, _Fate] = {}
+    fates: dict[str, _Fate] = {}
     for row in record.changes:
         path, now = row["path"], row.get("now") or ""
         if "to" in row:
-            found.pop(path, None)
-            found[row["to"]] = _Fate(False, True, path, now)
+            fates.pop(path, None)
+            fates[row["to"]] = _Fate(False, True, path, now)
         elif path != COUNTED:
-            before = found.get(path, _Fate(row["op"] == "append" or row.get("was") is not None, False))
+            before = fates.get(path, _Fate(row["op"] == "append" or row.get("was") is not None, False))
             is_there = row["op"] == "append" or bool(now)
-            found[path] = _Fate(before.was_there, is_there, before.came_from, now)
-    return found
+            fates[path] = _Fate(before.was_there, is_there, before.came_from, now)
+    return fates
 
 
 COMMAND = "undo"
@@ -250,73 +249,75 @@ def undoable(workspace: Workspace) -> UndoList:
     records, strangers = read_records(workspace)
     taken_back: dict[int, int] = {}
     touched: set[str] = set()
-    for one in records:  # an undo that was itself taken back, by another, by hand or by git, takes nothing back
-        is_open = one["undoes"] and one.number not in taken_back
-        if is_open and not (touched.isdisjoint(one.paths) and reversal(workspace, one).is_empty):
-            taken_back.setdefault(one["undoes"], one.number)
-        touched.update(one.paths)
-    texts = {row["was"]: row["text"] for one in records for row in one.changes if row.get("was") and row.get("text")}
-    found = []
-    for place, one in enumerate(records):
-        undone = taken_back.get(one.number, 0)
-        later = records[:place]
-        way = Reversal() if undone else _explained(reversal(workspace, one), later, taken_back)
-        found.append(Undoable(one, Deed(workspace, one, later, texts).written(), undone or None, way))
-    return UndoList(tuple(found), strangers)
+    for record in records:  # an undo that was itself taken back, by another, by hand or by git, takes nothing back
+        is_open = record["undoes"] and record.number not in taken_back
+        if is_open and not (touched.isdisjoint(record.paths) and reversal(workspace, record).is_empty):
+            taken_back.setdefault(record["undoes"], record.number)
+        touched.update(record.paths)
+    texts = {
+        row["was"]: row["text"] for record in records for row in record.changes if row.get("was") and row.get("text")
+    }
+    commands = []
+    for position, record in enumerate(records):
+        undone = taken_back.get(record.number, 0)
+        later = records[:position]
+        way = Reversal() if undone else _explained(reversal(workspace, record), later, taken_back)
+        commands.append(Undoable(record, Deed(workspace, record, later, texts).written(), undone or None, way))
+    return UndoList(tuple(commands), strangers)
 
 
-def chosen(found: Sequence[Undoable], number: int) -> Undoable:
+def chosen(commands: Sequence[Undoable], number: int) -> Undoable:
     """Return the command of a number, or for 0 the last one that somebody asked for and that was not taken back."""
-    for one in found:
-        is_last = one.is_asked and not one.undone_by and not one.reversal.is_empty
-        if one.record.number == number or (not number and is_last):
-            return one
+    for command in commands:
+        is_last = command.is_asked and not command.undone_by and not command.reversal.is_empty
+        if command.record.number == number or (not number and is_last):
+            return command
     what = f"no command {number} is noted" if number else "there is nothing to take back"
     raise NotFoundError(what, "`mem undo --list` shows the commands that are noted")
 
 
-def require_ready(one: Undoable, others: Sequence[Undoable] = ()) -> None:
+def require_ready(command: Undoable, others: Sequence[Undoable] = ()) -> None:
     """Raise RefusedError naming each file that stands in the way of taking a command back.
 
     The last of `others` that can be taken back is named with its number.
     """
-    name = f"`mem {one.record['command']}` ({one.record.number})"
-    if one.undone_by:
-        raise RefusedError(f"{name} was taken back already", f"`mem undo {one.undone_by}` does it again")
-    if one.reversal.is_empty:
+    name = f"`mem {command.record['command']}` ({command.record.number})"
+    if command.undone_by:
+        raise RefusedError(f"{name} was taken back already", f"`mem undo {command.undone_by}` does it again")
+    if command.reversal.is_empty:
         raise RefusedError(f"{name} cannot be taken back: {_AS_BEFORE}", "`mem undo --list` shows the others")
-    if one.reversal.blocked:
-        told = [f"{path}: {why}" for path, why in one.reversal.blocked[:_MOST_NAMED]]
-        more = len(one.reversal.blocked) - len(told)
-        told += [f"and {more:,} more"] * bool(more)
+    if command.reversal.blocked:
+        reasons = [f"{path}: {why}" for path, why in command.reversal.blocked[:_MOST_NAMED]]
+        more = len(command.reversal.blocked) - len(reasons)
+        reasons += [f"and {more:,} more"] * bool(more)
         ready = next((other for other in others if other.is_asked and other.can_be_undone), None)
         fix = "take later commands back first (`mem undo --list`); what git brought is undone with git"
         if ready:
             did = f"{ready.record['command']}: {ready.did}"
             fix = f"`mem undo {ready.record.number}` takes back the last one that can be ({did})"
-        raise RefusedError(f"{name} cannot be taken back, and nothing was changed: {'; '.join(told)}", fix)
+        raise RefusedError(f"{name} cannot be taken back, and nothing was changed: {'; '.join(reasons)}", fix)
 
 
 def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[str, str], ...]]:
     """Take a command back; return it, and the files whose text changed meanwhile, with where ours is kept."""
     with exclusive(workspace, "mem undo") as held:
-        one = chosen(undoable(workspace).commands, number)
-        require_ready(one)
+        command = chosen(undoable(workspace).commands, number)
+        require_ready(command)
         if watch := watcher.get():
-            watch.takes_back(one.record.number)
-        applied = apply(workspace, one.reversal.steps, held, exactly=True)
-        for path, mode in one.reversal.modes:
+            watch.takes_back(command.record.number)
+        applied = apply(workspace, command.reversal.steps, held, exactly=True)
+        for path, mode in command.reversal.modes:
             with suppress(OSError, MemError):
                 os.chmod(workspace.path(path), mode)
-        for folder in one.reversal.folders:
+        for folder in command.reversal.folders:
             with suppress(OSError, MemError):
                 os.rmdir(workspace.path(folder))
-        access_log.uncount(workspace, one.reversal.counted)
-        access_log.count(workspace, one.reversal.uncounted)
-    for step in one.reversal.steps:
+        access_log.uncount(workspace, command.reversal.counted)
+        access_log.count(workspace, command.reversal.uncounted)
+    for step in command.reversal.steps:
         if isinstance(step, Move) and workspace.layout.is_archived(step.path):
             note_return(workspace, step.to)
-    return one, applied.unapplied
+    return command, applied.unapplied
 
 
 def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
@@ -328,7 +329,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
     modes: dict[str, int] = {}
     blocked: dict[str, str] = {}
 
-    def standing(path: str) -> bytes | None:
+    def text_then(path: str) -> bytes | None:
         if path not in then:
             now[path] = then[path] = _contents(workspace, path)
         return then[path]
@@ -344,7 +345,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
             continue
         if path in blocked or to in blocked:
             continue
-        old, was_free = standing(to), to == path or standing(path) is None
+        old, was_free = text_then(to), to == path or text_then(path) is None
         if row["op"] == "append":
             if old is None or len(old) != row["at"] + row["size"] or digest(old[row["at"] :]) != row["now"]:
                 blocked[path] = _CHANGED
@@ -364,8 +365,8 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
         else:
             then[path] = row["text"].encode("utf-8", "surrogateescape")
             modes[path] = row["mode"]
-    made = {row["path"] for row in record.rows[1:] if row["op"] == "made"}
-    folders = tuple(sorted(made, key=lambda path: (-path.count("/"), path)))
+    new_folders = {row["path"] for row in record.rows[1:] if row["op"] == "made"}
+    folders = tuple(sorted(new_folders, key=lambda path: (-path.count("/"), path)))
     fresh = tuple((path, mode) for path, mode in modes.items() if mode and now[path] is None and then[path] is not None)
     if not access_log.holds(workspace, noted["count"]):
         blocked[COUNTED] = _CHANGED
@@ -388,8 +389,8 @@ def _steps(record: UndoRecord, now: Mapping[str, bytes | None], then: Mapping[st
             settled |= {path, to}
             if old != data:
                 changes.append(Change(path, _text(data), _text(old)))
-    rest = [path for path in now if path not in settled and now[path] != then[path]]
-    changes += [Change(path, _text(now[path]), _text(then[path])) for path in rest]
+    others = [path for path in now if path not in settled and now[path] != then[path]]
+    changes += [Change(path, _text(now[path]), _text(then[path])) for path in others]
     # A new folder of conversations is made with its ignore file.
     return (*moves, *sorted(changes, key=lambda step: (step.after is None, not step.path.endswith(".gitignore"))))
 
@@ -405,20 +406,22 @@ def _contents(workspace: Workspace, path: str) -> bytes | None:
         return None
 
 
-def _explained(found: Reversal, later: Sequence[UndoRecord], taken_back: Mapping[int, int]) -> Reversal:
+def _explained(blocking: Reversal, later: Sequence[UndoRecord], taken_back: Mapping[int, int]) -> Reversal:
     """Say of each file that stands in the way which later command changed it, if one did."""
-    if not found.blocked:
-        return found
+    if not blocking.blocked:
+        return blocking
 
     def why(path: str, reason: str) -> str:
-        for one in reversed(later):
-            is_changed = path in one.paths and (path != COUNTED or any(row["op"] == "uncount" for row in one.changes))
-            if is_changed and one.number not in taken_back:
-                return f"changed since by `mem {one['command']}` ({one.number})"
+        for record in reversed(later):
+            is_changed = path in record.paths and (
+                path != COUNTED or any(row["op"] == "uncount" for row in record.changes)
+            )
+            if is_changed and record.number not in taken_back:
+                return f"changed since by `mem {record['command']}` ({record.number})"
         return reason
 
     return Reversal(
         blocked=tuple(
-            (path, why(path, reason) if reason.startswith(_CHANGED) else reason) for path, reason in found.blocked
+            (path, why(path, reason) if reason.startswith(_CHANGED) else reason) for path, reason in blocking.blocked
         )
     )

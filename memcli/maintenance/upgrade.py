@@ -3,10 +3,9 @@
 `mem.yaml` says the format. A workspace of a later format is refused where settings are read; here formats only grow.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ..beliefs.plan import Plan, applied
-from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.text_lines import BOM
 from ..git import merge_driver
@@ -15,20 +14,12 @@ from ..store.entries import decoded
 from ..store.file_changes import read_bytes
 from ..store.init import ignored_lines
 from ..store.journal import Change
-from ..store.settings import FORMAT, FORMAT_KEY, format_number, stated_settings
+from ..store.settings import FORMAT_KEY, format_number, stated_settings
 from ..store.workspace import MARKER, Workspace
 from .checks import check, mend_plan
 
 UNSTATED = 0
 """The format of a workspace whose `mem.yaml` says none: it was made before there was a number."""
-
-
-@dataclass(frozen=True)
-class Upgrade:
-    """The way from one format to the next."""
-
-    start: int
-    plan: Callable[[Workspace], Plan]
 
 
 def format_of(workspace: Workspace) -> int:
@@ -39,8 +30,15 @@ def format_of(workspace: Workspace) -> int:
 
 def upgrade_plan(workspace: Workspace) -> Plan:
     """Return what brings a workspace to the format of this mem; nothing where it has that."""
-    now = format_of(workspace)
-    return sum((one.plan(workspace) for one in UPGRADES if one.start >= now), Plan())
+    if format_of(workspace) != UNSTATED:
+        return Plan()
+    completed = list(_completed(workspace))
+    for path in archived(workspace):
+        text = decoded(path, read_bytes(workspace.root / path) or b"")
+        if (new := settled(workspace.layout, path, text)) != text:
+            completed.append((Change(path, text, new), "it lies in the archive on purpose"))
+    ids = mend_plan(workspace, check(workspace).readings, ())
+    return Plan(tuple(step for step, _ in completed), tuple(f"{step.path}: {why}" for step, why in completed)) + ids
 
 
 def upgrade(workspace: Workspace, plan: Plan) -> None:
@@ -48,23 +46,12 @@ def upgrade(workspace: Workspace, plan: Plan) -> None:
     applied(workspace, plan, "mem upgrade")
 
 
-def _from_unstated(workspace: Workspace) -> Plan:
-    """Add what the first versions of mem did not write yet."""
-    found = list(_completed(workspace))
-    for path in archived(workspace):
-        text = decoded(path, read_bytes(workspace.root / path) or b"")
-        if (new := settled(workspace.layout, path, text)) != text:
-            found.append((Change(path, text, new), "it lies in the archive on purpose"))
-    ids = mend_plan(workspace, check(workspace).readings, (), lambda seed: workspace.noise(seed)(0))
-    return Plan(tuple(step for step, _ in found), tuple(f"{step.path}: {why}" for step, why in found)) + ids
-
-
 def _completed(workspace: Workspace) -> Iterator[tuple[Change, str]]:
     """Yield what the files beside the memories lack, with the reason."""
     root = workspace.root
     yield _with_more(workspace, MARKER, f"{FORMAT_KEY}: 1\n"), "says the format"
-    known = _text(workspace, ".gitignore").splitlines()
-    missing = [line for line in ignored_lines(root, workspace.layout.name) if line not in known]
+    present = _text(workspace, ".gitignore").splitlines()
+    missing = [line for line in ignored_lines(root, workspace.layout.name) if line not in present]
     if missing:
         lines = "".join(f"{line}\n" for line in missing)
         yield _with_more(workspace, ".gitignore", lines), "what is derived or private stays out of git"
@@ -86,8 +73,3 @@ def _with_more(workspace: Workspace, path: str, lines: str) -> Change:
 
 def _text(workspace: Workspace, path: str) -> str:
     return decoded(path, read_bytes(workspace.root / path) or b"")
-
-
-UPGRADES: tuple[Upgrade, ...] = (Upgrade(UNSTATED, _from_unstated),)
-"""One for each format before this one, the oldest first: `start` is what it begins from, one more what it ends with."""
-assert len(UPGRADES) == FORMAT

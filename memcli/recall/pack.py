@@ -304,7 +304,6 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
 
 
 def _notes(workspace: Workspace, day: date, section: str, problems: list[FileProblem]) -> list[Memory]:
-    """Read the notes of a day, those of one minute together."""
     layout = workspace.layout
     paths = dict.fromkeys((layout.notes.format(date=day.isoformat()), *map(day.strftime, layout.daily)))
     return [memory for path in paths for memory in _page_of_notes(workspace, path, day, section, problems)]
@@ -334,7 +333,6 @@ def _page_of_notes(
 
 
 def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> dict[date, list[Memory]]:
-    """Read the records of some days; a month's file is that of its records' heading, in UTC."""
     months = {f"{day + timedelta(days=shift):%Y-%m}" for day in (days[0], days[-1]) for shift in (-1, 0, 1)}
     rows = []
     for month in sorted(months):

@@ -132,7 +132,6 @@ def _joined(matches: Sequence[Matches]) -> Matches:
 
 
 def _note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
-    """Note what was shown: for the session, and as an access of each entry."""
     if request.as_of:
         return
     if request.session:

@@ -106,7 +106,6 @@ def _name(session: str) -> str:
 
 
 def _line(turn: SurfacedTurn) -> str:
-    """Return a turn as a line of JSON."""
     fields: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0

@@ -237,7 +237,6 @@ def _verdict(
 
 
 def _explained(numbers: Fading) -> str:
-    """Return the formula of a score with its numbers."""
     return (
         f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
         f" = {numbers.score:.3f}"

@@ -183,14 +183,15 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     def find(
         index: Index,
     ) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]], frozenset[str]]:
-        request = SearchRequest(
+        request = SearchRequest.of(
+            workspace,
             query,
-            POOL,
             Filter(kinds=KINDS, as_of=recall.as_of),
-            mode,
-            settings["recall.min_score"],
-            weight if (weight := settings["search.vector_weight"]) >= 0 else None,
-            seconds,
+            limit=POOL,
+            is_recall=True,
+            draws_on_talk=not recall.as_of,
+            mode=mode,
+            embed_budget=seconds,
             marks_later=True,
         )
         results, parts = search_parts(index, request, settings["recall.gate"])
@@ -199,10 +200,10 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
         rules = _rules(index, request, results)
         if is_kept:
             talk = Filter(kinds=("session",), paths=(folder,))
-            own_request = SearchRequest(query, POOL, talk, mode, request.min_score, None, seconds)
+            own_request = replace(request, wanted=talk, marks_later=False)
             last_unseen = 0 if is_fresh else _lines(workspace, folder) - LATEST
             hits += [hit for hit in search_index(index, own_request).hits if is_fresh or hit.line <= last_unseen]
-        if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, results):
+        if request.draws_on_talk and not _has_enough(workspace, query, results):
             hits += [hit for hit in _from_conversations(index, request) if not hit.path.startswith(folder or "/")]
         paths = {hit.path for hit in (*hits, *rules) if hit.kind != "session"} | {workspace.layout.memory}
         texts = indexed_files(index, paths)
@@ -301,12 +302,11 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
     notices = list(refused)
     memories: list[Memory] = []
     problems: list[FileProblem] = []
+    budget = seconds / max(len(named), 1)
+    request = SearchRequest.of(workspace, query, Filter(), limit=POOL, is_recall=True, mode=mode, embed_budget=budget)
     for name, folder in named.items():
-        request = SearchRequest(
-            query, POOL, Filter(), mode, workspace.settings["recall.min_score"], embed_budget=seconds / len(named)
-        )
         try:
-            results, texts = ask(folder, lambda index, request=request: _with_texts(index, request))  # type: ignore[misc]
+            results, texts = ask(folder, lambda index: _with_texts(index, request))
         except MemError as error:
             notices.append(f"index.include: {name}: {error}")
             continue

@@ -98,7 +98,7 @@ def _hidden_lines(index: Index, path: str) -> frozenset[int]:
     from ..index.file_reader import try_bytes
     from ..index.file_updater import own_names
 
-    archived = own_names(index.connection, index.workspace.layout.archive, "archived")
+    archived = own_names(index, index.workspace.layout.archive, "archived")
     data = try_bytes(index.workspace, path)
     if not archived or isinstance(data, str):
         return frozenset()

@@ -11,11 +11,12 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import UnavailableError
-from ..index.filters import Filter, Posting, TurnPiece, alike_postings, scores
-from ..index.index import Index, Piece
+from ..index.filters import Filter, Posting, TurnPiece, scores
+from ..index.index import Index, MemoryIndex, Piece
 from ..index.lookups import chunks_named, names_of_one
 from ..language.lexicon import ENGLISH
 from ..store.addresses import prefixes
+from ..store.workspace import Workspace
 from .later import LaterFirst
 from .query import OtherName, Query, parse_query, term_weights, thresholds, with_other_names
 from .ranking import Scored, candidate, fuse
@@ -43,6 +44,35 @@ class SearchRequest:
     draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
     shown: int = 0  # hits that are shown in the end; 0: all that come back
     marks_later: bool = False  # each hit says of which other it is the later one
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        query: str,
+        wanted: Filter,
+        *,
+        limit: int | None = None,
+        min_score: float | None = None,
+        is_recall: bool = False,
+        draws_on_talk: bool = False,
+        **others: Any,
+    ) -> "SearchRequest":
+        """Return a request as the settings of a workspace have it; `min_score` is the least relevance of any hit.
+
+        `others` are the other fields. No request draws on conversations where the settings say that none does.
+        """
+        settings = workspace.settings
+        least = settings["recall.min_score" if is_recall else "search.min_score"] if min_score is None else min_score
+        weight = settings["search.vector_weight"]
+        fields: dict[str, Any] = {
+            "limit": limit or settings["search.limit"],
+            "min_score": least if least >= 0 else None,
+            "vector_weight": weight if weight >= 0 else None,
+            "embed_budget": settings["search.embed_budget"],
+            "draws_on_talk": draws_on_talk and settings["search.conversations"],
+        }
+        return cls(query, wanted=wanted, **fields | others)
 
 
 def search_index(index: Index, request: SearchRequest) -> SearchResults:
@@ -144,7 +174,7 @@ _NO_MEANING = _Meaning({})
 
 
 def _meaning(
-    index: Index,
+    index: MemoryIndex,
     question: Query,
     postings: Sequence[Posting | None],
     request: SearchRequest,
@@ -187,7 +217,7 @@ def _pool(request: SearchRequest) -> int:
     return max(POOL, request.limit)
 
 
-def _postings(index: Index, question: Query, share: float) -> list[Posting | None]:
+def _postings(index: MemoryIndex, question: Query, share: float) -> list[Posting | None]:
     """Return how often each term is in each chunk; None if an earlier term has its stem.
 
     The index stems English alone: of another language's word that stands nowhere, those that begin alike count a share.
@@ -195,12 +225,12 @@ def _postings(index: Index, question: Query, share: float) -> list[Posting | Non
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
     for position, (term, posting) in enumerate(zip(question.terms, postings, strict=True)):
         if posting is not None and not posting and not (question.language == ENGLISH and term.word.isascii()):
-            alike = alike_postings(index.connection, term.word)
+            alike = index.alike_postings(term.word)
             postings[position] = {chunk: share * count for chunk, count in alike.items()}
     return postings
 
 
-def _name_posting(index: Index, other: OtherName) -> Posting:
+def _name_posting(index: MemoryIndex, other: OtherName) -> Posting:
     """Return how often a name stands in each chunk that has all of its words."""
     held = [posting for posting in index.postings([(word,) for word in other.words]) if posting is not None]
     first, *more = held or [{}]
@@ -222,7 +252,7 @@ def _joined(
 
 
 def _by_words(
-    index: Index,
+    index: MemoryIndex,
     question: Query,
     postings: Sequence[Posting | None],
     turns: Mapping[int, TurnPiece],
@@ -240,7 +270,7 @@ def _by_words(
 
 
 def _by_meaning(
-    index: Index,
+    index: MemoryIndex,
     question: Query,
     postings: Sequence[Posting | None],
     request: SearchRequest,

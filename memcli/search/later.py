@@ -13,7 +13,7 @@ from ..language.keyword_tokens import query_terms
 from .ranking import Scored
 
 if TYPE_CHECKING:
-    from ..index.index import Index, Piece
+    from ..index.index import MemoryIndex, Piece
 
 COSINE = 0.6
 """Least cosine of two texts that may be about the same."""
@@ -31,7 +31,7 @@ _TALK = ("note", "session", "history")
 class LaterFirst:
     """Compares the documents of a search by their vectors; texts without a vector are like nothing."""
 
-    def __init__(self, index: "Index", pieces: Mapping[int, "Piece"], *, marks: bool = False) -> None:
+    def __init__(self, index: "MemoryIndex", pieces: Mapping[int, "Piece"], *, marks: bool = False) -> None:
         """Take the chunks of all documents of a search; with `marks`, note of each which other one it is later than.
 
         A time in the future counts as now.

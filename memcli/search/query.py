@@ -323,7 +323,7 @@ def thresholds(model: str) -> Thresholds:
     """
     if not model:
         return WORDS
-    from ..index.calibration import calibration_of  # late: words alone need none
+    from ..index.embedding_model import calibration_of  # late: words alone need none
 
     calibration = calibration_of(model)
     if calibration is None:

@@ -189,7 +189,7 @@ def candidate(
         phrases = question.phrases
         return ChunkCandidate(
             chunk=piece.chunk,
-            document=_document(piece),
+            document=(piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line)),
             shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,
             keyword=own,
             whole=whole or own,
@@ -254,8 +254,3 @@ def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
         return least
 
     return outside
-
-
-def _document(piece: Piece) -> tuple[int, str]:
-    """Name what is one hit: an entry's file, a section, a record, a run of notes, a turn."""
-    return piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line)

@@ -90,7 +90,6 @@ def _only_one(matches: list[tuple[str, str]], question: str) -> tuple[str, str]:
 
 
 def _titled(workspace: Workspace, name: str) -> Place | None:
-    """Return the file with this title; raise AmbiguousError where several have it."""
     from ..index.index import ask
     from ..index.lookups import files_called
 

@@ -13,7 +13,7 @@ from ..errors import MemError
 from ..formats.ids import parse_time, past
 from ..formats.text_lines import blanked
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.index import Index, MemoryIndex, ask
 from ..language.sentences import is_question, sentences
 from ..store.layouts import SESSION_FOLDER, is_records
 from ..store.workspace import Workspace
@@ -36,8 +36,6 @@ _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not co
 
 @dataclass
 class _Passage:
-    """Turns that follow each other."""
-
     best: Hit
     turns: dict[int, tuple[str, int]]  # number and chunk, by the line
     texts: dict[int, str]  # what fits in those that matched, by the line
@@ -62,7 +60,7 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, join
     return SearchResults(hits, results.problems, in_conversations=len(turns))
 
 
-def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
+def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
     """Return turns that stand together joined into passages, the best first, each in at most `room` characters.
 
     The relevance of a passage is the probability that one of its turns is right: 1 − Π (1 − relevance).
@@ -257,14 +255,12 @@ def _mark_changed(index: Index, results: SearchResults, as_of: str) -> SearchRes
 
 
 def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
-    """Return a hit with the texts blanked out that were forgotten."""
     if not forgotten or hit.status == "archived":
         return hit
     return replace(hit, summary=blanked(hit.summary, forgotten), text=blanked(hit.text, forgotten))
 
 
 def _is_likely(results: SearchResults) -> bool:
-    """Return whether the best hit is more likely right than wrong."""
     return bool(results.hits) and results.hits[0].relevance >= LIKELY
 
 

@@ -108,7 +108,6 @@ def _occurrences(low: str, stem: str) -> Iterator[int]:
 
 
 def _left(text: str, position: int) -> str:
-    """Return the part of the name before the stem."""
     backwards = compiled(r"[\w-]*").match(text[max(0, position - 40) : position][::-1])
     left = backwards[0][::-1] if backwards else ""
     escaped = left[:1] in ("n", "r", "t") and text[max(0, position - len(left) - 1) : position - len(left)] == "\\"

@@ -316,7 +316,6 @@ def _is_aadhaar(number: str) -> bool:
 
 
 def _dihedral(left: int, right: int) -> int:
-    """Return the product of two elements of the dihedral group of ten."""
     if left < 5:
         return (left + right) % 5 if right < 5 else 5 + (left + right - 5) % 5
     return 5 + (left - 5 - right) % 5 if right < 5 else (left - right) % 5

@@ -159,7 +159,6 @@ def _is_real(value: str, rule: TokenRule) -> bool:
 
 
 def _entropy(value: str) -> float:
-    """Return the Shannon entropy of the characters of a text, in bits a character."""
     shares = [count / len(value) for count in Counter(value).values()]
     return -sum(share * log2(share) for share in shares)
 
@@ -210,7 +209,6 @@ def _is_minted(match: re.Match[str]) -> bool:
 
 
 def _word_start(text: str, position: int) -> int:
-    """Return where the word around this place begins."""
     before = compiled(f"{_WORD}*").match(text[max(0, position - 64) : position][::-1])
     return position - len(before[0] if before else "")
 

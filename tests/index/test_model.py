@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
-from memcli.index import calibration, embedder, embedding_model, embeddings
-from memcli.index.calibration import Calibration, measure
-from memcli.index.embedding_model import built_in_name, find_model, weight_files
+from memcli.index import embedder, embedding_model, embeddings
+from memcli.index.embedding_model import Calibration, built_in_name, find_model, measure, weight_files
 from memcli.search.query import thresholds
 from tests.conftest import Mem
 from tests.tables import cases
@@ -198,7 +197,7 @@ def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return output, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     monkeypatch.setattr(embedder.OnnxEmbedder, "_run", pushed)
-    calibration._known.clear()
+    embedding_model._known.clear()
     return folder
 
 
@@ -232,7 +231,7 @@ def test_a_model_is_measured_once_on_a_machine(
     def measured_again(embedder: object) -> None:
         raise AssertionError("measured again")
 
-    calibration._known.clear()
+    embedding_model._known.clear()
     monkeypatch.setattr(embeddings, "measure", measured_again)
     assert relevance(mem, "pet")
 
@@ -243,19 +242,19 @@ def test_the_built_in_model_measured_by_itself_is_itself() -> None:
 
 
 def test_the_threshold_of_another_topic_moves_with_the_scale(crowded: Path) -> None:
-    calibration._known["some@12345678"] = Calibration(0.7, 0.9)
+    embedding_model._known["some@12345678"] = Calibration(0.7, 0.9)
     assert thresholds("some@12345678").topic == pytest.approx(0.7 + 0.2 * thresholds("").topic)
     assert thresholds("unknown@12345678").shown == 0
 
 
 @pytest.mark.parametrize("noted", [b"", b"{", b"[]", b'{"x@1": 5}', b'{"x@1": ["a", 1]}', b'{"x@1": [0.9, 0.9]}'])
 def test_a_note_that_is_damaged_counts_for_nothing_and_is_written_anew(tmp_path: Path, noted: bytes) -> None:
-    (tmp_path / calibration.FILE).write_bytes(noted)
-    calibration._known.pop("x@1", None)
-    assert calibration.calibration_of("x@1", tmp_path) is None
-    calibration.keep(Calibration(0.5, 1.0), "x@1", tmp_path)
-    calibration._known.pop("x@1")
-    assert calibration.calibration_of("x@1", tmp_path) == Calibration(0.5, 1.0)
+    (tmp_path / embedding_model.FILE).write_bytes(noted)
+    embedding_model._known.pop("x@1", None)
+    assert embedding_model.calibration_of("x@1", tmp_path) is None
+    embedding_model.keep(Calibration(0.5, 1.0), "x@1", tmp_path)
+    embedding_model._known.pop("x@1")
+    assert embedding_model.calibration_of("x@1", tmp_path) == Calibration(0.5, 1.0)
 
 
 def test_a_model_that_tells_nothing_apart_cannot_be_calibrated() -> None:
@@ -273,6 +272,6 @@ def test_a_model_that_tells_nothing_apart_cannot_be_calibrated() -> None:
 
 
 def test_what_a_model_can_read_is_a_property_of_the_model() -> None:
-    assert calibration.BUILT_IN.readable("настройки") == 0
-    assert calibration.BUILT_IN.readable("Einstellungen") == 1
+    assert embedding_model.BUILT_IN_COSINES.readable("настройки") == 0
+    assert embedding_model.BUILT_IN_COSINES.readable("Einstellungen") == 1
     assert Calibration(0.7, 0.9).readable("настройки") == 1

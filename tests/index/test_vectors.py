@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
 from memcli.index import similarity
-from memcli.index.calibration import BUILT_IN
+from memcli.index.embedding_model import BUILT_IN_COSINES
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.similarity import nearest_before, nearest_to_each, similar_pairs, twins
@@ -325,7 +325,7 @@ def test_the_nearest_before_looks_back_only(monkeypatch: pytest.MonkeyPatch) -> 
     vectors = CountingEmbedder().embed(TEXTS)
     for block in (1, 4, 1024):
         monkeypatch.setattr(similarity, "BLOCK", block)
-        found = nearest_before(vectors, 2, BUILT_IN)
+        found = nearest_before(vectors, 2, BUILT_IN_COSINES)
         assert found[0] == {}
         assert list(found[1]) == [0]
         assert all(earlier < number for number, row in enumerate(found) for earlier in row)

@@ -24,10 +24,6 @@ from tests.tables import cases
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 
 
-def noise(attempt: int) -> bytes:
-    return b"12345678"
-
-
 def at(root: Path, **environ: str) -> Workspace:
     root.mkdir(parents=True, exist_ok=True)
     around = {"HOME": str(root.parent), "MEM_TIMEZONE": "UTC", "MEM_LOCK_WAIT": "0"} | environ
@@ -62,7 +58,7 @@ def decay(workspace: Workspace, entries: list[Judged], *more: Any) -> DecayRepor
 
 
 def run(workspace: Workspace, fraction: float = 1.0) -> DecayReport:
-    return decay(workspace, judge(workspace), noise, fraction)
+    return decay(workspace, judge(workspace), fraction)
 
 
 def verdicts(workspace: Workspace) -> dict[str, str]:
@@ -145,7 +141,7 @@ def test_a_file_without_frontmatter_keeps_its_counter_beside_it(workspace: Works
 
 def test_the_plan_says_why_and_shows_where_each_file_goes(workspace: Workspace) -> None:
     put(workspace, "old", 300)
-    plan, _ = decay_plan(workspace, judge(workspace), noise, 1.0)
+    plan, _ = decay_plan(workspace, judge(workspace), 1.0)
     assert plan.reasons == ("old: e^(-300.0/30) × (1 + ln(0 + 1)) × 1 = 0.000; below 0.1",)
     assert "rename from entries/old.md\nrename to archive/entries/old.md\n" in as_diff(plan)
     assert (workspace.root / "entries/old.md").exists()
@@ -168,8 +164,8 @@ def test_what_was_superseded_goes_with_what_had_taken_its_place_and_is_told(work
 def test_two_runs_at_once_archive_and_tell_of_it_once(workspace: Workspace) -> None:
     put(workspace, "old", 300)
     seen = judge(workspace)
-    assert len(decay(workspace, seen, noise, 1.0).archived) == 1
-    late = decay(workspace, seen, lambda attempt: b"87654321", 1.0)
+    assert len(decay(workspace, seen, 1.0).archived) == 1
+    late = decay(workspace, seen, 1.0)
     assert not late.archived
     assert (workspace.root / "HISTORY-2026-11.md").read_text().count("archive: old") == 1
 
@@ -180,7 +176,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(workspace: Workspace) 
     seen = judge(workspace)
     path.unlink()
     path.mkdir()
-    done = decay(workspace, seen, noise, 1.0)
+    done = decay(workspace, seen, 1.0)
     assert done.archived == (("b", "archive/entries/b.md"),)
     assert done.failed == (("entries/a.md", "cannot be read"),)
 
@@ -199,7 +195,7 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(tmp_path: Path) -> None:
         young = put(workspace, "young", 0)
         access_log.note(workspace, ["young", "old"], LONG_AGO)
         found = judge(workspace)
-        is_cut = cut_off(cut, partial(decay, workspace, found, noise, 1.0))
+        is_cut = cut_off(cut, partial(decay, workspace, found, 1.0))
         run(workspace)
         assert (workspace.root / "archive/entries/old.md").exists()
         assert not (workspace.root / "entries/old.md").exists()

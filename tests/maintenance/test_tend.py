@@ -13,10 +13,6 @@ from tests.scenes import at
 DECAY, PROMOTE = TASKS[:2]
 
 
-def noise(seed: str) -> bytes:
-    return seed.encode()[-8:].rjust(8)
-
-
 def put(workspace: Workspace, name: str, created: str = "2026-11-20", head: str = "") -> None:
     path = workspace.root / f"entries/{name}.md"
     path.parent.mkdir(exist_ok=True)
@@ -26,12 +22,12 @@ def put(workspace: Workspace, name: str, created: str = "2026-11-20", head: str 
 def test_what_is_not_due_is_not_run(tmp_path: Path) -> None:
     ran: list[Any] = []
 
-    def run(workspace: Workspace, what: object, source: object) -> str:
+    def run(workspace: Workspace, what: object) -> str:
         ran.append(what)
         return "did it"
 
     tasks = (Task("no", lambda workspace: [], run), Task("yes", lambda workspace: ["this"], run))
-    done = tend(at(tmp_path / "memory"), noise, tasks).tasks
+    done = tend(at(tmp_path / "memory"), tasks).tasks
     assert [(one.task, one.said) for one in done] == [("yes", "did it")]
     assert ran == [["this"]]
 
@@ -41,7 +37,7 @@ def test_a_task_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None
         raise RefusedError("not today", "tomorrow")
 
     tasks = (Task("bad", refused, lambda *_: ""), Task("good", lambda workspace: True, lambda *_: "did it"))
-    bad, good = tend(at(tmp_path / "memory"), noise, tasks).tasks
+    bad, good = tend(at(tmp_path / "memory"), tasks).tasks
     assert (bad.task, str(bad.error)) == ("bad", "not today: tomorrow")
     assert good.said == "did it"
 
@@ -51,12 +47,12 @@ def test_decay_and_promotion_wait_for_their_settings(tmp_path: Path) -> None:
     put(workspace, "old", "2026-01-01")
     for name in ("a", "b", "c"):
         put(workspace, name, head="source: user\nstrength: 3\n")
-    assert tend(workspace, noise, (DECAY, PROMOTE)).tasks == ()
+    assert tend(workspace, (DECAY, PROMOTE)).tasks == ()
     willing = at(workspace.root, MEM_DECAY_AUTO="yes", MEM_PROMOTE_AUTO="yes")
-    done = tend(willing, noise, (DECAY, PROMOTE)).tasks
+    done = tend(willing, (DECAY, PROMOTE)).tasks
     assert [one.said for one in done] == ["archived 1 that have faded", "MEMORY.md: 3 promoted"]
     assert (workspace.root / "archive/entries/old.md").exists()
-    assert tend(willing, noise, (DECAY, PROMOTE)).tasks == ()
+    assert tend(willing, (DECAY, PROMOTE)).tasks == ()
 
 
 @pytest.mark.parametrize("switch", ["MEM_DECAY_ENABLED", "MEM_PROMOTE_ENABLED"])
@@ -65,14 +61,14 @@ def test_what_is_switched_off_is_never_due(tmp_path: Path, switch: str) -> None:
     put(workspace, "old", "2026-01-01")
     for name in ("a", "b", "c"):
         put(workspace, name, head="source: user\nstrength: 3\n")
-    done = tend(workspace, noise, (DECAY, PROMOTE)).tasks
+    done = tend(workspace, (DECAY, PROMOTE)).tasks
     assert [one.task for one in done] == (["promote"] if switch == "MEM_DECAY_ENABLED" else ["decay"])
 
 
 def test_too_many_faded_at_once_are_left_for_a_person_and_are_no_failure_every_night(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory", MEM_DECAY_AUTO="yes")
     put(workspace, "old", "2026-01-01")
-    (done,) = tend(workspace, noise, (DECAY,)).tasks
+    (done,) = tend(workspace, (DECAY,)).tasks
     assert done.error is None
     assert "1 of 1 have faded, too many to archive unasked: look at them with `mem decay`" in done.said
     assert (workspace.root / "entries/old.md").exists()

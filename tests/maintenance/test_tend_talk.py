@@ -17,7 +17,7 @@ WINDOW = {"MEM_CONSOLIDATE_WINDOW": "6", "MEM_CONSOLIDATE_KEEP": "2"}
 
 
 def done(workspace: Workspace) -> tuple[Tended, ...]:
-    return tend(workspace, lambda seed: seed.encode().ljust(8, b"."), SESSION_TASKS).tasks
+    return tend(workspace, SESSION_TASKS).tasks
 
 
 @pytest.fixture
