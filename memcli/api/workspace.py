@@ -205,23 +205,15 @@ _Result = TypeVar("_Result")
 def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
     """Return a decorator that notes what a function changes in its workspaces as one command of this name.
 
-    Where the command line, or another function, has begun to note a command, it is part of that.
+    The first argument of the function is a workspace, several of them, or what has one as `workspace`. Where the command line, or another function, has begun to note a command, it is part of that.
     """
 
     def decorated(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
         @wraps(function)
         def run(*given: _Given.args, **named: _Given.kwargs) -> _Result:
-            values = (*given, *named.values())
-            opened = [
-                value_given
-                for value in values
-                for value_given in (value if isinstance(value, list | tuple) else (value,))
-            ]
-            opened += [
-                getattr(value_given, "workspace", None) or getattr(value_given, "_workspace", None)
-                for value_given in opened
-            ]
-            with recording(command, [value_given for value_given in opened if isinstance(value_given, Workspace)]):
+            first: Any = given[0] if given else named.get("workspaces", named.get("workspace"))
+            workspaces = first if isinstance(first, list | tuple) else [getattr(first, "workspace", first)]
+            with recording(command, [workspace for workspace in workspaces if isinstance(workspace, Workspace)]):
                 return function(*given, **named)
 
         return run
