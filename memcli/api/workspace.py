@@ -205,7 +205,8 @@ _Result = TypeVar("_Result")
 def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
     """Return a decorator that notes what a function changes in its workspaces as one command of this name.
 
-    The first argument of the function is a workspace, several of them, or what has one as `workspace`. Where the command line, or another function, has begun to note a command, it is part of that.
+    The first argument of the function is a workspace, several of them, or what has one as `workspace`. Where the
+    command line, or another function, has begun to note a command, it is part of that.
     """
 
     def decorated(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
