@@ -29,6 +29,7 @@ __all__ = [
     "diff",
     "headline",
     "list_undoable",
+    "sync",
     "undo",
     "upgrade",
 ]

@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from ..beliefs.plan import Plan, applied
-from ..errors import RefusedError
+from ..errors import MemError, RefusedError
 from ..formats.text_lines import BOM
 from ..git import merge_driver
 from ..store.archive import archived, settled
@@ -14,6 +15,7 @@ from ..store.entries import decoded
 from ..store.file_changes import read_bytes
 from ..store.init import ignored_lines
 from ..store.journal import Change
+from ..store.plan_steps import text_of_file
 from ..store.settings import FORMAT_KEY, format_number, stated_settings
 from ..store.workspace import MARKER, Workspace
 from .checks import check, mend_plan
@@ -33,11 +35,13 @@ def upgrade_plan(workspace: Workspace) -> Plan:
     if format_of(workspace) != UNSTATED:
         return Plan()
     completed = list(_completed(workspace))
-    for path in archived(workspace):
-        text = decoded(path, read_bytes(workspace.root / path) or b"")
-        if (new := settled(workspace.layout, path, text)) != text:
-            completed.append((Change(path, text, new), "it lies in the archive on purpose"))
     ids = mend_plan(workspace, check(workspace).readings, ())
+    mended = {step.path for step in ids.steps}  # what is changed in the archive is marked with it
+    for path in archived(workspace):
+        with suppress(MemError, OSError):  # what cannot be read stays as it is
+            text = text_of_file(workspace.root / path) or ""
+            if path not in mended and (new := settled(workspace.layout, path, text)) != text:
+                completed.append((Change(path, text, new), "it lies in the archive on purpose"))
     return Plan(tuple(step for step, _ in completed), tuple(f"{step.path}: {why}" for step, why in completed)) + ids
 
 

@@ -7,6 +7,7 @@ somebody else.
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -83,7 +84,7 @@ def with_marks(workspace: Workspace, steps: Sequence[Step], path_of: Callable[[s
             file = os.fspath(path_of(step.path))
             for name in [file] if step.digest else files_below(Path(file)):
                 path = step.to + name.removeprefix(file)
-                if layout.kind_of(path) == "entry" and path not in changed:
+                if layout.kind_of(path) == "entry" and path not in changed and not os.path.islink(name):
                     text = text_of_file(Path(name)) or ""
                     new = settled(layout, path, text)
                     after_moves += [Change(path, text, new)] * (new != text)
@@ -95,20 +96,41 @@ def with_marks(workspace: Workspace, steps: Sequence[Step], path_of: Callable[[s
 def settled(layout: Layout, path: str, text: str) -> str:
     """Return the text of an entry at a path with a mark that fits it in the archive, and with none elsewhere.
 
-    A text whose frontmatter cannot be changed, and an earlier text of another entry, is returned as it is.
+    A text that could not be had back without the mark, byte for byte, gets none; an earlier text of another entry
+    needs none.
     """
     if layout.kind_of(path) != "entry" or not (layout.is_archived(path) or f"{MARK}:" in text):
         return text
+    if not layout.is_archived(path):
+        return _unmarked(text)
     document = parse(text)
-    mark = _mark_of(document) if layout.is_archived(path) else None
-    if document.problem or "version_of" in document.fields or document.fields.get(MARK) == mark:
+    old, mark = document.fields.get(MARK), _mark_of(document)
+    if document.problem or "version_of" in document.fields or old == mark or (old is not None and not _is_mark(old)):
         return text
     try:
         text.encode()
         new = edit(text, {MARK: mark})
     except (RefusedError, UnicodeEncodeError):
         return text
-    return new if mark or len(document.fields) > 1 else parse(new).body.removeprefix("\n")
+    return new if old or _unmarked(new) == text else text
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without the mark, and without the frontmatter that was made for it alone."""
+    document = parse(text)
+    if document.problem or not _is_mark(document.fields.get(MARK)):
+        return text
+    try:
+        without = edit(text, {MARK: None})
+    except RefusedError:
+        return text
+    rest = parse(without)
+    return without if rest.head else text[: int(document.bom)] + rest.body.removeprefix(document.newline)
+
+
+def _is_mark(value: object) -> bool:
+    """Return whether a value of the field is a mark, and not a person's own word."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{16}", value) is not None
 
 
 def _mark_of(document: Document) -> str:
@@ -135,7 +157,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
         with suppress(MemError, OSError):
             text = text_of_file(workspace.root / path) or ""
             fields = parse(text).fields
-            if MARK in fields and not fits(text):
+            if _is_mark(fields.get(MARK)) and not fits(text):
                 problems.append(FileProblem(path, 1, CHANGED))
             elif not any(fields.get(name) for name in _EXPLAINING) and settled(layout, path, text) != text:
                 problems.append(FileProblem(path, 1, UNEXPLAINED))
@@ -145,15 +167,21 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
 
 def _recorded(workspace: Workspace) -> set[str]:
     """Return the paths that an older mem recorded as archived."""
-    records = (workspace.root / records_folder(workspace.layout)).glob("*.tsv")
-    lines = (line for record in records for line in (text_of_file(record) or "").splitlines())
-    return {line.partition("\t")[2] for line in lines}
+    paths = set[str]()
+    for record in (workspace.root / records_folder(workspace.layout)).glob("*.tsv"):
+        with suppress(MemError, OSError):
+            lines = (text_of_file(record) or "").replace("\r\n", "\n").split("\n")
+            paths |= {line.partition("\t")[2] for line in lines}
+    return paths
 
 
 def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
     """Take files that were deleted for good out of an older mem's records: names are made of what files say."""
     for record in (workspace.root / records_folder(workspace.layout)).glob("*.tsv"):
-        data = atomic_files.read(record)
+        try:
+            data = atomic_files.read(record)
+        except MemError:  # no file, or one that cannot be read: it names nothing
+            continue
         lines = data.splitlines(keepends=True)
         remaining = [line for line in lines if os.fsdecode(line).rstrip("\r\n").partition("\t")[2] not in paths]
         if not remaining:
@@ -176,8 +204,8 @@ def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:
 def mark_again(workspace: Workspace, paths: Collection[str]) -> None:
     """Let entries belong in the archive as they are now."""
     for path in paths:
-        target = workspace.path(path)
-        text = text_of_file(target) or ""
+        target = workspace.root / path
+        text = "" if target.is_symlink() else text_of_file(target) or ""
         if (new := settled(workspace.layout, path, text)) != text:
             atomic_files.replace(target, encoded(new), atomic_files.digest(encoded(text)))
 
@@ -187,7 +215,9 @@ def archived(workspace: Workspace, most: int | None = None) -> list[str]:
     root = os.fspath(workspace.root)
     below = files_below(workspace.root / workspace.layout.archive)
     names = (os.path.relpath(name, root).replace(os.sep, "/") for name in below)
-    paths = [name for name in names if is_archived_entry(workspace.layout, name)]
+    paths = [
+        name for name in names if is_archived_entry(workspace.layout, name) and not os.path.islink(f"{root}/{name}")
+    ]
     if most is None or len(paths) <= most:
         return paths
     return sorted(paths, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]

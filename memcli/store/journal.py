@@ -20,7 +20,7 @@ from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
-from .archive import keep_folders, put, with_marks
+from .archive import keep_folders, put, settled, with_marks
 from .atomic_files import move, move_all, remove
 from .lock import BRINGING, Held, changing, locked
 from .plan_steps import (
@@ -304,10 +304,10 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     """Keep our text in the archive where somebody else's stands in its place; once, however often it is tried."""
     archive = workspace.layout.archive
     stem, _, ending = step.path.removeprefix(archive).rpartition(".")
-    text = step.after or ""
-    for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
-        if other.is_file() and atomic_files.read(other) == text.encode():
-            return workspace.relative(other)
     path = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
-    put(workspace, path, text.encode())
+    data = encoded(settled(workspace.layout, path, step.after or ""))
+    for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
+        if other.is_file() and atomic_files.read(other) == data:
+            return workspace.relative(other)
+    put(workspace, path, data)
     return path

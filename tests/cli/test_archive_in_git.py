@@ -1,6 +1,7 @@
 """What one clone forgets never takes along what another clone writes, and what lies in the archive unasked is named."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -270,6 +271,34 @@ def test_what_can_bear_no_mark_is_put_away_as_it_is_and_not_named_for_it(workspa
     assert mem("restore", "archive/entries/a.md").code == 0
     assert file.read_bytes() == text.encode("latin-1")
     assert not archived.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbf---\nid: mem_a\n---\n\nText.\n",
+        b"\xef\xbb\xbfText.\n",
+        b"Text.\r\nMore.\r\n",
+        b"---\r\nid: mem_a\r\n---\r\n\r\nText.\r\n",
+        b"---\n# my comment\n---\n\nText.\n",
+        b"---\n---\nText.\n",
+        b"---\n\n---\n\nText.\n",
+        b"\nText.\n",
+        b"\n",
+        b"---\nid: mem_a\narchived_as: mine\n---\n\nText.\n",
+    ],
+)
+def test_what_faded_and_is_restored_has_the_bytes_it_had(workspace: Path, mem: Mem, data: bytes) -> None:
+    file = workspace / "entries/a.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(data)
+    os.utime(file, (1, 1))
+    assert mem("decay", "--apply", "--max-fraction", "1").code == 0
+    archived = workspace / "archive/entries/a.md"
+    assert archived.exists()
+    assert "archive/entries/a.md:1: " not in mem("check").out
+    assert mem("restore", "archive/entries/a.md").code == 0
+    assert file.read_bytes() == data
 
 
 def test_a_change_that_came_with_a_clone_is_named(mem: Mem, workspace: Path) -> None:

@@ -67,6 +67,23 @@ def test_an_old_workspace_is_as_a_new_one_afterwards_and_the_second_time_changes
     assert files(old) == after
 
 
+def test_odd_files_in_the_archive_stop_no_upgrade_and_are_not_doubled(mem: Mem, old: Path, world: Path) -> None:
+    folder = old / "archive/entries/2026-11"
+    (folder / "no-id.md").write_text("---\ntags: [x]\n---\n\nA dodo.\n")
+    (folder / "bytes.md").write_bytes(b"\xff\xfe")
+    (world / "outside.md").write_text("A secret.\n")
+    (folder / "link.md").symlink_to(world / "outside.md")
+    (folder / "dangling.md").symlink_to(world / "nothing.md")
+    assert mem("upgrade").code == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("bytes.md", "dangling.md", "link.md", "no-id.md", "vim-4kq7ty.md"),
+    ]
+    text = (folder / "no-id.md").read_text()
+    assert "\nid: mem_" in text
+    assert "\narchived_as: " in text
+    assert (world / "outside.md").read_text() == "A secret.\n"
+
+
 def test_an_upgrade_is_undone(mem: Mem, old: Path) -> None:
     before = files(old)
     assert mem("upgrade").code == 0
