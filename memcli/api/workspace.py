@@ -212,7 +212,7 @@ def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Gi
     def decorated(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
         @wraps(function)
         def run(*given: _Given.args, **named: _Given.kwargs) -> _Result:
-            first: Any = given[0] if given else named.get("workspaces", named.get("workspace"))
+            first: Any = given[0] if given else named.get(function.__code__.co_varnames[0])
             workspaces = first if isinstance(first, list | tuple) else [getattr(first, "workspace", first)]
             with recording(command, [workspace for workspace in workspaces if isinstance(workspace, Workspace)]):
                 return function(*given, **named)

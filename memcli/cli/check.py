@@ -222,14 +222,16 @@ def _listed(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items()) or "none"
 
 
-def _pair(one: tuple[str, Mapping[str, int]], two: tuple[str, Mapping[str, int]]) -> None:
+def _pair(first_chart: tuple[str, Mapping[str, int]], second_chart: tuple[str, Mapping[str, int]]) -> None:
     """Draw two sets of bars beside each other, or below where the terminal is narrow."""
     from itertools import zip_longest
     from shutil import get_terminal_size
 
     columns = get_terminal_size().columns
     width = columns // 2 - 1 if columns >= NARROW else columns
-    left, right = (bars(title, numbers, min(width, WIDEST)) if numbers else [] for title, numbers in (one, two))
+    left, right = (
+        bars(title, numbers, min(width, WIDEST)) if numbers else [] for title, numbers in (first_chart, second_chart)
+    )
     output.say("")
     if columns < NARROW:
         for line in (*left, "", *right):

@@ -117,15 +117,17 @@ def chosen_sessions(
         commits_read = read_commits(commits, workspace.folder, workspace.root)
         return [append_commits(workspace, commits_read)] if commits_read.events else [], (), ()
     if not names:
-        broken = tuple(f"{one.problem}: {one.id} is passed over" for one in sessions(workspace) if one.problem)
+        broken = tuple(
+            f"{session.problem}: {session.id} is passed over" for session in sessions(workspace) if session.problem
+        )
         return due(workspace, since=since), (), broken
     chosen: list[Session] = []
     imported: list[ImportedTranscript] = []
     for name in names:
         session = _known(workspace, name)
         if session is None:
-            session, one = _brought_in(workspace, name)
-            imported.append(one)
+            session, transcript = _brought_in(workspace, name)
+            imported.append(transcript)
         chosen.append(session)
     return chosen, tuple(imported), ()
 

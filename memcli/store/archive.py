@@ -48,7 +48,7 @@ def records_folder(layout: Layout) -> str:
     return f"{layout.archive}{_OLD_RECORDS}"
 
 
-def is_archived_entry(layout: Layout, path: str) -> bool:
+def _is_archived_entry(layout: Layout, path: str) -> bool:
     """Return whether a path is that of an entry in the archive."""
     return layout.is_archived(path) and layout.kind_of(path) == "entry"
 
@@ -124,8 +124,8 @@ def _unmarked(text: str) -> str:
         without = edit(text, {MARK: None})
     except RefusedError:
         return text
-    rest = parse(without)
-    return without if rest.head else text[: int(document.bom)] + rest.body.removeprefix(document.newline)
+    remaining = parse(without)
+    return without if remaining.head else text[: int(document.bom)] + remaining.body.removeprefix(document.newline)
 
 
 def _is_mark(value: object) -> bool:
@@ -156,8 +156,9 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     for path in archived(workspace, most) if layout.is_mems else []:
         with suppress(MemError, OSError):
             text = text_of_file(workspace.root / path) or ""
-            fields = parse(text).fields
-            if _is_mark(fields.get(MARK)) and not fits(text):
+            document = parse(text)
+            fields = document.fields
+            if _is_mark(fields.get(MARK)) and fields[MARK] != _mark_of(document):
                 problems.append(FileProblem(path, 1, CHANGED))
             elif not any(fields.get(name) for name in _EXPLAINING) and settled(layout, path, text) != text:
                 problems.append(FileProblem(path, 1, UNEXPLAINED))
@@ -194,7 +195,7 @@ def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:
     """Return those of some archived entries that do not say what they said when they were put there."""
     changed = []
     for path in paths:
-        if is_archived_entry(workspace.layout, path):
+        if _is_archived_entry(workspace.layout, path):
             with suppress(MemError, OSError):
                 text = text_of_file(workspace.root / path) or ""
                 changed += [path] * (f"{MARK}:" in text and settled(workspace.layout, path, text) != text)
@@ -216,7 +217,7 @@ def archived(workspace: Workspace, most: int | None = None) -> list[str]:
     below = files_below(workspace.root / workspace.layout.archive)
     names = (os.path.relpath(name, root).replace(os.sep, "/") for name in below)
     paths = [
-        name for name in names if is_archived_entry(workspace.layout, name) and not os.path.islink(f"{root}/{name}")
+        name for name in names if _is_archived_entry(workspace.layout, name) and not os.path.islink(f"{root}/{name}")
     ]
     if most is None or len(paths) <= most:
         return paths

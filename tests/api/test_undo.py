@@ -134,3 +134,9 @@ def test_a_note_of_another_version_of_mem_is_finished_and_noted_under_its_own_na
     add_note(open_workspace(workspace), "Fed the cat.")
     assert (workspace / "entries" / "new.md").read_text() == "A quagga.\n"
     assert [one.record["command"] for one in list_undoable(where).commands] == ["note", "a killed command"]
+
+
+def test_a_workspace_given_by_name_is_noted_as_well(workspace: Path) -> None:
+    opened = open_workspace(workspace)
+    add_note(workspace=opened, text="A quagga.")
+    assert [done.command for done in list_undoable(opened).commands] == ["note"]

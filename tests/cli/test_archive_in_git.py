@@ -273,6 +273,13 @@ def test_what_can_bear_no_mark_is_put_away_as_it_is_and_not_named_for_it(workspa
     assert not archived.exists()
 
 
+def test_a_record_of_an_older_mem_that_cannot_be_read_stops_nothing(mem: Mem, workspace: Path) -> None:
+    put(workspace, "archive/entries/a.md", "mem_a", TOPICS[0])
+    (workspace / "archive/.moves/folder.tsv").mkdir(parents=True)
+    assert mem("check").out.startswith("memory/archive/entries/a.md:1: ")
+    assert mem("forget", "archive/entries/a.md", "--purge").code == 0
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -12,7 +12,7 @@ from memcli.errors import RefusedError
 from memcli.formats.ids import parse_time
 from memcli.store import atomic_files
 from memcli.store.file_steps import is_temporary
-from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
+from memcli.store.journal import Append, Change, Move, _put_aside, apply, exclusive, finish
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import FailingOS, cut_off, wire
 
@@ -176,3 +176,28 @@ def test_wherever_a_record_was_cut_off_it_is_written_whole_and_once(
         assert text.startswith(standing)
         assert text.count(step.text.strip()) == 1, size
         assert size < 8 or len(text) <= len(standing) + len(step.text) + 1, size
+
+
+def test_a_link_in_a_folder_that_is_archived_goes_along_as_it_is(workspace: Workspace, tmp_path: Path) -> None:
+    folder = workspace.root / "entries/a"
+    folder.mkdir(parents=True)
+    (folder / "one.md").write_text("It is so.\n")
+    for name, target in {"in.md": workspace.root / "entries/b.md", "out.md": tmp_path / "outside.md"}.items():
+        target.write_text("Another.\n")
+        (folder / name).symlink_to(target)
+    do(workspace, Move("entries/a", "archive/entries/a", ""))
+    archived = workspace.root / "archive/entries/a"
+    assert sorted(path.name for path in archived.iterdir()) == ["in.md", "one.md", "out.md"]
+    assert "archived_as: " in (archived / "one.md").read_text()
+    for name in ("in.md", "out.md"):
+        assert (archived / name).is_symlink()
+        assert (archived / name).read_text() == "Another.\n"
+
+
+def test_a_text_for_which_another_stands_is_put_aside_once(workspace: Workspace) -> None:
+    page = workspace.root / "entries/a.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("Theirs.\n")
+    for _ in range(3):
+        _put_aside(workspace, Change("entries/a.md", "Before.\n", "---\nid: mem_a\n---\n\nOurs.\n"))
+    assert [path.name for path in (workspace.root / "archive/entries").iterdir()] == ["a-not-applied.md"]
