@@ -19,7 +19,6 @@ from ..store.workspace import Workspace, unopened
 from .workspace import Surroundings, open_workspaces, recorded
 
 if TYPE_CHECKING:
-    from ..consolidation.live_session import Remembered
     from ..consolidation.requests import RememberRequest
     from ..store.entries import NearEntry
 
@@ -84,10 +83,11 @@ def session_name(given: str) -> str:
 
 
 @recorded("hook remember")
-def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> "Remembered":
+def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> tuple[str, str, bool]:
     """Keep what a user asked to remember: admitted by the rules if that is done within `seconds`, else as it is.
 
-    Raise a MemError if not even a plain file can be written.
+    Return the id of the entry that says it now, what to tell the agent, and whether a thread may be busy still. Raise a
+    MemError if not even a plain file can be written.
     """
     from ..consolidation.live_session import remember as kept
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from ..beliefs.deduplication import NO_TWINS, fold_twins
+from ..beliefs.deduplication import fold_twins
 from ..beliefs.forgotten import ForgottenGuard
 from ..beliefs.replacing import Superseded, supersede_entry
 from ..dataclass import dataclass
@@ -226,6 +226,6 @@ def _named(workspaces: Workspaces, names: Sequence[str], *, hides: bool = True) 
 
 def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard, forgotten: ForgottenGuard) -> Edited:
     notices = forgotten.lifted("mem edit")
-    twins = fold_twins(workspace, done.path, "mem edit") if done.action == "updated" else NO_TWINS
+    twins, successor = fold_twins(workspace, done.path, "mem edit") if done.action == "updated" else ((), "")
     redacted = tuple(guard.redacted)
-    return Edited(workspace, done.action, done.id, done.path, redacted, twins.supersedes, twins.superseded_by, notices)
+    return Edited(workspace, done.action, done.id, done.path, redacted, twins, successor, notices)

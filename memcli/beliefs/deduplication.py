@@ -134,16 +134,6 @@ class DedupReport(Result):
         return None if self.applied else as_diff(self.plan, self.workspace)
 
 
-class Twins(NamedTuple):
-    """What a changed entry and its twins became."""
-
-    supersedes: tuple[str, ...] = ()  # ids of those it took in
-    superseded_by: str = ""  # id of the one that took it in: the oldest of the most trusted
-
-
-NO_TWINS = Twins()
-
-
 @dataclass(frozen=True)
 class _Seen:
     """What the index tells of active entries."""
@@ -163,20 +153,20 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely:
     groups: list[DuplicateGroup] = []
     steps: list[Change] = []
     seen = ask(workspace, lambda index: _look(index, MOST if judge else MOST_LIKELY if likely else 0))
-    files_by_path: dict[str, EntryFile | None] = {}
-
-    def read(path: str) -> EntryFile | None:
-        if path not in files_by_path:
-            files_by_path[path] = _read(workspace, path, problems)
-        return files_by_path[path]
-
-    judged, unheard = _judged(seen, read, judge) if judge else ({}, "")
+    files: dict[str, EntryFile] = {}
+    for path in dict.fromkeys(path for paths in (*seen.alike, *seen.near) for path in paths):
+        try:
+            files[path] = read_entry_file(workspace, path)
+        except MemError as error:
+            problems.append((path, str(error)))
+    open_pairs = list(_open_pairs(seen, files))
+    judged, unheard = _judged(open_pairs, judge) if judge else ({}, "")
 
     def are_one(left: EntryFile, right: EntryFile) -> bool:
         return are_duplicates(left.entry, right.entry) or frozenset((left.path, right.path)) in judged
 
     for paths in _connected([*seen.alike, *map(sorted, judged)]):
-        members = [file for path in paths if (file := read(path))]
+        members = [files[path] for path in paths if path in files]
         strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
             steps += fold.steps(workspace, workspace.stamp, judged)
@@ -186,31 +176,34 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely:
     plan = Plan(tuple(steps), reasons)
     report = DedupReport(workspace, plan, False, tuple(groups), tuple(problems), seen.notices, unheard)
     merged = {identifier for group in groups for identifier in group.merged}
-    pairs = [pair for pair in _open_pairs(seen, read) if merged.isdisjoint(side.entry.id for side in pair)]
+    pairs = [pair for pair in open_pairs if merged.isdisjoint(side.entry.id for side in pair)]
     return _with_likely(report, pairs, likely) if likely and not judge and pairs else report
 
 
-def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
-    """Let the oldest of the most trusted take in the others; raise as `with_current`, with the entry changed."""
+def fold_twins(workspace: Workspace, path: str, command: str) -> tuple[tuple[str, ...], str]:
+    """Let the oldest of the most trusted take in the others that say what a changed entry says.
+
+    Return the ids of those it took in, and the id of the one that took it in. Raise as `with_current`.
+    """
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_vault:
-        return NO_TWINS
+        return (), ""
 
     body = read_entry_file(workspace, path).entry.body
     if not ask(workspace, partial(_has_twin, path=path, body=body)):
-        return NO_TWINS  # whoever writes the same meanwhile looks after us, and sees it
+        return (), ""  # whoever writes the same meanwhile looks after us, and sees it
 
     def look(*_: object) -> dict[str, int]:
         strengths = ask(workspace, partial(_strengths, body=read_entry_file(workspace, path).entry.body))
         return strengths if path in strengths else {}
 
-    def decide(strengths: Mapping[str, int]) -> tuple[Sequence[Step], Twins]:
+    def decide(strengths: Mapping[str, int]) -> tuple[Sequence[Step], tuple[tuple[str, ...], str]]:
         for group in alike([read_entry_file(workspace, twin) for twin in strengths]):
             ids = {member.entry.id: strengths[member.path] for member in group}
             for fold in folds(workspace, group, ids, lambda left, right: says(left.entry, right.entry.body)):
                 taken = {member.path: member.entry.id for member in fold.taken}
-                changed = Twins(superseded_by=fold.kept.entry.id) if path in taken else Twins(tuple(taken.values()))
+                changed = ((), fold.kept.entry.id) if path in taken else (tuple(taken.values()), "")
                 return tuple(fold.steps(workspace, workspace.stamp, {})), changed
-        return (), NO_TWINS
+        return (), ((), "")
 
     from .admission import with_current  # late: most edits have no twin
 
@@ -269,14 +262,9 @@ def _with_near(index: Index, seen: _Seen, most: int) -> _Seen:
     return replace(seen, near=tuple(near), notices=tuple(notices))
 
 
-def _judged(
-    seen: _Seen, read: Callable[[str], EntryFile | None], judge: "LlmJudge"
-) -> tuple[dict[frozenset[str], str], str]:
+def _judged(pairs: Iterable[tuple[EntryFile, EntryFile]], judge: "LlmJudge") -> tuple[dict[frozenset[str], str], str]:
     """Return the reasons of pairs of paths that a judge is sure say the same, and why it was not heard about some."""
-    asked = {
-        frozenset((newer.path, older.path)): (older.entry.body, newer.entry.body)
-        for newer, older in _open_pairs(seen, read)
-    }
+    asked = {frozenset((newer.path, older.path)): (older.entry.body, newer.entry.body) for newer, older in pairs}
     heard = judge.compare(list(asked.values()))
     verdicts = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
     return {
@@ -286,10 +274,10 @@ def _judged(
     }, heard.error
 
 
-def _open_pairs(seen: _Seen, read: Callable[[str], EntryFile | None]) -> Iterator[tuple[EntryFile, EntryFile]]:
+def _open_pairs(seen: _Seen, files: Mapping[str, EntryFile]) -> Iterator[tuple[EntryFile, EntryFile]]:
     """Yield the pairs near in meaning whose words do not tell whether they are one, of each the newer first."""
     for pair in seen.near:
-        left, right = map(read, pair)
+        left, right = map(files.get, pair)
         if left and right and _may_be_asked(left.entry, right.entry):
             yield by_age(left, right)
 
@@ -352,14 +340,6 @@ def _connected(groups: Iterable[Sequence[str]]) -> list[list[str]]:
     return sorted(joined.values())
 
 
-def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> EntryFile | None:
-    try:
-        return read_entry_file(workspace, path)
-    except MemError as error:
-        problems.append((path, str(error)))
-        return None
-
-
 def alike(entries: Sequence[EntryFile]) -> list[list[EntryFile]]:
     """Return those of some active entries that share a text or a wording, in groups."""
     by_path = {file.path: file for file in entries if file.entry.type not in EPISODIC}
@@ -386,11 +366,8 @@ def folds(
         staying, *others = members
         whole, taken = staying, list[EntryFile]()
         for file in others:
-            if (
-                are_one(whole, file)
-                and could_be_one(whole.entry, file.entry)
-                and not _distinct(whole.entry, file.entry)
-            ):
+            is_same = are_one(whole, file) and could_be_one(whole.entry, file.entry)
+            if is_same and not _distinct(whole.entry, file.entry):
                 whole = taking_in(workspace, whole, file.entry, strengths.get(file.entry.id, file.entry.strength))
                 taken.append(file)
         members = [file for file in others if file not in taken]

@@ -13,7 +13,7 @@ from ..formats.entry import same_key
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
 from ..results import ConflictsWith, FilePath, Id, OptionalDiff, Result
-from ..store.entries import drafted
+from ..store.entries import Admitted, drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .plan import Plan, applied, as_diff, free_entry
@@ -60,25 +60,6 @@ class Superseded(Result):
         return [self.by] if self.is_flagged else []
 
 
-@dataclass(frozen=True)
-class Replaced:
-    """A new entry in the place of an old one: the ids that are over, and those it is flagged with."""
-
-    id: str
-    path: str
-    supersedes: tuple[str, ...]
-    conflicts_with: tuple[str, ...]
-    notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Filled:
-    """What filled the slot before, and what may still fill it, being trusted more."""
-
-    supersedes: tuple[str, ...] = ()
-    conflicts_with: tuple[str, ...] = ()
-
-
 def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, dry_run: bool = False) -> Superseded:
     """Mark the entry at a path as superseded by another one; both are flagged where the old one is trusted more.
 
@@ -105,8 +86,8 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
 
 def replace_entry(
     workspace: Workspace, old: str, given: dict[str, Any], body: str, command: str, *, by_user: bool
-) -> Replaced:
-    """Make a new entry and mark the one at a path that it takes the place of, as one change.
+) -> tuple[Admitted, tuple[str, ...]]:
+    """Make a new entry and mark the one at a path that it takes the place of, as one change; return it and notices.
 
     Both are flagged where the old one is trusted more, unless `by_user`: the user says so. Raise RefusedError where it
     has another successor.
@@ -132,13 +113,14 @@ def replace_entry(
         marked = superseded_text(workspace, before, identifier)
     reason = flagged_reason(old_entry.id, identifier) if is_flagged else f"{old_entry.id} is superseded by {identifier}"
     plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
-    superseded_ids, flagged = ((), (old_entry.id,)) if is_flagged else ((old_entry.id,), ())
+    superseded_ids: tuple[str, ...] = () if is_flagged else (old_entry.id,)
+    flagged: tuple[str, ...] = (old_entry.id,) if is_flagged else ()
     applied(workspace, plan, command)
     if given.get("key") and given["key"] != old_entry.key:
-        filled = fill(workspace, path, command)
-        superseded_ids, flagged = (*superseded_ids, *filled.supersedes), (*flagged, *filled.conflicts_with)
+        others, rivals = fill(workspace, path, command)
+        superseded_ids, flagged = superseded_ids + others, flagged + rivals
     notices = (kept_by_trust(old_entry.id, identifier),) if is_flagged else ()
-    return Replaced(identifier, path, superseded_ids, flagged, notices)
+    return Admitted("created", identifier, path, superseded_ids, conflicts_with=flagged), notices
 
 
 def kept_by_trust(old: str, new: str) -> str:
@@ -149,11 +131,14 @@ def kept_by_trust(old: str, new: str) -> str:
     )
 
 
-def fill(workspace: Workspace, path: str, command: str) -> Filled:
-    """Let the entry at a path take the place of what fills its key; what is trusted more is flagged with it."""
+def fill(workspace: Workspace, path: str, command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Let the entry at a path take the place of what fills its key; what is trusted more is flagged with it.
+
+    Return the ids of both.
+    """
     file = read_entry_file(workspace, path)
     if not file.entry.key or file.entry.status != "active":
-        return Filled()
+        return (), ()
     steps: list[Change] = []
     text = file.text
     superseded_ids, flagged = [], []
@@ -170,7 +155,7 @@ def fill(workspace: Workspace, path: str, command: str) -> Filled:
     if text != file.text:
         steps.append(Change(file.path, file.text, text))
     applied(workspace, Plan(tuple(steps)), command)
-    return Filled(tuple(superseded_ids), tuple(flagged))
+    return tuple(superseded_ids), tuple(flagged)
 
 
 def _others(workspace: Workspace, file: EntryFile) -> list[EntryFile]:

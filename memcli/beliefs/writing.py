@@ -114,8 +114,8 @@ def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGu
         return written
     from .deduplication import fold_twins
 
-    twins = fold_twins(workspace, done.path, COMMAND)
-    return replace(written, supersedes=(*written.supersedes, *twins.supersedes), superseded_by=twins.superseded_by)
+    twins, successor = fold_twins(workspace, done.path, COMMAND)
+    return replace(written, supersedes=(*written.supersedes, *twins), superseded_by=successor)
 
 
 def write_entry(
@@ -145,8 +145,8 @@ def write_entry(
 
         by_user = "user" in (author, by)
         notices += _past_forgotten(workspace, {"source": author, **given}, body)
-        replacement = replace_entry(workspace, old, {"source": author, **given}, body, COMMAND, by_user=by_user)
-        done = Written("created", **vars(replacement), workspace=workspace)
+        admitted, remarks = replace_entry(workspace, old, {"source": author, **given}, body, COMMAND, by_user=by_user)
+        done = Written(**vars(admitted), workspace=workspace, notices=remarks)
     elif new.path or by_hand or not (dedup or new.key or judge):
         path = from_folder(workspace, new.path)
         notices += _past_forgotten(workspace, {"source": author, **given}, body)
@@ -195,8 +195,8 @@ def _as_it_is(workspace: Workspace, done: entries.EntryChange, given: Mapping[st
         return written
     from .replacing import fill
 
-    filled = fill(workspace, done.path, COMMAND)
-    return replace(written, supersedes=filled.supersedes, conflicts_with=filled.conflicts_with)
+    superseded, flagged = fill(workspace, done.path, COMMAND)
+    return replace(written, supersedes=superseded, conflicts_with=flagged)
 
 
 def _admitted(

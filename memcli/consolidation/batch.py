@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
@@ -24,9 +24,6 @@ from ..store.sessions.reading import project_line, projects_of, session_source
 from ..store.sessions.sessions import Session, at, sessions
 from ..store.workspace import Workspace
 from .backlog import all_events, is_summary
-
-if TYPE_CHECKING:
-    from .repairs import Repair
 
 _NO_EVENT = Event("")
 _PATH = re.compile(r"(?<![\w/:.@-])(?:\.{0,2}/)?(?:[\w.@-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,6}\b(?!\.\w|/)")
@@ -64,8 +61,8 @@ class Batch:
         return self._by_id.get(message, _NO_EVENT)
 
     @cached_property
-    def repairs(self) -> "Sequence[Repair]":
-        """Return what made a failing command work, in the order it was learnt."""
+    def repairs(self) -> Sequence[tuple[str, str]]:
+        """Return what made a failing command work, in the order it was learnt, and the id of the event that worked."""
         if all(event.type != "tool_call" for event in self.events):
             return ()
         from .repairs import repairs

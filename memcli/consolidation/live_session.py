@@ -8,7 +8,6 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..dataclass import dataclass
 from ..errors import BusyError, RefusedError, UnfinishedError
 from ..store.sessions.event_file import is_due, recent_events
 from ..store.sessions.sessions import counts, made
@@ -22,26 +21,18 @@ _LONGEST = 200  # characters told back
 _WRITING = 1.0  # seconds more for what is being written when the time is over
 
 
-@dataclass(frozen=True)
-class Remembered:
-    """What became of a request to remember something."""
-
-    id: str  # of the entry that says it now
-    said: str  # what the agent is told
-    is_late: bool = False  # a thread may be busy still
-
-
-def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> Remembered:
+def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> tuple[str, str, bool]:
     """Keep what a user asked to remember: admitted by the rules if that is done within `seconds`, else as it is.
 
-    Raise a MemError if not even a plain file can be written.
+    Return the id of the entry that says it now, what to tell the agent, and whether a thread may be busy still. Raise a
+    MemError if not even a plain file can be written.
     """
     from .requests import request_draft
 
     draft, has_secret = request_draft(workspace, session, text, source)
     blanked = " A secret in it was blanked out." if has_secret else ""
-    remembered = _admitted(workspace, draft, seconds)
-    return Remembered(remembered.id, f"{remembered.said}{blanked}", remembered.is_late)
+    identifier, answer, is_late = _admitted(workspace, draft, seconds)
+    return identifier, answer + blanked, is_late
 
 
 class _Turn:
@@ -65,7 +56,7 @@ class _Turn:
             return self.settled is None
 
 
-def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembered:
+def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str, str, bool]:
     """Admit a draft within the time, or else write it as it is."""
     from ..beliefs.admission import admit
     from ..beliefs.forgotten import pass_by_the_forgotten
@@ -104,13 +95,13 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
         race.deadline = monotonic() + _WRITING
         done = race.first()
     if done:
-        return Remembered(*done)
+        return *done, False
     try:
         pass_by_the_forgotten(workspace, draft.told, draft.body, "mem hook run")
     except RefusedError as error:
-        return Remembered("", f"Not kept: {error.message}", race.is_busy)
+        return "", f"Not kept: {error.message}", race.is_busy
     written = entries.write(workspace, draft.told, draft.body, draft.noise)
-    return Remembered(written.id, f"Kept in memory as {written.id}: {text}", race.is_busy)
+    return written.id, f"Kept in memory as {written.id}: {text}", race.is_busy
 
 
 def waiting_messages(workspace: Workspace, session: str) -> int:

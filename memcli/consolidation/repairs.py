@@ -34,14 +34,6 @@ _EDITS = re.compile(r"edit|write|patch|create|replace|insert", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Repair:
-    """A command that failed, why, and what made it work."""
-
-    text: str
-    event_id: str  # of the command that worked
-
-
-@dataclass(frozen=True)
 class _Run:
     command: str
     failed: bool
@@ -50,17 +42,17 @@ class _Run:
     position: int
 
 
-def repairs(events: Sequence[Event]) -> list[Repair]:
-    """Return the lessons of a session, each once, in the order they were learnt."""
+def repairs(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """Return which command failed, why, and what made it work, with the id of the event that worked; each once."""
     runs = list(_runs(events))
-    repairs_by_path: dict[str, Repair] = {}
+    repairs_by_command: dict[str, tuple[str, str]] = {}
     for index, run in enumerate(runs):
         if not run.failed or _LOOKS.match(_plain(run.command)):
             continue
         fix = _fix(run, runs[index + 1 :])
         if fix:
-            repairs_by_path.setdefault(run.command, fix)
-    return list(repairs_by_path.values())
+            repairs_by_command.setdefault(run.command, fix)
+    return list(repairs_by_command.values())
 
 
 def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
@@ -72,7 +64,7 @@ def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _fix(failure: _Run, later: Sequence[_Run]) -> Repair | None:
+def _fix(failure: _Run, later: Sequence[_Run]) -> tuple[str, str] | None:
     between: list[str] = []
     for run in later:
         if run.position - failure.position > _WITHIN:
@@ -86,14 +78,14 @@ def _fix(failure: _Run, later: Sequence[_Run]) -> Repair | None:
     return None
 
 
-def _repair(failure: _Run, between: Sequence[str], success: _Run) -> Repair | None:
+def _repair(failure: _Run, between: Sequence[str], success: _Run) -> tuple[str, str] | None:
     text = f"`{shorten(failure.command, 100)}` failed{_why(failure.output)}"
     if success.command != failure.command:
-        return Repair(f"{text}; `{shorten(success.command, 160)}` worked.", success.event.id)
+        return f"{text}; `{shorten(success.command, 160)}` worked.", success.event.id
     if not between:
         return None  # it worked when tried again, and nobody knows why
     steps = ", then ".join(f"`{shorten(step, 120)}`" for step in between[-3:])
-    return Repair(f"{text}; it worked after {steps}.", success.event.id)
+    return f"{text}; it worked after {steps}.", success.event.id
 
 
 def _runs(events: Sequence[Event]) -> Iterator[_Run]:

@@ -105,8 +105,8 @@ def by_rules(batch: Batch, candidates: Sequence[Candidate]) -> Findings:
 def rule_drafts(batch: Batch, statements: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
     """Return the drafts of the worthiest statements, at most `room`, and of what repaired a failing command."""
     fixes = [
-        batch.draft(fix.text, type="lesson", source="observed", message=fix.event_id, tags=("fix",))
-        for fix in batch.repairs
+        batch.draft(text, type="lesson", source="observed", message=message, tags=("fix",))
+        for text, message in batch.repairs
     ]
     worthiest = sorted(range(len(statements)), key=lambda position: -statements[position][1].probability)[
         : max(0, room - len(fixes))

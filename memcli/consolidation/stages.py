@@ -156,7 +156,7 @@ def _told(batch: Batch, candidates: Sequence[Candidate], drafts: Sequence[Draft]
     if batch.session.metadata.channel_type == "git":
         subjects = [first_line(event.text) for event in batch.events]
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))
-    fixes = [draft.text for draft in batch.repairs]
+    fixes = [text for text, _ in batch.repairs]
     back = retracted(candidates)
     withdrawn = {draft.text for draft in candidates if place_of(draft) in back}
     return summary(batch.events, candidates, decisions, seen, batch.changed_files, fixes, withdrawn)

@@ -254,8 +254,8 @@ def restore(workspace: Workspace, path: str) -> Restored:
     if before.entry.key:
         from ..beliefs.replacing import fill
 
-        filled = fill(workspace, path, "mem restore")
-        flagged = tuple(identifier for identifier in flagged if identifier not in filled.supersedes)
+        superseded, _ = fill(workspace, path, "mem restore")
+        flagged = tuple(identifier for identifier in flagged if identifier not in superseded)
     return Restored(path, flagged)
 
 

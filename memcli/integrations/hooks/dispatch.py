@@ -417,8 +417,8 @@ def _remembered(here: HookContext, text: str, source: str) -> tuple[str, HookAns
     """Write down what is to be remembered; return its id, and what the agent is told of it or why it could not be."""
     name = here.event.name
     try:
-        remembered = agents.remember(here.workspace, here.event.session, text, source, here.left)
+        identifier, answer, is_late = agents.remember(here.workspace, here.event.session, text, source, here.left)
     except MemError as error:
         log(here.workspace, f"hook {name}: {error}")
         return "", HookAnswer(name, f"What the user asked to remember could not be kept: {error}")
-    return remembered.id, HookAnswer(name, remembered.said, remembered.is_late)
+    return identifier, HookAnswer(name, answer, is_late)
