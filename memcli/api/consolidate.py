@@ -70,7 +70,7 @@ def consolidate(
     chosen, imported, notices = chosen_sessions(workspace, named, commits, since_moment)
     outcomes: list[Outcome] = []
     failed: list[MemError] = []
-    for outcome in consolidate_all(workspace, chosen, llm, keep=lambda _: keep, wait=wait, judge=asked):
+    for outcome in consolidate_all(workspace, [(session, keep) for session in chosen], llm, wait=wait, judge=asked):
         if isinstance(outcome, Outcome):
             outcomes.append(outcome)
         else:

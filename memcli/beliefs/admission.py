@@ -13,22 +13,23 @@ from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
 from ..store import access_log
 from ..store.entries import NearEntry
-from ..store.journal import Applied, Step, apply, exclusive
+from ..store.journal import Applied, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
 from .forgotten import note_said_again, purged_files, read_forgotten
 from .neighbours import FLOOR, Nearby, is_comparable, look_around
-from .plan import Draft, Settled, entry_of
-from .settlement import NO_VERDICTS, Settlement
+from .plan import Draft, Plan, entry_of
+from .settlement import Settlement
 from .supersession import are_apart, is_same_slot, says
 
 if TYPE_CHECKING:
     from .llm_judge import Heard, LlmJudge, Pair
 
-Steps = Sequence[Step]
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 
+UNHEARD: "Heard" = ({}, "")
+"""The verdicts where no judge was asked."""
 LOOKS = 3
 """Looks without the lock before one is made under it."""
 LOCKED_LOOK = 0.0
@@ -45,19 +46,16 @@ def with_current(
     workspace: Workspace,
     command: str,
     look: Callable[[Seen | None, float | None], Seen],
-    decide: Callable[[Seen], tuple[Steps, Result]],
+    decide: Callable[[Seen], tuple[Plan, Result]],
     seen: Seen | None = None,
-    *,
-    begin: Callable[[Result], object] = lambda _: None,
-    note: Callable[[Result], object] = lambda _: None,
 ) -> tuple[Result, Applied]:
     """Look at memory without the lock, decide and apply under it on what is current; return the result of `decide`.
 
     `look` gets what was seen last (`seen` at first) and the seconds that embedding may take (None: as long as a search
     may). Where another command changed memory between the look and the lock, or a file is no longer as a step expects
     it (an editor takes no lock), all is given up and begun again, in turn with other commands; the last look is made
-    under the lock. `decide` returns the steps and its result and may be called again. `begin` is called under the lock
-    before anything is done, and may raise to have it left; `note` once the steps are done.
+    under the lock. `decide` returns a plan and its result and may be called again. What the plan confirms is noted once
+    its steps are done.
 
     Raises what `look` and `decide` raise, BusyError where the lock is not had, and ChangedError where files
     change under each of the looks; nothing is done then.
@@ -71,15 +69,15 @@ def with_current(
                     if left:
                         continue
                     seen = look(seen, LOCKED_LOOK)
-                steps, result = decide(seen)
-                begin(result)
+                plan, result = decide(seen)
                 try:
-                    applied = apply(workspace, steps, held)
+                    applied = apply(workspace, plan.steps, held)
                 except ChangedError:
                     if left:
                         continue
                     raise
-                note(result)
+                access_log.confirm(workspace, plan.confirmed)
+                note_said_again(workspace, plan.said_again)
         return result, applied
     raise AssertionError("unreachable")
 
@@ -91,38 +89,30 @@ def admit(
     judge: "LlmJudge | None" = None,
     *,
     by_key_alone: bool = False,
-    begin: Callable[[Settled], object] = lambda _: None,
-) -> Settled:
+    begin: Callable[[Plan], object] = lambda _: None,
+) -> Plan:
     """Admit drafts in their order, and return what became of each.
 
-    With `by_key_alone` only what fills the same slot is looked at, and no model is opened. `begin` is that of
-    `with_current`. Raises UsageError, RefusedError and BusyError, which leave everything as it was, but for an
-    UnfinishedError.
+    With `by_key_alone` only what fills the same slot is looked at, and no model is opened. `begin` is called under the
+    lock before anything is done, and may raise to have it left. Raises UsageError, RefusedError and BusyError, which
+    leave everything as it was, but for an UnfinishedError.
     """
-    heard: Heard | None = None
+    heard = UNHEARD
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
         return look(workspace, drafts, last, budget=seconds, by_key_alone=by_key_alone)
 
-    def decide(seen: Nearby) -> tuple[Steps, Settled]:
-        settled = settle_drafts(workspace, seen, heard)
-        return settled.plan.steps, settled
+    def decide(seen: Nearby) -> tuple[Plan, Plan]:
+        plan = settle_drafts(workspace, seen, heard)
+        begin(plan)
+        return plan, plan
 
     seen = None
     if judge is not None and not by_key_alone:
         seen = look(workspace, drafts)
         heard = ask_judge(workspace, seen, judge)
 
-    def note(settled: Settled) -> None:
-        note_settled(workspace, settled)
-
-    return with_current(workspace, command, again, decide, seen, begin=begin, note=note)[0]
-
-
-def note_settled(workspace: Workspace, settled: Settled) -> None:
-    """Note beside the files which memories were confirmed."""
-    access_log.confirm(workspace, settled.confirmed)
-    note_said_again(workspace, settled.said_again)
+    return with_current(workspace, command, again, decide, seen)[0]
 
 
 def look(
@@ -161,7 +151,7 @@ def ask_judge(workspace: Workspace, seen: Nearby, judge: "LlmJudge") -> "Heard":
     return judge.compare(pairs)
 
 
-def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard | None" = None) -> Settled:
+def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard" = UNHEARD) -> Plan:
     """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan.
 
     The verdicts of a judge hold for the texts it was shown.
@@ -169,14 +159,12 @@ def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard | None" = No
     return settle_batches(workspace, seen, [len(seen.drafts)], heard)[0]
 
 
-def settle_batches(
-    workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard | None" = None
-) -> list[Settled]:
+def settle_batches(workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard" = UNHEARD) -> list[Plan]:
     """Decide about drafts of several conversations, so many of each; their plans are applied together.
 
     A file that several of them change belongs to the plan of the first.
     """
-    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned.known)
+    settlement = Settlement(workspace, heard[0], seen.learned.known)
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
     if workspace.is_trusted:
         settlement.forgotten += purged_files(workspace, {entry.body for entry in seen.entries})
@@ -184,20 +172,12 @@ def settle_batches(
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = tuple(notice for notice in (seen.notice, seen.learned.notice, *settlement.lifted) if notice)
-    error = heard.error if heard else ""
-    ends = list(accumulate(sizes))
-    parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    return [
-        Settled(
-            tuple(settlement.admitted[part]),
-            settlement.plan(range(part.start, part.stop)),
-            () if number else notices,
-            error,
-            tuple(access for number, access in settlement.confirmed.items() if part.start <= number < part.stop),
-            tuple(settlement.said_again) if not number else (),
-        )
-        for number, part in enumerate(parts)
+    plans = [
+        replace(settlement.plan(range(end - size, end)), unheard=heard[1])
+        for size, end in zip(sizes, accumulate(sizes), strict=True)
     ]
+    plans[0] = replace(plans[0], notices=notices, said_again=tuple(settlement.said_again))
+    return plans
 
 
 def _looked(

@@ -254,15 +254,15 @@ def propose(
     unheard = ""
     for start in range(0, len(open_ones), MOST):
         part = open_ones[start : start + MOST]
-        heard = judge.compare([_texts(question) for question in part])
+        verdicts, error = judge.compare([_texts(question) for question in part])
         for question in part:
-            verdict = heard.verdicts.get(_texts(question))
+            verdict = verdicts.get(_texts(question))
             decision = _DECISIONS.get(verdict.kind) if verdict and verdict.sure else None
             if verdict is not None and decision is not None:
                 counts[_answered(workspace, question, decision, verdict.reason, decides=decides)] += 1
         progress(min(start + MOST, len(open_ones)), len(open_ones))
-        unheard = unheard or heard.error
-        if heard.error and not heard.verdicts:
+        unheard = unheard or error
+        if error and not verdicts:
             break
     return Proposed(len(open_ones), counts["settled"], counts["proposed"], unheard)
 

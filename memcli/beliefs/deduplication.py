@@ -22,7 +22,7 @@ from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
 from ..results import Applied, OptionalDiff, Result
 from ..store.access_log import read_review
-from ..store.journal import Change, Step
+from ..store.journal import Change
 from ..store.workspace import Workspace
 from .neighbours import are_twins, is_comparable
 from .plan import Plan, as_diff
@@ -196,14 +196,14 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> tuple[tuple[str
         strengths = ask(workspace, partial(_strengths, body=read_entry_file(workspace, path).entry.body))
         return strengths if path in strengths else {}
 
-    def decide(strengths: Mapping[str, int]) -> tuple[Sequence[Step], tuple[tuple[str, ...], str]]:
+    def decide(strengths: Mapping[str, int]) -> tuple[Plan, tuple[tuple[str, ...], str]]:
         for group in alike([read_entry_file(workspace, twin) for twin in strengths]):
             ids = {member.entry.id: strengths[member.path] for member in group}
             for fold in folds(workspace, group, ids, lambda left, right: says(left.entry, right.entry.body)):
                 taken = {member.path: member.entry.id for member in fold.taken}
                 changed = ((), fold.kept.entry.id) if path in taken else (tuple(taken.values()), "")
-                return tuple(fold.steps(workspace, workspace.stamp, {})), changed
-        return (), ((), "")
+                return Plan(tuple(fold.steps(workspace, workspace.stamp, {}))), changed
+        return Plan(), ((), "")
 
     from .admission import with_current  # late: most edits have no twin
 
@@ -265,13 +265,13 @@ def _with_near(index: Index, seen: _Seen, most: int) -> _Seen:
 def _judged(pairs: Iterable[tuple[EntryFile, EntryFile]], judge: "LlmJudge") -> tuple[dict[frozenset[str], str], str]:
     """Return the reasons of pairs of paths that a judge is sure say the same, and why it was not heard about some."""
     asked = {frozenset((newer.path, older.path)): (older.entry.body, newer.entry.body) for newer, older in pairs}
-    heard = judge.compare(list(asked.values()))
-    verdicts = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
+    verdicts_by_texts, error = judge.compare(list(asked.values()))
+    verdicts = {paths: verdicts_by_texts.get(texts) for paths, texts in asked.items()}
     return {
         paths: verdict.reason
         for paths, verdict in verdicts.items()
         if verdict and verdict.kind == "same" and verdict.sure
-    }, heard.error
+    }, error
 
 
 def _open_pairs(seen: _Seen, files: Mapping[str, EntryFile]) -> Iterator[tuple[EntryFile, EntryFile]]:

@@ -7,10 +7,9 @@ an update must not say less than the old text.
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, cast, get_args
 
-from ..dataclass import dataclass
 from ..errors import LlmError, ReplyError, UsageError
 from ..formats.text_lines import shorten
 from ..language.sentences import breaks
@@ -24,6 +23,8 @@ from .pair_model import Words, opposites, read_words
 
 Pair = tuple[str, str]
 """An old and a new text."""
+Heard = tuple[Mapping[Pair, Verdict], str]
+"""The verdicts of an LLM on pairs, none on one without a sound answer, and why some or all have none."""
 MOST = 20
 """Pairs of one question."""
 LONGEST_REASON = 200
@@ -67,14 +68,6 @@ Answer with JSON, one verdict a pair:
 {"verdicts": [{"pair": 1, "kind": "distinct", "sure": true, "old_says_more": false, "reason": "..."}, ...]}"""
 
 
-@dataclass(frozen=True)
-class Heard:
-    """The verdicts of an LLM on pairs; a pair without a sound answer has no verdict."""
-
-    verdicts: Mapping[Pair, Verdict] = field(default_factory=dict)
-    error: str = ""  # why some or all pairs have no verdict
-
-
 class LlmJudge:
     """Ask an LLM about pairs, each once."""
 
@@ -93,7 +86,7 @@ class LlmJudge:
         self._known: dict[Pair, Verdict | None] = {}
 
     def compare(self, pairs: Collection[Pair]) -> Heard:
-        """Return the verdicts about pairs.
+        """Return the verdicts about pairs, and why some have none.
 
         After a question without an answer nothing more is asked; an unusable answer costs only its own part.
         """
@@ -112,7 +105,7 @@ class LlmJudge:
             self._known |= dict(zip(part, verdicts, strict=True))
         self._progress(len(parts), len(parts))
         answered = {pair: self._known.get(pair) for pair in pairs}
-        return Heard({pair: verdict for pair, verdict in answered.items() if verdict is not None}, error)
+        return {pair: verdict for pair, verdict in answered.items() if verdict is not None}, error
 
     def _ask(self, pairs: Sequence[Pair]) -> list[Verdict | None]:
         texts = [

@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """Changes that belong together, with a line of explanation each."""
+    """Changes that belong together, with a line of explanation each, and what becomes of the drafts they keep."""
 
     steps: tuple[Step, ...] = ()
     reasons: tuple[str, ...] = ()
+    admitted: tuple[Admitted, ...] = ()  # what becomes of each draft
+    notices: tuple[str, ...] = ()
+    unheard: str = ""  # why the judge was not heard; the rules decided then
+    confirmed: "tuple[tuple[str, Access], ...]" = ()  # to be counted once the plan is applied
+    said_again: tuple[str, ...] = ()  # texts that were deleted for good here, and that the user says again
 
     def __bool__(self) -> bool:
         """Return whether there is anything to do."""
@@ -31,7 +36,30 @@ class Plan:
 
     def __add__(self, other: "Plan") -> "Plan":
         """Return this plan and then the other as one."""
-        return Plan(self.steps + other.steps, self.reasons + other.reasons)
+        return Plan(
+            self.steps + other.steps,
+            self.reasons + other.reasons,
+            self.admitted + other.admitted,
+            self.notices + other.notices,
+            self.unheard or other.unheard,
+            self.confirmed + other.confirmed,
+            self.said_again + other.said_again,
+        )
+
+    @property
+    def superseded(self) -> frozenset[str]:
+        """Return the ids of what stood before and is believed no more."""
+        return frozenset(identifier for admitted in self.admitted for identifier in admitted.supersedes)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return a line about each draft that was left out because what it says was forgotten."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "forgotten"))
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """Return a line about each draft that waits in the inbox, since it may say what was forgotten."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "held"))
 
 
 def as_diff(plan: Plan, workspace: Workspace | None = None) -> str:
@@ -95,33 +123,6 @@ class Draft:
     def is_told_now(self) -> bool:
         """Return whether the draft has no date of its own."""
         return not self.text and not self.told.get("created_at")
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What became of all drafts, the plan that did it, and notices."""
-
-    admitted: tuple[Admitted, ...]
-    plan: Plan
-    notices: tuple[str, ...] = ()
-    error: str = ""  # why the judge was not heard; the rules decided then
-    confirmed: "tuple[tuple[str, Access], ...]" = ()  # to be counted once the plan is applied
-    said_again: tuple[str, ...] = ()  # texts that were deleted for good here, and that the user says again
-
-    @property
-    def superseded(self) -> frozenset[str]:
-        """Return the ids of what stood before and is believed no more."""
-        return frozenset(identifier for admitted in self.admitted for identifier in admitted.supersedes)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Return a line about each draft that was left out because what it says was forgotten."""
-        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "forgotten"))
-
-    @property
-    def held_back(self) -> tuple[str, ...]:
-        """Return a line about each draft that waits in the inbox, since it may say what was forgotten."""
-        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "held"))
 
 
 def entry_of(workspace: Workspace, draft: Draft) -> Entry:

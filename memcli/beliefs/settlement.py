@@ -213,13 +213,18 @@ class Settlement:
         return tuple(NearEntry.of(entry) for entry in holding if entry.id not in related)[:NAMED]
 
     def plan(self, drafts: range) -> Plan:
-        """Return the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
+        """Return what becomes of some of the drafts, by their numbers, and the changes that began with them."""
         changes: list[Step] = [move for number, move in self._moves.items() if number in drafts]
         for path, number in self._changed.items():
             file = self._files[path]
             if number in drafts and file is not None and file.text != self._before[path]:
                 changes.append(Change(path, self._before[path], file.text))
-        return Plan(tuple(changes), tuple(reason for number, reason in self._reasons if number in drafts))
+        return Plan(
+            tuple(changes),
+            tuple(reason for number, reason in self._reasons if number in drafts),
+            tuple(self.admitted[drafts.start : drafts.stop]),
+            confirmed=tuple(access for number, access in self.confirmed.items() if number in drafts),
+        )
 
     def _cosines(
         self, entry: Entry, near: Mapping[str, float | None], before: Mapping[int, float]

@@ -217,11 +217,11 @@ def _admitted(
 
         judge = llm_judge(workspace, judged)
     draft = Draft(given, body, workspace.noise(body))
-    settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
-    if settled.left_out:
-        raise RefusedError(settled.left_out[0], "`--source user` where the user said so again")
-    notices = settled.notices + settled.held_back
-    return Written(**vars(settled.admitted[0]), workspace=workspace, notices=notices, error=settled.error)
+    plan = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
+    if plan.left_out:
+        raise RefusedError(plan.left_out[0], "`--source user` where the user said so again")
+    notices = plan.notices + plan.held_back
+    return Written(**vars(plan.admitted[0]), workspace=workspace, notices=notices, error=plan.unheard)
 
 
 def _plain(value: Any) -> Any:

@@ -142,15 +142,6 @@ class Batch:
         return lambda attempt: self.noise(f"{text}\0{attempt}" if attempt else text)
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What an extractor finds in a batch: drafts, and where an LLM tells them a paragraph of history and the page."""
-
-    drafts: Sequence[Draft]
-    history: str = ""
-    page: str | None = None  # the whole new text of long-term memory
-
-
 _BEFORE = 1000  # events before a batch among which are the calls of results in it
 SHOWN = 60_000
 """Characters of conversation an LLM is shown at once; the rest is the next batch."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
-from ..beliefs.admission import Steps, with_current
+from ..beliefs.admission import with_current
+from ..beliefs.plan import Plan
 from ..dataclass import dataclass
 from ..errors import LlmError, MemError, RefusedError
 from ..formats.frontmatter import document
@@ -241,7 +242,7 @@ def compact(
             return Compacted(session.id, tokens_before=before, tokens_after=before)
         outcomes: tuple[Outcome, ...] = ()
         if workspace.settings["consolidate.enabled"]:
-            outcomes = tuple(in_turn(workspace, [session], llm, keep=lambda _: keep))
+            outcomes = tuple(in_turn(workspace, [(session, keep)], llm))
             session = at(workspace, session.folder, session.id)  # the summary tells also what was kept at once
         if any(event is not other for event, other in zip(events, identified(session.id, events), strict=True)):
             settle_ids(workspace, session)
@@ -254,9 +255,9 @@ def compact(
         def look(last: Session | None, seconds: float | None) -> Session:
             return at(workspace, session.folder, session.id)
 
-        def decide(now: Session) -> tuple[Steps, CompactionPlan]:
+        def decide(now: Session) -> tuple[Plan, CompactionPlan]:
             planned = plan_compaction(workspace, now, old, summary, how)
-            return planned.steps, planned
+            return Plan(planned.steps), planned
 
         done, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
     sizes = before, done.tokens

@@ -4,14 +4,14 @@ The messages stay due until all of that is on disk. No lock is held while an LLM
 of their own, and what the plan was made from is looked at again when it is applied. No text is embedded under it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-from ..beliefs.admission import Steps, ask_judge, look, note_settled, settle_batches, settle_drafts, with_current
+from ..beliefs.admission import UNHEARD, ask_judge, look, settle_batches, settle_drafts, with_current
 from ..beliefs.neighbours import Nearby, Opened
-from ..beliefs.plan import Draft, Settled
+from ..beliefs.plan import Draft, Plan
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
@@ -22,7 +22,7 @@ from ..store.workspace import Workspace
 from .backlog import ImportedTranscript, queue
 from .batch import Batch, home, parts, read_batch, read_waiting, waiting_as_read
 from .plan import Outcome, plan_batches, plan_requests
-from .stages import Extraction, extract_or_fall_back, requests
+from .stages import Findings, extract_or_fall_back, requests
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import Heard, LlmJudge
@@ -65,41 +65,38 @@ def consolidate(
     what is found is to what is known; `opened` holds the embedding model for who consolidates many sessions.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, [session], llm, keep=lambda _: keep, most=most, judge=judge, opened=opened)
+        return in_turn(workspace, [(session, keep)], llm, most=most, judge=judge, opened=opened)
 
 
 def consolidate_all(
     workspace: Workspace,
-    chosen: Sequence[Session],
+    chosen: Iterable[tuple[Session, int]],
     llm: "Llm | None",
     *,
-    keep: Callable[[Session], int],
     wait: float = 600.0,
     judge: "LlmJudge | None" = None,
 ) -> Iterator[Outcome | MemError]:
-    """Consolidate what waits of sessions but for the last messages that `keep` counts, and yield what became of each.
+    """Consolidate what waits of sessions but for so many of the last messages, and yield what became of each.
 
     Of a backlog some are looked up, decided and written together where no LLM has a say: what that costs grows with all
     that is known. What is wrong with one stops none of the rest; only BusyError is raised.
     """
-    chosen = list({session.folder: session for session in chosen}.values())
-    opened = Opened.for_many(len(chosen))
+    sessions = list({session.folder: (session, keep) for session, keep in chosen}.values())
+    opened = Opened.for_many(len(sessions))
     size = TOGETHER if opened.in_bulk and llm is None and judge is None else 1
-    for block in (chosen[first : first + size] for first in range(0, len(chosen), size)):
+    for block in (sessions[first : first + size] for first in range(0, len(sessions), size)):
         try:
             if len(block) > 1:
-                with queue(workspace, block[0], wait):
-                    yield from in_turn(workspace, block, None, keep=keep, opened=opened)
+                with queue(workspace, block[0][0], wait):
+                    yield from in_turn(workspace, block, None, opened=opened)
                 continue
         except BusyError:
             raise
         except MemError:
             pass  # one of them; each by itself says which
-        for session in block:
+        for session, keep in block:
             try:
-                yield from consolidate(
-                    workspace, session, llm, keep=keep(session), wait=wait, judge=judge, opened=opened
-                )
+                yield from consolidate(workspace, session, llm, keep=keep, wait=wait, judge=judge, opened=opened)
             except BusyError:
                 raise
             except MemError as failure:
@@ -108,37 +105,37 @@ def consolidate_all(
 
 def in_turn(
     workspace: Workspace,
-    block: Sequence[Session],
+    block: Sequence[tuple[Session, int]],
     llm: "Llm | None",
     *,
-    keep: Callable[[Session], int],
     most: int | None = None,
     judge: "LlmJudge | None" = None,
     opened: Opened | None = None,
 ) -> list[Outcome]:
-    """Consolidate sessions as one, for one who holds the queue; raise what is wrong with one of them, and do nothing.
+    """Consolidate sessions but for so many last messages of each as one, for one who holds the queue.
 
-    An LLM is shown one session alone, in parts, each of which is kept before the next.
+    Raise what is wrong with one of them, and do nothing. An LLM is shown one session alone, in parts,
+    each of which is kept before the next.
     """
     outcomes: list[Outcome] = []
-    extractions: list[Extraction] = []
+    all_findings: list[Findings] = []
     bodies: list[str] = []
     busy: set[str] = set()
-    for part in block:
+    for part, keep in block:
         session, waiting = read_waiting(workspace, part)
-        for events in islice(parts(waiting, keep(session), for_llm=llm is not None), most):
+        for events in islice(parts(waiting, keep, for_llm=llm is not None), most):
             batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=bodies)
-            extractions.append(extract_or_fall_back(batch, llm))
-            bodies += (draft.body for draft in extractions[-1].drafts)
+            all_findings.append(extract_or_fall_back(batch, llm))
+            bodies += (draft.body for draft in all_findings[-1].drafts)
             busy.add(session.folder)
             if llm is not None:
-                outcomes += _applied(workspace, extractions, judge, opened or Opened())
+                outcomes += _applied(workspace, all_findings, judge, opened or Opened())
                 if outcomes[-1].how in ("fallback", "nothing"):
                     break
-                extractions, session = [], at(workspace, session.folder, session.id)
-    if llm is None and extractions:
-        outcomes = _applied(workspace, extractions, judge, opened or Opened())
-    return [*outcomes, *(Outcome(part.id, "nothing") for part in block if part.folder not in busy)]
+                all_findings, session = [], at(workspace, session.folder, session.id)
+    if llm is None and all_findings:
+        outcomes = _applied(workspace, all_findings, judge, opened or Opened())
+    return [*outcomes, *(Outcome(part.id, "nothing") for part, _ in block if part.folder not in busy)]
 
 
 def preview(
@@ -156,70 +153,61 @@ def preview(
     if not each:
         return [Outcome(session.id, "nothing")]
     batch = read_batch(workspace, session, waiting, each[0], with_page=llm is not None)
-    extraction = extract_or_fall_back(batch, llm)
-    seen = look(workspace, extraction.drafts, keep=False)
-    settled = settle_drafts(workspace, seen, ask_judge(workspace, seen, judge) if judge else None)
-    (planned,) = plan_batches(workspace, [extraction], [settled])
+    findings = extract_or_fall_back(batch, llm)
+    seen = look(workspace, findings.drafts, keep=False)
+    admission = settle_drafts(workspace, seen, ask_judge(workspace, seen, judge) if judge else UNHEARD)
+    (planned,) = plan_batches(workspace, [findings], [admission])
     if len(each) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(each)} parts is shown"))
     return [planned]
 
 
 def _applied(
-    workspace: Workspace, extractions: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened
+    workspace: Workspace, all_findings: Sequence[Findings], judge: "LlmJudge | None", opened: Opened
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
     seen = Nearby([], [], opened=opened)
-    heard: Heard | None = None
-    if judge is not None and extractions[0].how != "fallback":  # who just failed is not asked again
-        seen = look(workspace, _drafts(extractions), seen)
+    heard = UNHEARD
+    if judge is not None and all_findings[0].how != "fallback":  # who just failed is not asked again
+        seen = look(workspace, _drafts(all_findings), seen)
         heard = ask_judge(workspace, seen, judge)
-    elif len(extractions) > 1:
-        seen = look(workspace, _drafts(extractions), seen)  # others need not wait for what this embeds
+    elif len(all_findings) > 1:
+        seen = look(workspace, _drafts(all_findings), seen)  # others need not wait for what this embeds
     lost: list[Outcome] = []
-    while extractions:
+    while all_findings:
         try:
-            return [*lost, *_applied_to(workspace, extractions, heard, seen)]
+            return [*lost, *_applied_to(workspace, all_findings, heard, seen)]
         except _LostError as failure:
             lost += filter(None, failure.outcomes)
-            extractions = [
-                extraction for extraction, outcome in zip(extractions, failure.outcomes, strict=True) if not outcome
+            all_findings = [
+                findings for findings, outcome in zip(all_findings, failure.outcomes, strict=True) if not outcome
             ]
             seen = Nearby([], [], opened=opened)
     return lost
 
 
-def _applied_to(
-    workspace: Workspace, extractions: Sequence[Extraction], heard: "Heard | None", seen: Nearby
-) -> list[Outcome]:
+def _applied_to(workspace: Workspace, all_findings: Sequence[Findings], heard: "Heard", seen: Nearby) -> list[Outcome]:
     """Apply what was found in conversations that are all there still; raise _LostError where one is not."""
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, _drafts(extractions), last, budget=seconds)
+        return look(workspace, _drafts(all_findings), last, budget=seconds)
 
-    def decide(now: Nearby) -> tuple[Steps, tuple[list[Settled], list[Outcome]]]:
-        homes = [
-            home(workspace, extraction.batch.session, extraction.batch.events[-1].id) for extraction in extractions
-        ]
-        fates = [_lost(extraction.batch.session, at_) for extraction, at_ in zip(extractions, homes, strict=True)]
+    def decide(now: Nearby) -> tuple[Plan, list[Outcome]]:
+        homes = [home(workspace, findings.batch.session, findings.batch.events[-1].id) for findings in all_findings]
+        fates = [_lost(findings.batch.session, at_) for findings, at_ in zip(all_findings, homes, strict=True)]
         if any(fates):
             raise _LostError(fates)
         moved = [
-            replace(extraction, batch=replace(extraction.batch, session=at_))
-            for extraction, at_ in zip(extractions, homes, strict=True)
+            replace(findings, batch=replace(findings.batch, session=at_))
+            for findings, at_ in zip(all_findings, homes, strict=True)
             if at_
         ]
-        settled = settle_batches(workspace, now, [len(extraction.drafts) for extraction in extractions], heard)
-        planned = plan_batches(workspace, moved, settled)
-        return [step for extraction in planned for step in extraction.plan.steps], (settled, planned)
+        admissions = settle_batches(workspace, now, [len(findings.drafts) for findings in all_findings], heard)
+        outcomes = plan_batches(workspace, moved, admissions)
+        return sum((outcome.plan for outcome in outcomes), Plan()), outcomes
 
-    def note(result: tuple[list[Settled], list[Outcome]]) -> None:
-        for settled in result[0]:
-            note_settled(workspace, settled)
-
-    (_, (first, *others)), applied = with_current(
-        workspace, f"mem consolidate {extractions[0].batch.session.id}", again, decide, seen, note=note
-    )
+    command = f"mem consolidate {all_findings[0].batch.session.id}"
+    (first, *others), applied = with_current(workspace, command, again, decide, seen)
     set_aside = tuple(
         f"{path} was changed meanwhile: our text is in {archived}" for path, archived in applied.unapplied
     )
@@ -234,26 +222,23 @@ def keep_requests(
     What one of the messages takes back is not kept. Where nothing can be written consolidation does it later, and that
     is told: who hears that it failed would say the messages again.
     """
-    extraction = requests(Batch(workspace, session, recent_events(workspace.path(session.path))), messages)
-    if not extraction.drafts:
+    findings = requests(Batch(workspace, session, recent_events(workspace.path(session.path))), messages)
+    if not findings.drafts:
         return (), ()
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, extraction.drafts, last, budget=seconds)
+        return look(workspace, findings.drafts, last, budget=seconds)
 
-    def decide(seen: Nearby) -> tuple[Steps, Settled]:
-        settled = settle_drafts(workspace, seen)
-        return plan_requests(extraction, settled, messages), settled
-
-    def note(settled: Settled) -> None:
-        note_settled(workspace, settled)
+    def decide(seen: Nearby) -> tuple[Plan, Plan]:
+        plan = plan_requests(findings, settle_drafts(workspace, seen), messages)
+        return plan, plan
 
     try:
-        settled, _ = with_current(workspace, "mem session append", again, decide, note=note)
+        plan, _ = with_current(workspace, "mem session append", again, decide)
     except MemError as error:
         return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
-    ids = (admitted.id for admitted in settled.admitted if admitted.is_let_in)
-    return tuple(dict.fromkeys(ids)), (*settled.notices, *settled.left_out, *settled.held_back)
+    ids = (admitted.id for admitted in plan.admitted if admitted.is_let_in)
+    return tuple(dict.fromkeys(ids)), (*plan.notices, *plan.left_out, *plan.held_back)
 
 
 class _LostError(Exception):
@@ -264,8 +249,8 @@ class _LostError(Exception):
         self.outcomes = outcomes  # for each conversation; None where it may be kept
 
 
-def _drafts(extractions: Sequence[Extraction]) -> list[Draft]:
-    return [draft for extraction in extractions for draft in extraction.drafts]
+def _drafts(all_findings: Sequence[Findings]) -> list[Draft]:
+    return [draft for findings in all_findings for draft in findings.drafts]
 
 
 def _lost(session: Session, now: Session | None) -> Outcome | None:

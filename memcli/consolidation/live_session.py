@@ -15,7 +15,7 @@ from ..store.workspace import Workspace
 from ..transcripts.live_events import flush, session_from_transcript
 
 if TYPE_CHECKING:
-    from ..beliefs.plan import Draft, Settled
+    from ..beliefs.plan import Draft, Plan
 
 _LONGEST = 200  # characters told back
 _WRITING = 1.0  # seconds more for what is being written when the time is over
@@ -39,21 +39,21 @@ class _Turn:
     """Lets a request be written by whoever comes first: the admission, or who has waited too long for it."""
 
     def __init__(self) -> None:
-        self.settled: Settled | None = None
+        self.plan: Plan | None = None
         self._lock, self._is_over = Lock(), False
 
-    def begin(self, settled: "Settled") -> None:
+    def begin(self, plan: "Plan") -> None:
         """Write what was decided; raise BusyError if the request was written as it is."""
         with self._lock:
             if self._is_over:
                 raise BusyError("the request was written as it is meanwhile")
-            self.settled = settled
+            self.plan = plan
 
     def end(self) -> bool:
         """Let no writing begin any more, and return whether none has."""
         with self._lock:
             self._is_over = True
-            return self.settled is None
+            return self.plan is None
 
 
 def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str, str, bool]:
@@ -70,12 +70,12 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str
 
     def admitted() -> tuple[str, str]:
         try:
-            settled = admit(workspace, [draft], "mem hook run", begin=turn.begin)
+            plan = admit(workspace, [draft], "mem hook run", begin=turn.begin)
         except UnfinishedError:  # the next command writes it
-            if turn.settled is None:
+            if turn.plan is None:
                 raise
-            settled = turn.settled
-        (admission,) = settled.admitted
+            plan = turn.plan
+        (admission,) = plan.admitted
         if not admission.is_let_in:
             return admission.id, f"Not kept: {admission.reason}"
         if admission.action == "merged":

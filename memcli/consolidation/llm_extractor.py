@@ -21,7 +21,7 @@ from ..language.sentences import sentences
 from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
 from .attribution import is_handed_on
-from .batch import Batch, Findings, shown_room
+from .batch import Batch, shown_room
 from .llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
 
 _RULES = """\
@@ -127,15 +127,18 @@ _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
 
 
-def by_llm(llm: Llm, batch: Batch, candidates: object = None) -> Findings:
-    """Ask an LLM, once more if its reply cannot be used; raise LlmError when that fails too."""
+def by_llm(llm: Llm, batch: Batch) -> tuple[list[Draft], str, str | None]:
+    """Return drafts and, where an LLM tells them, a paragraph of history and the whole new text of long-term memory.
+
+    It is asked once more if its reply cannot be used; raise LlmError when that fails too.
+    """
     settings = batch.workspace.settings
     limit = settings["consolidate.page_size"]
     shrink_to = limit if len(batch.page.encode()) > limit else 0
     keys = ask(batch.workspace, _keys)
     messages = question(batch.page, batch.events, batch.workspace.zone, shrink_to, keys)
     reply = _reply(llm, messages, settings["llm.timeout"])
-    return Findings([_draft(batch, entry) for entry in reply.entries], reply.history_entry, reply.memory_update)
+    return [_draft(batch, entry) for entry in reply.entries], reply.history_entry, reply.memory_update
 
 
 def is_borne_out(text: str, words: str) -> bool:

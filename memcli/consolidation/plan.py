@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Annotated
 
 from ..beliefs.forgotten import all_forgotten
-from ..beliefs.plan import Page, Plan, Settled, read_page
+from ..beliefs.plan import Page, Plan, read_page
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
@@ -32,7 +32,7 @@ from ..store.sessions.sessions import Session, at, page_change
 from ..store.workspace import Workspace
 from .batch import Batch
 from .requests import FALLBACK_TO, KEPT, kept_at_once
-from .stages import Extraction
+from .stages import Findings
 
 
 def proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step], tuple[str, ...]]:
@@ -71,7 +71,7 @@ def _bearing_out(batch: Batch) -> Callable[[str], bool]:
 
 
 def with_our_lines(
-    workspace: Workspace, pairs: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
+    workspace: Workspace, pairs: Sequence[tuple[Findings, Plan]], stands: Mapping[str, str | None], page: Page
 ) -> tuple[list[Step], tuple[str, ...]]:
     """Return the steps that change the lines between mem's own marks."""
     lines, headings = _lines(workspace, pairs, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
@@ -87,7 +87,7 @@ def with_our_lines(
 
 
 def _lines(
-    workspace: Workspace, pairs: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
+    workspace: Workspace, pairs: Sequence[tuple[Findings, Plan]], stands: Mapping[str, str | None], page: Page
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return statements and headings by id: what the user asked to be remembered, or bound everybody to, as it stands.
 
@@ -98,7 +98,7 @@ def _lines(
     room = min(room, settings["memory.budget"] - len(page.text.encode())) if settings["memory.budget"] else room
     lines, headings = {}, {}
     there = statements(page.text)
-    for admitted in (done for extraction, settled in pairs for done in _lasting(extraction, settled)):
+    for admitted in (done for findings, admission in pairs for done in _lasting(findings, admission)):
         if admitted.id in lines:
             continue
         entry = entry_as_planned(workspace, stands, admitted.path)
@@ -111,10 +111,10 @@ def _lines(
     return lines, headings
 
 
-def _lasting(extraction: Extraction, settled: Settled) -> Iterator[Admitted]:
+def _lasting(findings: Findings, admission: Plan) -> Iterator[Admitted]:
     """Yield what became of the drafts that the user asked to remember, or that bind from now on."""
-    for draft, admitted in zip(extraction.drafts, settled.admitted, strict=True):
-        if draft.body in extraction.lasting and admitted.is_let_in:
+    for draft, admitted in zip(findings.drafts, admission.admitted, strict=True):
+        if draft.body in findings.lasting and admitted.is_let_in:
             yield admitted
 
 
@@ -174,40 +174,40 @@ class Outcome:
         return sum(memory.action == action for memory in self.memories)
 
 
-def plan_batches(workspace: Workspace, extractions: Sequence[Extraction], parts: Sequence[Settled]) -> list[Outcome]:
+def plan_batches(workspace: Workspace, all_findings: Sequence[Findings], parts: Sequence[Plan]) -> list[Outcome]:
     """Propose what becomes of some batches, an outcome each; their plans are one, and applied together.
 
     `parts` are what became of the drafts of each.
     """
-    if extractions[0].how == "fallback":  # an LLM is asked about one conversation at a time
-        return [_fallback(extractions[0], parts[0])]
-    extractions = _without_forgotten(workspace, extractions, parts)
+    if all_findings[0].how == "fallback":  # an LLM is asked about one conversation at a time
+        return [_fallback(all_findings[0], parts[0])]
+    all_findings = _without_forgotten(workspace, all_findings, parts)
     page = read_page(workspace)
-    pairs = list(zip(extractions, parts, strict=True))
-    stands = {step.path: step.after for settled in parts for step in settled.plan.steps if isinstance(step, Change)}
+    pairs = list(zip(all_findings, parts, strict=True))
+    stands = {step.path: step.after for admission in parts for step in admission.steps if isinstance(step, Change)}
     remarks: tuple[str, ...]
-    if extractions[0].page is not None:  # an LLM is shown one conversation at a time
-        page_steps, remarks = proposed_page(extractions[0].batch, extractions[0].page, page)
+    if all_findings[0].page is not None:  # an LLM is shown one conversation at a time
+        page_steps, remarks = proposed_page(all_findings[0].batch, all_findings[0].page, page)
     else:
         page_steps, remarks = with_our_lines(workspace, pairs, stands, page)
     proposed: list[Outcome] = []
     has_record = False
-    for extraction, settled in pairs:
-        *steps, cursor = _steps(extraction, settled, stands, is_next=has_record)
+    for findings, admission in pairs:
+        *steps, cursor = _steps(findings, admission, stands, is_next=has_record)
         has_record |= any(isinstance(step, Append) for step in steps)
-        proposed.append(_outcome(extraction, settled, [*steps, *page_steps, cursor], remarks))
+        proposed.append(_outcome(findings, admission, [*steps, *page_steps, cursor], remarks))
         page_steps, remarks = [], ()
     return proposed
 
 
 def _without_forgotten(
-    workspace: Workspace, extractions: Sequence[Extraction], parts: Sequence[Settled]
-) -> Sequence[Extraction]:
+    workspace: Workspace, all_findings: Sequence[Findings], parts: Sequence[Plan]
+) -> Sequence[Findings]:
     """Return what was found with what is forgotten blanked out of history, episode and page, but for what is lifted."""
     texts = all_forgotten(workspace)
     if not texts:
-        return extractions
-    drafts = [draft for extraction in extractions for draft in extraction.drafts]
+        return all_findings
+    drafts = [draft for findings in all_findings for draft in findings.drafts]
     pairs = list(zip(drafts, (done for part in parts for done in part.admitted), strict=True))
     texts -= {normalized(draft.body) for draft, done in pairs if done.is_let_in}
     texts |= {normalized(draft.body) for draft, done in pairs if done.action == "held"}
@@ -217,31 +217,31 @@ def _without_forgotten(
 
     return [
         replace(
-            extraction,
-            history=blank(extraction.history),
-            told=extraction.told.mapped(blank),
-            page=None if extraction.page is None else blank(extraction.page),
+            findings,
+            history=blank(findings.history),
+            summary=findings.summary.mapped(blank),
+            page=None if findings.page is None else blank(findings.page),
         )
-        for extraction in extractions
+        for findings in all_findings
     ]
 
 
-def plan_requests(extraction: Extraction, settled: Settled, messages: Sequence[str]) -> list[Step]:
-    """Return the steps that keep what some messages ask to remember, and mark these on the page of their session."""
-    workspace, session = extraction.batch.workspace, extraction.batch.session
-    texts = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
-    lines, _ = with_our_lines(workspace, [(extraction, settled)], texts, read_page(workspace))
+def plan_requests(findings: Findings, admission: Plan, messages: Sequence[str]) -> Plan:
+    """Propose to keep what some messages ask to remember, and to mark these on the page of their session."""
+    workspace, session = findings.batch.workspace, findings.batch.session
+    texts = {step.path: step.after for step in admission.steps if isinstance(step, Change)}
+    lines, _ = with_our_lines(workspace, [(findings, admission)], texts, read_page(workspace))
     session = at(workspace, session.folder, session.id)
     marked = {**session.metadata.metadata, KEPT: [*kept_at_once(session), *messages]}
-    return [*settled.plan.steps, *lines, page_change(workspace, session, metadata=marked)]
+    return replace(admission, steps=(*admission.steps, *lines, page_change(workspace, session, metadata=marked)))
 
 
-def _steps(extraction: Extraction, settled: Settled, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
+def _steps(findings: Findings, admission: Plan, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
     """Return the steps of one batch; the last one marks its messages as consolidated."""
-    batch = extraction.batch
+    batch = findings.batch
     workspace, session = batch.workspace, batch.session
     steps: list[Step] = []
-    history = _with_moment(batch, extraction.history)
+    history = _with_moment(batch, findings.history)
     marked = {
         key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS, KEPT)
     }
@@ -256,30 +256,30 @@ def _steps(extraction: Extraction, settled: Settled, stands: Mapping[str, str | 
         records = history_steps(workspace, history, batch.noise("history"), instead_of=fallbacks, is_next=is_next)
         marked[HISTORY] = records[0].mark
         steps += records
-    steps += settled.plan.steps
+    steps += admission.steps
     # Of commits both would say the same: what was committed.
     has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
-    if has_episode and extraction.told.episode():
-        steps.append(_episode(batch, extraction, _label(workspace, stands, settled)))
+    if has_episode and findings.summary.episode():
+        steps.append(_episode(batch, findings, _label(workspace, stands, admission)))
     return [*steps, page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked)]
 
 
-def _fallback(extraction: Extraction, settled: Settled) -> Outcome:
+def _fallback(findings: Findings, admission: Plan) -> Outcome:
     """Keep the last messages as they are; the cursor stays, and the same messages get no second record."""
-    batch = extraction.batch
+    batch = findings.batch
     workspace, session = batch.workspace, batch.session
     due = batch.messages_behind(str(session.metadata.metadata.get(FALLBACK_TO, "")))
     if not due:
-        return replace(_outcome(extraction, settled, ()), memories=(), unheard="", remarks=())
+        return replace(_outcome(findings, admission, ()), memories=(), unheard="", remarks=())
     last_messages = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
     last_messages = blanked(last_messages, all_forgotten(workspace))
     day = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}]"
     text = f"{day} {FALLBACK} {session.id}: {clean_text(last_messages)}"
     records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
-    steps: list[Step] = [*records, *settled.plan.steps]
+    steps: list[Step] = [*records, *admission.steps]
     marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}
     steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, **marked}))
-    return _outcome(extraction, settled, steps)
+    return _outcome(findings, admission, steps)
 
 
 def _fallbacks(session: Session) -> list[str]:
@@ -287,45 +287,45 @@ def _fallbacks(session: Session) -> list[str]:
     return [str(name) for name in named] if isinstance(named, list) else []
 
 
-def _outcome(extraction: Extraction, settled: Settled, steps: Sequence[Step], remarks: tuple[str, ...] = ()) -> Outcome:
+def _outcome(findings: Findings, admission: Plan, steps: Sequence[Step], remarks: tuple[str, ...] = ()) -> Outcome:
     return Outcome(
-        extraction.batch.session.id,
-        extraction.how,
-        Plan(tuple(steps), settled.plan.reasons if steps else ()),
-        extraction.batch.messages,
-        settled.admitted,
-        settled.notices + settled.left_out + settled.held_back + remarks,
-        extraction.error,
-        settled.error,
-        extraction.redacted,
+        findings.batch.session.id,
+        findings.how,
+        replace(admission, steps=tuple(steps), reasons=admission.reasons if steps else ()),
+        findings.batch.messages,
+        admission.admitted,
+        admission.notices + admission.left_out + admission.held_back + remarks,
+        findings.error,
+        admission.unheard,
+        findings.redacted,
     )
 
 
-def _episode(batch: Batch, extraction: Extraction, label: str) -> Change:
+def _episode(batch: Batch, findings: Findings, label: str) -> Change:
     last_time = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
     moment = parse_time(last_time) or batch.workspace.now
-    tags = dict.fromkeys(tag for draft in extraction.drafts for tag in draft.told["tags"])
+    tags = dict.fromkeys(tag for draft in findings.drafts for tag in draft.told["tags"])
     project = batch.project or label or _folder(batch.session)
     fields = {
         "type": "episode",
-        "title": clean_text(extraction.told.title),
+        "title": clean_text(findings.summary.title),
         "tags": tuple(tags)[:6],
         "source": "observed",
         "sources": (batch.source_of(),),
         "created_at": batch.said_at(last_time),
         **({"project": project} if project else {}),
     }
-    body = unconflicted(clean_text(extraction.told.episode()))
+    body = unconflicted(clean_text(findings.summary.episode()))
     folder = f"episodes/{day_of(moment, batch.workspace.zone)}"
     _, path, text = entry_text(batch.workspace, fields, body, batch.noise("episode"), folder=folder)
     return Change(path, None, text)
 
 
-def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Settled) -> str:
+def _label(workspace: Workspace, stands: Mapping[str, str | None], admission: Plan) -> str:
     """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
     labels = Counter(
         entry_as_planned(workspace, stands, path).project
-        for path in {admitted.path: 0 for admitted in settled.admitted if admitted.is_let_in}
+        for path in {admitted.path: 0 for admitted in admission.admitted if admitted.is_let_in}
     )
     del labels[""]
     return labels.most_common(1)[0][0] if labels else ""

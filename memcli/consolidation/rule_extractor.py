@@ -14,7 +14,7 @@ from ..beliefs.plan import Draft
 from ..language.dates import dated
 from ..language.sentences import is_question
 from .attribution import exempts, is_standing_rule, plain_type
-from .batch import Batch, Findings
+from .batch import Batch
 from .candidates import Candidate, amends, binds, is_one_off, states_something, telling_words
 from .requests import place_of, remember_request, retracted
 from .worth import Worth, are_neighbours, groups, is_short, joined, judge, paragraph, rules
@@ -95,11 +95,6 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
 
 def _is_among_people(batch: Batch) -> bool:
     return len({event.name for event in batch.events if event.role == "user"}) > 1
-
-
-def by_rules(batch: Batch, candidates: Sequence[Candidate]) -> Findings:
-    """Return the drafts of what rules find worth keeping of what was said in a batch."""
-    return Findings(rule_drafts(batch, statements(batch, candidates)))
 
 
 def rule_drafts(batch: Batch, statements: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:

@@ -5,8 +5,7 @@ Owns: what rules find and what an LLM finds, as one value. Decides nothing about
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..beliefs.plan import Draft
 from ..dataclass import dataclass
@@ -14,10 +13,10 @@ from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten
 from ..store.redaction import Redacted, redactor
 from .attribution import is_standing_rule
-from .batch import Batch, Findings, message_of, safe_text, sound
+from .batch import Batch, message_of, safe_text, sound
 from .candidates import Candidate, candidates
 from .requests import asked, kept_already, place_of, retracted
-from .rule_extractor import by_rules
+from .rule_extractor import rule_drafts, statements
 from .session_summary import Summary, summary
 
 if TYPE_CHECKING:
@@ -31,13 +30,13 @@ _DECIDED = ("constraint", "correction", "preference", "procedure")
 
 
 @dataclass(frozen=True)
-class Extraction:
+class Findings:
     """What is worth keeping of a batch, and by whom it was found."""
 
     batch: Batch
     drafts: tuple[Draft, ...]
     history: str  # a paragraph without its time; empty where nothing came of the conversation
-    told: Summary
+    summary: Summary
     page: str | None = None  # the whole new text of long-term memory, as an LLM proposes it
     lasting: frozenset[str] = frozenset()  # texts of drafts that the user asked to remember, or that bind from now on
     how: str = "rules"  # llm, rules or fallback
@@ -45,45 +44,39 @@ class Extraction:
     redacted: tuple[Redacted, ...] = ()
 
 
-class Extractor(Protocol):
-    """Finds what is worth keeping of a batch: by rules, or by asking an LLM."""
-
-    def __call__(self, batch: Batch, candidates: Sequence[Candidate], /) -> Findings:
-        """Return drafts and, where it tells them, history and page; raise LlmError where no LLM answers usably."""
-
-
-def extract_or_fall_back(batch: Batch, llm: "Llm | None") -> Extraction:
+def extract_or_fall_back(batch: Batch, llm: "Llm | None") -> Findings:
     """Return what is worth keeping of a batch; where the LLM fails, what the user asked for outright.
 
     All texts are fit to be written: without secrets, control characters and lines that git would take for its own.
     """
     try:
-        extraction = extract(batch, llm)
+        findings = extract(batch, llm)
     except LlmError as failure:
-        extraction = replace(fallback(batch), how="fallback", error=failure.message)
+        findings = replace(fallback(batch), how="fallback", error=failure.message)
     guard = redactor(batch.workspace, "what is to be kept")
     return replace(
-        extraction,
-        drafts=tuple(sound(extraction.drafts, guard)),
-        history=safe_text(extraction.history, guard),
-        told=extraction.told.mapped(lambda text: safe_text(text, guard)),
-        page=None if extraction.page is None else safe_text(extraction.page, guard),
+        findings,
+        drafts=tuple(sound(findings.drafts, guard)),
+        history=safe_text(findings.history, guard),
+        summary=findings.summary.mapped(lambda text: safe_text(text, guard)),
+        page=None if findings.page is None else safe_text(findings.page, guard),
         redacted=batch.redacted + tuple(guard.found),
     )
 
 
-def extract(batch: Batch, llm: "Llm | None") -> Extraction:
+def extract(batch: Batch, llm: "Llm | None") -> Findings:
     """Find what is worth keeping of a batch; raise LlmError where an LLM is asked and gives no usable reply."""
     spoken = candidates(batch.events)
     requested = _still_asked(asked(batch), spoken)
-    extractor: Extractor = by_rules
-    if llm is not None:
+    history, page = "", None
+    if llm is None:
+        others = rule_drafts(batch, statements(batch, spoken))
+    else:
         from .llm_extractor import by_llm
 
-        extractor = partial(by_llm, llm)
-    findings = extractor(batch, spoken)
-    every = [*requested, *findings.drafts]
-    drafts, history = _once(every, batch), findings.history
+        others, history, page = by_llm(llm, batch)
+    every = [*requested, *others]
+    drafts = _once(every, batch)
     summary = _told(batch, spoken, every)  # with what was kept at once, which came of the conversation too
     if llm is None and summary.episode():
         drafts = [draft for draft in drafts if not summary.states(draft.body) or draft in requested]
@@ -98,12 +91,12 @@ def extract(batch: Batch, llm: "Llm | None") -> Extraction:
         if draft.told["source"] == "user" and (draft.body in ours or is_standing_rule(draft.body))
     )
     admitted = (replace(draft, confirms=not _is_pasted(batch, draft)) for draft in drafts)
-    return Extraction(
+    return Findings(
         batch,
         tuple(admitted),
         history or summary.history(),
         summary,
-        findings.page,
+        page,
         frozenset(lasting),
         how="llm" if llm else "rules",
     )
@@ -129,19 +122,19 @@ def _still_asked(requested: Sequence[Draft], candidates: Sequence[Candidate]) ->
     return [draft for draft in requested if not is_gone(draft)]
 
 
-def fallback(batch: Batch) -> Extraction:
+def fallback(batch: Batch) -> Findings:
     """Return what is kept where an LLM failed: what the user asked for outright."""
     return _requested(batch, _once(asked(batch), batch))
 
 
-def requests(batch: Batch, messages: Sequence[str]) -> Extraction:
+def requests(batch: Batch, messages: Sequence[str]) -> Findings:
     """Return what some messages of a batch ask to remember and none of it takes back, fit to be written."""
     guard = redactor(batch.workspace, batch.session.path)
     return _requested(batch, sound(_still_asked(asked(batch, messages), candidates(batch.events)), guard))
 
 
-def _requested(batch: Batch, drafts: Sequence[Draft]) -> Extraction:
-    return Extraction(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(draft.body for draft in drafts))
+def _requested(batch: Batch, drafts: Sequence[Draft]) -> Findings:
+    return Findings(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(draft.body for draft in drafts))
 
 
 def _told(batch: Batch, candidates: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
@@ -176,8 +169,8 @@ def told_by_rules(batch: Batch) -> str:
     """Tell a conversation in words that were said: what came of it, and the first of what is worth keeping."""
     if not batch.events:
         return ""
-    extraction = extract(batch, None)
-    facts = [f"- {shorten(draft.body, 200)}" for draft in extraction.drafts[:_FACTS]]
+    findings = extract(batch, None)
+    facts = [f"- {shorten(draft.body, 200)}" for draft in findings.drafts[:_FACTS]]
     texts = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
-    opening = [] if extraction.history or facts else [shorten(text, 200) for text in (*texts[:1], *texts[-1:])]
-    return "\n".join(part for part in (extraction.history, *facts, *dict.fromkeys(opening)) if part)
+    opening = [] if findings.history or facts else [shorten(text, 200) for text in (*texts[:1], *texts[-1:])]
+    return "\n".join(part for part in (findings.history, *facts, *dict.fromkeys(opening)) if part)

@@ -230,10 +230,9 @@ def _consolidate(workspace: Workspace, chosen: "list[Session]") -> str:
     llm = chosen_llm(workspace.settings)
     outcomes: list[Outcome] = []
     faults: list[MemError] = []
+    sessions = [(session, 0 if is_over(session) else live) for session in chosen]
     with suppress(BusyError):  # whoever is at it does the same
-        for outcome in consolidate_all(
-            workspace, chosen, llm, keep=lambda session: 0 if is_over(session) else live, wait=0.0
-        ):
+        for outcome in consolidate_all(workspace, sessions, llm, wait=0.0):
             if isinstance(outcome, MemError):
                 faults.append(outcome)
             else:

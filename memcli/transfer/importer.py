@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
+from ..beliefs.admission import UNHEARD, ask_judge, is_settled_here, look, settle_drafts, with_current
 from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
 from ..beliefs.neighbours import Nearby
-from ..beliefs.plan import Draft, Plan, Settled, applied
+from ..beliefs.plan import Draft, Plan, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
@@ -42,7 +42,7 @@ from .foreign_memories import RecordLine, file_from_record, is_made_here, record
 from .import_target import IMPORT_SOURCE, ImportTarget, KnownMemories, lasting_name, without_forgotten, without_secrets
 
 if TYPE_CHECKING:
-    from ..beliefs.llm_judge import Heard, LlmJudge
+    from ..beliefs.llm_judge import LlmJudge
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def admit_files(
     A judge says what each is to what stands, before a lock is taken.
     """
     try:
-        settled = _admit(workspace, candidates, together, make, judge, dry_run=dry_run)
+        plan = _admit(workspace, candidates, together, make, judge, dry_run=dry_run)
     except RefusedError:
         if len(candidates) == 1:
             return AdmittedFiles([None])
@@ -103,7 +103,7 @@ def admit_files(
         return AdmittedFiles(
             [admitted for part in parts for admitted in part.admitted], parts[0].notices, "; ".join(errors)
         )
-    return AdmittedFiles(list(settled.admitted), settled.notices, settled.error)
+    return AdmittedFiles(list(plan.admitted), plan.notices, plan.unheard)
 
 
 def _admit(
@@ -114,34 +114,31 @@ def _admit(
     judge: "LlmJudge | None",
     *,
     dry_run: bool,
-) -> Settled:
+) -> Plan:
     drafts = [
         Draft({}, candidate.entry.body, lambda _: b"", candidate.file.path, candidate.text) for candidate in candidates
     ]
     seen: Nearby | None = None
-    heard: Heard | None = None
+    heard = UNHEARD
     if dry_run or judge is not None:
         seen = look(workspace, drafts)
         apart = _apart(seen, candidates, together)
-        heard = ask_judge(workspace, apart, judge) if judge is not None else None
+        heard = ask_judge(workspace, apart, judge) if judge is not None else UNHEARD
         if dry_run:
             return settle_drafts(workspace, apart, heard)
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
         return look(workspace, drafts, last, budget=seconds)
 
-    def decide(now: Nearby) -> tuple[list[Step], tuple[Settled, list[BundledFile]]]:
-        settled = settle_drafts(workspace, _apart(now, candidates, together), heard)
-        changes, as_they_are = _sorted_out(settled, candidates, make)
-        return [*changes], (settled, as_they_are)
+    def decide(now: Nearby) -> tuple[Plan, tuple[Plan, list[BundledFile]]]:
+        plan = settle_drafts(workspace, _apart(now, candidates, together), heard)
+        changes, as_they_are = _sorted_out(plan, candidates, make)
+        return replace(plan, steps=tuple(changes)), (plan, as_they_are)
 
-    def note(result: tuple[Settled, list[BundledFile]]) -> None:
-        note_settled(workspace, result[0])
-
-    (settled, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen, note=note)
+    (plan, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen)
     for file in as_they_are:
         make(file)
-    return settled
+    return plan
 
 
 def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozenset[str]) -> Nearby:
@@ -156,13 +153,13 @@ def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozen
 
 
 def _sorted_out(
-    settled: Settled, candidates: Sequence[ImportCandidate], make: Callable[[BundledFile], None]
+    plan: Plan, candidates: Sequence[ImportCandidate], make: Callable[[BundledFile], None]
 ) -> tuple[list[Step], list[BundledFile]]:
     """Return what is changed as one, and what only has to be put in its place, with its age and its mode."""
     texts = {candidate.file.path: candidate for candidate in candidates}
     changes: list[Step] = []
     as_they_are: list[BundledFile] = []
-    for step in settled.plan.steps:
+    for step in plan.steps:
         if not isinstance(step, Change):  # what had faded comes back
             changes.append(step)
             continue

@@ -11,7 +11,7 @@ import pytest
 
 from memcli.beliefs.admission import admit
 from memcli.beliefs.llm_judge import LlmJudge
-from memcli.beliefs.plan import Admitted, Draft, Settled
+from memcli.beliefs.plan import Admitted, Draft, Plan
 from memcli.beliefs.supersession import read_entry_file
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.entry import Entry
@@ -43,7 +43,7 @@ def let_in(workspace: Workspace, body: str, judge: Any = None, **told: Any) -> A
     return settled(workspace, [draft(body, **told)], judge).admitted[0]
 
 
-def settled(workspace: Workspace, drafts: Sequence[Draft], judge: Any = None) -> Settled:
+def settled(workspace: Workspace, drafts: Sequence[Draft], judge: Any = None) -> Plan:
     return admit(workspace, drafts, "test", judge)
 
 
@@ -234,7 +234,7 @@ def test_a_duplicate_of_a_duplicate_in_one_batch_is_one_memory(workspace: Worksp
     assert entry(workspace, done.admitted[0]).strength == 4
     assert done.admitted[5].supersedes == (done.admitted[4].id,)
     assert entry(workspace, done.admitted[4]).status == "superseded"
-    assert len({step.path for step in done.plan.steps}) == len(done.plan.steps) == 3
+    assert len({step.path for step in done.steps}) == len(done.steps) == 3
 
 
 DOCUMENT = "# How we deploy\n\n" + "\n\n".join(f"## Step {number}\n\n{'Do it well. ' * 40}" for number in range(9))
@@ -368,7 +368,7 @@ def test_a_judge_acts_where_nothing_is_lost_and_both_wordings_stay(workspace: Wo
     numbered = let_in(workspace, "The garden gate is painted green since 2019", judge)
     assert (numbered.action, numbered.conflicts_with) == ("created", ()), "it is not sure, and decides nothing"
     done = settled(workspace, [draft("The garden gate is huge")], judge)
-    assert (done.admitted[0].action, bool(done.error)) == ("created", True)
+    assert (done.admitted[0].action, bool(done.unheard)) == ("created", True)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_a_judge_that_fails_leaves_it_to_the_rules(workspace: Workspace) -> None
     old = let_in(workspace, "Deploys run on Fly")
     judge = LlmJudge(ScriptedLlm(LlmError("no answer within 5 s")))
     done = settled(workspace, [draft("Correction: deploys run on Hetzner")], judge)
-    assert done.error == "no answer within 5 s"
+    assert done.unheard == "no answer within 5 s"
     assert done.admitted[0].supersedes == (old.id,)
 
 

@@ -27,7 +27,7 @@ def heard(pairs: Sequence[tuple[str, str]], *script: Answer) -> Heard:
 
 
 def verdict(old: str, new: str, **said: Any) -> tuple[str, bool] | None:
-    found = heard([(old, new)], reply(row(**said))).verdicts.get((old, new))
+    found = heard([(old, new)], reply(row(**said)))[0].get((old, new))
     return None if found is None else (found.kind, found.sure)
 
 
@@ -89,7 +89,7 @@ def test_a_conflict_hides_nothing_and_an_unsure_distinct_leaves_it_to_the_rules(
 )
 def test_the_verdict_is_found_in_whatever_is_around_it(answer: str) -> None:
     found = heard([PAIR], answer)
-    assert (found.error, [one.kind for one in found.verdicts.values()]) == ("", ["same"])
+    assert (found[1], [one.kind for one in found[0].values()]) == ("", ["same"])
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_the_verdict_is_found_in_whatever_is_around_it(answer: str) -> None:
 )
 def test_an_answer_that_says_nothing_of_what_was_asked_is_an_error_and_no_verdict(answer: str) -> None:
     found = heard([PAIR], answer)
-    assert found.verdicts == {}
-    assert found.error
+    assert found[0] == {}
+    assert found[1]
 
 
 def test_who_says_two_things_of_a_pair_is_not_believed_about_it() -> None:
     pairs = [("a is b", "b is a"), PAIR]
     found = heard(pairs, reply(row(), row(kind="update"), row(pair=2)))
-    assert list(found.verdicts) == [PAIR]
+    assert list(found[0]) == [PAIR]
 
 
 def test_many_pairs_are_a_few_questions_and_none_is_asked_twice() -> None:
@@ -123,10 +123,10 @@ def test_many_pairs_are_a_few_questions_and_none_is_asked_twice() -> None:
     every = reply(*(row(pair=number + 1) for number in range(MOST)))
     llm = ScriptedLlm(every, every, reply(row()))
     judge = LlmJudge(llm)
-    assert len(judge.compare(pairs).verdicts) == len(pairs)
+    assert len(judge.compare(pairs)[0]) == len(pairs)
     assert [len(json.loads(one[1]["content"])) for one in llm.questions] == [MOST, MOST, 1]
-    assert len(judge.compare([*pairs, pairs[0]]).verdicts) == len(pairs)
-    assert LlmJudge(ScriptedLlm()).compare([]) == Heard()
+    assert len(judge.compare([*pairs, pairs[0]])[0]) == len(pairs)
+    assert LlmJudge(ScriptedLlm()).compare([]) == ({}, "")
 
 
 def test_long_texts_are_parted_too() -> None:
@@ -140,18 +140,18 @@ def test_an_unusable_answer_costs_its_part_and_a_silent_llm_is_not_asked_again()
     pairs = [(f"Box {number} is red", f"The box called {number} is red") for number in range(2 * MOST)]
     every = reply(*(row(pair=number + 1) for number in range(MOST)))
     found = heard(pairs, "nothing", every)
-    assert (list(found.verdicts), "cannot be used" in found.error) == (pairs[MOST:], True)
+    assert (list(found[0]), "cannot be used" in found[1]) == (pairs[MOST:], True)
     found = heard(pairs, every, LlmError("no answer within 5 s"))
-    assert (list(found.verdicts), found.error) == (pairs[:MOST], "no answer within 5 s")
+    assert (list(found[0]), found[1]) == (pairs[:MOST], "no answer within 5 s")
     llm = ScriptedLlm(LlmError("no answer within 5 s"))
-    assert LlmJudge(llm).compare(pairs).verdicts == {}
+    assert LlmJudge(llm).compare(pairs)[0] == {}
     assert len(llm.questions) == 1
 
 
 def test_a_reason_is_kept_short_in_one_line_and_without_secrets() -> None:
     said = {**row(kind="conflict"), "reason": "x-secret\n" + "long " * 100}
     judge = LlmJudge(ScriptedLlm(reply(said)), without_secrets=lambda text: text.replace("x-secret", "[REDACTED]"))
-    (found,) = judge.compare([PAIR]).verdicts.values()
+    (found,) = judge.compare([PAIR])[0].values()
     assert found.reason.startswith("the LLM finds that they contradict each other: [REDACTED] long long")
     assert len(found.reason) < 300
     assert "\n" not in found.reason
