@@ -4,41 +4,26 @@ Turns that hooks keep wait in `.mem/turns`; `flush_turns` brings them into notes
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..store import text_files
 from ..store.access_log import is_due, log
 from ..store.conversation_keeper import keeper
-from ..store.layouts import SESSION_FOLDER as SESSIONS
-from ..store.text_files import exists, is_private, read_file, require_nameable
 from ..store.workspace import Workspace, unopened
 from .workspace import Surroundings, open_workspaces, recorded
 
 if TYPE_CHECKING:
     from ..consolidation.requests import RememberRequest
-    from ..store.entries import NearEntry
 
 __all__ = [
-    "SESSIONS",
     "Surroundings",
     "Workspace",
-    "archive_file",
-    "change_file",
-    "create_file",
-    "exists",
     "is_due",
-    "is_private",
     "keeper",
     "log",
     "open_workspaces",
-    "path_of_key",
-    "read_file",
-    "rename_file",
-    "require_nameable",
     "unopened",
 ]
 
@@ -140,7 +125,7 @@ def last_answer(transcript: Path, zone: tzinfo) -> str:
 
 def session_recap(workspace: Workspace, session: str, told_already: str = "") -> str:
     """Return what a session was about, for its agent, without what was told already; empty for an unknown session."""
-    from ..consolidation.session_summary import retold_session
+    from ..consolidation.recap import retold_session
 
     return retold_session(workspace, session, told_already)
 
@@ -150,69 +135,3 @@ def unexplained_files(workspace: Workspace, most: int) -> list[str]:
     from ..store.archive import strays
 
     return [problem.path for problem in strays(workspace, most)]
-
-
-def waiting_questions(workspace: Workspace) -> int:
-    """Count the memories that need a person's yes or no."""
-    from ..beliefs.review import waiting_count
-
-    return waiting_count(workspace)
-
-
-rename_file = recorded("memory-tool rename")(text_files.rename_file)
-
-
-@recorded("memory-tool edit")
-def change_file(workspace: Workspace, path: str, change: Callable[[str], str], *, name: str, by: str) -> str:
-    """Change a file's text, as `editing.change_file`; raise RefusedError where it would say what was forgotten."""
-    from ..beliefs.forgotten import ForgottenGuard
-
-    guarded = ForgottenGuard(workspace, path, by).change(change)
-    return text_files.change_file(workspace, path, guarded, name=name, by=by)
-
-
-@recorded("memory-tool delete")
-def archive_file(workspace: Workspace, path: str) -> None:
-    """Move a file or a folder to the archive, entries as forgotten; raise RefusedError if it cannot be there."""
-    from ..beliefs.forgotten import forgetting
-    from ..beliefs.plan import applied
-
-    text_files.require_all_ours(workspace, path)
-    applied(workspace, forgetting(workspace, [path], by="observed").plan, "mem memory-tool")
-
-
-@recorded("memory-tool create")
-def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: str) -> "tuple[NearEntry, ...]":
-    """Make a file of a text, as `editing.create_file`; return what lies near to it where it is an entry.
-
-    Raise RefusedError for an entry that says what was forgotten.
-    """
-    from ..formats.frontmatter.document import parse
-
-    near: tuple[NearEntry, ...] = ()
-    document = parse(text)
-    if workspace.layout.kind_of(path) == "entry" and (body := document.body.strip()):
-        from ..beliefs.admission import near_to
-        from ..beliefs.forgotten import pass_by_the_forgotten
-        from ..formats.entry import read_entry
-
-        pass_by_the_forgotten(workspace, {"source": by}, body, "mem memory-tool")
-        near = near_to(workspace, read_entry(document, path, workspace.now)[0])
-    text_files.create_file(workspace, path, text, name=name, by=by)
-    return near
-
-
-def path_of_key(workspace: Workspace, key: str) -> str:
-    """Return the path of the one active entry that fills a key, however it is spelled; empty for none or several."""
-    from ..formats.entry import same_key
-    from ..index.index import Index, ask
-    from ..index.lookups import keys_in_use
-
-    wanted = same_key(key)
-
-    def paths(index: Index) -> list[str]:
-        index.refresh()
-        return [path for other, path in keys_in_use(index) if same_key(other) == wanted]
-
-    paths_found = ask(workspace, paths) if wanted else []
-    return paths_found[0] if len(paths_found) == 1 else ""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ..dataclass import dataclass
 from ..errors import UsageError
-from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
+from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, Memory, Pack
 from ..recall.recall import recall as _recall
 from ..recall.request import Judge, RecallRequest, judge_of
 from .workspace import Workspace, Workspaces, every
@@ -16,7 +16,6 @@ __all__ = [
     "FORMATS",
     "RELEVANT",
     "SECTIONS",
-    "STANDING",
     "Budget",
     "Memory",
     "Pack",

@@ -25,7 +25,7 @@ from .workspace import Workspace, Workspaces, every, open_named, recorded
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted as Compacted
     from ..consolidation.compaction import CompactReport as CompactReport
-    from ..consolidation.session_summary import Recap as Recap
+    from ..consolidation.recap import Recap as Recap
     from ..transcripts.import_all import ImportReport as ImportReport
     from ..transcripts.live_events import AddedEvents as AddedEvents
     from ..transcripts.live_events import NewEvent as NewEvent
@@ -200,7 +200,7 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
 
     Raise NotFoundError where there is none, or AmbiguousError.
     """
-    from ..consolidation import session_summary as recaps
+    from ..consolidation import recap as recaps
 
     if name:
         return recaps.recap(*find_session(workspaces, name))

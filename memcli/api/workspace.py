@@ -67,11 +67,16 @@ def open_workspaces(
     """Open the workspaces to read from, the project's first, then the user's.
 
     `path` is a workspace or the folder it is in, and then stands alone; without it the nearest one from `folder`
-    upwards counts. `scope` is `project`, `user`, `all` or empty for both. `now` must have a time zone. Raise
-    NotFoundError if there is none, SwitchedOffError if memory is switched off in the first and not `even_off`,
-    UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by a link.
+    upwards counts. `scope` is `project`, `user`, which is made if need be, `all`, or empty for both. `now` must have a
+    time zone. Raise NotFoundError if there is none, SwitchedOffError if memory is switched off in the first and not
+    `even_off`, UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by a
+    link.
     """
     around = surroundings(folder, environ, now)
+    if scope == "user" and not (around.user_root / _workspaces.MARKER).is_file():
+        from ..store.init import init  # late: it is there but for the first time
+
+        init(around, around.user_root, "mem")
     opened = _workspaces.find(around, str(path), scope, even_off=even_off)
     for workspace in opened:
         if workspace.state and not workspace.is_own and trust.record_of(workspace.state, workspace.root) is None:

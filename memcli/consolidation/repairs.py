@@ -15,6 +15,8 @@ from ..formats.text_lines import shorten
 _WITHIN = 40
 """Events between the failure and the command that worked."""
 
+_LISTED = 4  # files of a conversation that are named
+
 _SHELL = re.compile(r"bash|shell|exec|terminal|command|\brun|^sh$|console|powershell", re.IGNORECASE)
 _LOOKS = re.compile(
     r"(?:\S*/)?(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|which|type|pwd|echo|printf|cd|test|stat|file|wc|diff|tree|env|ps"
@@ -62,6 +64,12 @@ def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
         if event.type == "tool_call" and _EDITS.search(event.name):
             paths.update(dict.fromkeys(_paths_of(event.text)))
     return tuple(paths)
+
+
+def listed_files(files: Sequence[str]) -> str:
+    """Return the first files of a list in one line, and how many more there are."""
+    more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
+    return f"{', '.join(files[:_LISTED])}{more}"
 
 
 def _fix(failure: _Run, later: Sequence[_Run]) -> tuple[str, str] | None:

@@ -5,24 +5,15 @@ Owns: which sentence states the goal and which one a result. Refuses to tell of 
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from datetime import timedelta
-from typing import Annotated
 
 from ..dataclass import dataclass
-from ..errors import NotFoundError
-from ..formats.ids import parse_time, stamp
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
-from ..language.foreign_text import Prompt, quoted
+from ..language.foreign_text import Prompt
 from ..language.lexicon import stop_words
-from ..language.sentences import QUESTION_MARKS, is_question, sentences
-from ..results import Result, SessionId
-from ..search.query import parse_query
-from ..store.history import read_log
-from ..store.sessions.event_file import recent_events
-from ..store.sessions.sessions import Session, counts, find, sessions
-from ..store.workspace import Workspace
+from ..language.sentences import is_question, sentences
 from .candidates import Candidate, asks, leans_back, without_filler
+from .repairs import listed_files
 
 LONGEST, SHARE = 600, 0.1
 """Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""
@@ -35,7 +26,7 @@ _NAMED = 3  # words of a request that says what it is about
 _LEAST_GOAL = 30  # a goal cut to fewer says nothing
 _OUTCOME = 320  # characters of an outcome; a longer sentence is none, since it would have to be cut
 _ROOM = 190  # characters up to which an outcome takes in the sentences beside it
-_DECISIONS, _FILES = 3, 4
+_DECISIONS = 3
 _RESULT = re.compile(
     r"\b(?:done|fix(?:ed|es)|works? (?:again|now)|pass(?:ed|es)|green|merged|released|shipped|deployed|tagged|set|added"
     r"|changed|created|removed|moved|updated|installed|booked|sent|decided|resolved|solved|ready|finished|switched"
@@ -106,7 +97,7 @@ class Summary:
             "Decisions:" if self.decisions else "",
             *(f"- {shorten(decision, max(80, self.room // 5))}" for decision in self.decisions[:_DECISIONS]),
             f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
-            f"Files: {_listed(self.files)}" if self.files else "",
+            f"Files: {listed_files(self.files)}" if self.files else "",
         ]
         for piece in filter(None, pieces):
             if len(text) + len(piece) < self.room:
@@ -125,7 +116,7 @@ class Summary:
         # Two people said the two: without a sign between them they read as one person's words.
         if self.goal and left >= _LEAST_GOAL and not came.startswith(self.goal):
             came = f"{shorten(self.goal, left)} → {came}"
-        return f"{_closed(came)} Changed {_listed(self.files)}." if self.files else _closed(came)
+        return f"{_closed(came)} Changed {listed_files(self.files)}." if self.files else _closed(came)
 
 
 def summary(
@@ -227,138 +218,5 @@ def _tells(text: str) -> bool:
     return len(text.split()) >= 4 and not _INTENDS.search(text) and not is_question(text)
 
 
-def _listed(files: Sequence[str]) -> str:
-    more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
-    return f"{', '.join(files[:_FILES])}{more}"
-
-
 def _closed(text: str) -> str:
     return text if text.endswith(("…", ".", "!", "?", "。")) else f"{text}."
-
-
-PROMPTS, QUESTIONS = 3, 3
-ROOM = 2000
-"""Characters of the last messages that are told."""
-_LENGTH = 200
-_HISTORY_LENGTH = 600
-_AFTER = timedelta(hours=1)
-_RETOLD = 2500
-"""Characters of a recap that its agent is told."""
-_TELLING = 60  # characters of a line by which it is known again
-
-
-@dataclass(frozen=True)
-class Said:
-    """A message, cut short."""
-
-    role: Annotated[str, "user or assistant"]
-    text: Annotated[str, "the text, cut short"]
-
-
-@dataclass(frozen=True)
-class Recap(Result):
-    """The little that is told of a session."""
-
-    session: SessionId
-    began: Annotated[str, "when the session began"]
-    ended: Annotated[str, "when something was said last"]
-    messages: Annotated[int, "how many messages"]
-    history: Annotated[str, "what history says of it"] = ""
-    open: Annotated[tuple[str, ...], "what was left open"] = ()
-    prompts: Annotated[tuple[str, ...], "the last prompts"] = ()
-    said: Annotated[tuple[Said, ...], "the last messages in their order"] = ()
-
-
-def latest(workspace: Workspace) -> Session | None:
-    """Return the session in which something was said last."""
-    sessions_with_messages = [session for session in sessions(workspace) if counts(workspace, session).messages]
-    return max(
-        sessions_with_messages,
-        key=lambda session: counts(workspace, session).last or session.metadata.updated_at,
-        default=None,
-    )
-
-
-def recap(workspace: Workspace, session: Session) -> Recap:
-    """Return what is worth knowing of a session; only the end of its file is read."""
-    spoken = [
-        event
-        for event in recent_events(workspace.path(session.path))
-        if event.type == "message" and event.role != "system" and event.text.strip()
-    ]
-    sums = counts(workspace, session)
-    prompts = [shorten(event.text, _LENGTH) for event in spoken if event.role == "user"]
-    return Recap(
-        session.id,
-        sums.first or session.metadata.created_at,
-        sums.last or session.metadata.updated_at,
-        sums.messages,
-        _history(workspace, session, sums.last),
-        tuple(_open(spoken)),
-        tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
-        _last(spoken),
-    )
-
-
-def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
-    """Write the recap of a session for its agent, without what was told already; empty for an unknown session."""
-    try:
-        recap_of = recap(workspace, find(workspace, name, strict=True))
-    except NotFoundError:
-        return ""
-    lines = [f"- Done: {recap_of.history}"] if recap_of.history else []
-    fresh = [
-        message
-        for message in recap_of.said
-        if quoted(message.text)[:_TELLING] not in told_already and message.text not in recap_of.open
-    ]
-    lines += [f"- {'Asked' if message.role == 'user' else 'Answered'}: {message.text}" for message in fresh]
-    lines += [f"- Open: {question}" for question in recap_of.open]
-    if not lines:
-        return ""
-    text = quoted("\n".join(lines))[:_RETOLD].replace("<", "&lt;")
-    mark = "".join(letter for letter in recap_of.session if letter.isalnum() or letter in "-_")[:80]
-    return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'
-
-
-def _last(spoken: Sequence[Event]) -> tuple[Said, ...]:
-    """Return the last messages, as many as there is room for."""
-    last_messages: list[Said] = []
-    room = ROOM
-    for event in reversed(spoken):
-        text = shorten(event.text, _LENGTH)
-        room -= len(text)
-        if room < 0:
-            break
-        last_messages.append(Said(event.role, text))
-    return tuple(reversed(last_messages))
-
-
-def _open(spoken: Sequence[Event]) -> list[str]:
-    """Return what waits for an answer: the prompt nobody answered, unless it only tells something, or what it asks."""
-    if not spoken:
-        return []
-    if spoken[-1].role == "user":
-        return [shorten(spoken[-1].text, _LENGTH)] if _wants_something(spoken[-1].text) else []
-    texts = [sentence.text for sentence in sentences(spoken[-1].text)]
-    asked = [sentence for sentence in texts if is_question(sentence)]
-    return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
-
-
-def _wants_something(text: str) -> bool:
-    return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not parse_query(text).is_statement
-
-
-def _history(workspace: Workspace, session: Session, last: str) -> str:
-    """Find the last record of a session: the one its page names, else the last one written while it went on."""
-    records = read_log(workspace).records
-    named = session.metadata.metadata.get("history")
-    for record in records:
-        if named and record.record.id == named:
-            return shorten(record.record.text, _HISTORY_LENGTH)
-    ended = parse_time(last or session.metadata.updated_at)
-    if ended is None:
-        return ""
-    begin, end = session.metadata.created_at, stamp(ended + _AFTER)
-    within = [record.record.text for record in records if begin <= record.record.timestamp <= end]
-    return shorten(within[-1], _HISTORY_LENGTH) if within else ""

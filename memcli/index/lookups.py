@@ -267,6 +267,37 @@ def entries_holding(index: Index, text: str) -> list[str]:
     return [path for (path,) in rows if index.workspace.layout.owns(path)]
 
 
+def entries_naming(index: Index, names: Collection[str]) -> set[str]:
+    """Return the paths of active entries that name one of some files, by its name without its folder."""
+    from ..language.keyword_tokens import quoted
+
+    phrases = {quoted(PurePosixPath(name).name) for name in names} - {""}
+    if not phrases:
+        return set()
+    rows = index.connection.execute(
+        "select distinct path from words join chunks on chunks.chunk = words.rowid join files using(file)"
+        " where words match ? and files.kind = 'entry' and files.status = 'active'",
+        (" OR ".join(sorted(phrases)),),
+    )
+    return {path for (path,) in rows}
+
+
+def digests_of(index: Index, paths: Collection[str]) -> dict[str, str]:
+    """Return the digests of the files at some paths, by path."""
+    rows = index.connection.execute(
+        "select path, digest from files where path in (select value from json_each(?))", (json.dumps(list(paths)),)
+    )
+    return dict(rows.fetchall())
+
+
+def shared_tails(index: Index) -> set[str]:
+    """Return the last six characters of ids that more than one entry has."""
+    tail = "substr(id, -6)"
+    return {
+        name for (name,) in index.connection.execute(f"select {tail} from entries group by {tail} having count(*) > 1")
+    }
+
+
 def forgotten_saying(index: Index, texts: Collection[str]) -> list[str]:
     """Return the paths of the forgotten entries that say one of some texts, but for case, space and closing stops."""
     rows = index.connection.execute(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..api import agents
-from ..api.agents import SESSIONS, Workspace
+from ..api import memory_files
+from ..api.memory_files import SESSIONS, Workspace
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..results import Result
@@ -51,8 +51,8 @@ def located(workspace: Workspace, name: str) -> MemoryPath:
         raise _escape(name) from None
     if (
         inner.split("/")[0] == ".."
-        or agents.is_private(workspace, path)
-        or agents.is_private(workspace, real)
+        or memory_files.is_private(workspace, path)
+        or memory_files.is_private(workspace, real)
         or not real
     ):
         raise _escape(name)
@@ -62,7 +62,7 @@ def located(workspace: Workspace, name: str) -> MemoryPath:
 def existing(workspace: Workspace, name: str, hint: str = " Please provide a valid path.") -> MemoryPath:
     """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
     located_path = located(workspace, name)
-    if not located_path.is_root and not agents.exists(workspace, located_path.path):
+    if not located_path.is_root and not memory_files.exists(workspace, located_path.path):
         if keyed := by_key(workspace, name):
             return keyed
         dot = "." if hint else ""
@@ -72,7 +72,7 @@ def existing(workspace: Workspace, name: str, hint: str = " Please provide a val
 
 def by_key(workspace: Workspace, name: str) -> MemoryPath | None:
     """Find the one entry whose key a name below /memories is: staging/port.md is what fills staging/port."""
-    path = agents.path_of_key(workspace, name.removeprefix(f"{ROOT}/").removesuffix(".md"))
+    path = memory_files.path_of_key(workspace, name.removeprefix(f"{ROOT}/").removesuffix(".md"))
     return MemoryPath(name, path, workspace.path(path)) if path else None
 
 
@@ -86,7 +86,7 @@ def listed(workspace: Workspace, folder: MemoryPath) -> Iterator[tuple[str, Path
             seen = located(workspace, f"{folder.name.rstrip('/')}/{name}")
         except RefusedError:
             continue
-        if agents.exists(workspace, seen.path) and (not folder.is_root or seen.path != workspace.layout.entries):
+        if memory_files.exists(workspace, seen.path) and (not folder.is_root or seen.path != workspace.layout.entries):
             yield name, seen.file
 
 
@@ -157,7 +157,7 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     target = existing(workspace, name)
     if target.file.is_dir() or target.is_root:
         return _folder(workspace, target)
-    lines = agents.read_file(workspace, target.path).split("\n")
+    lines = memory_files.read_file(workspace, target.path).split("\n")
     if len(lines) > MOST_LINES:
         raise RefusedError(f"File {name} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(call.get("view_range"), len(lines))
@@ -171,7 +171,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if target.is_root or (not target.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
     try:
-        near = agents.create_file(workspace, target.path, text, name=name, by=BY)
+        near = memory_files.create_file(workspace, target.path, text, name=name, by=BY)
     except FileExistsError:
         raise RefusedError(f"File {name} already exists") from None
     return "\n".join([f"File created successfully at: {name}", *(entry.line(target.path) for entry in near)])
@@ -228,7 +228,7 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     target = existing(workspace, name, "")
     if target.is_root or target.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
-    agents.archive_file(workspace, target.path)
+    memory_files.archive_file(workspace, target.path)
     return f"Successfully deleted {name}"
 
 
@@ -239,9 +239,9 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if src.is_root or src.path == workspace.layout.entries:
         raise RefusedError(f"Cannot rename the {ROOT} directory itself")
     taken = RefusedError(f"The destination {new} already exists")
-    if dst.is_root or agents.exists(workspace, dst.path):
+    if dst.is_root or memory_files.exists(workspace, dst.path):
         raise taken
-    agents.require_nameable(workspace, dst.path)
+    memory_files.require_nameable(workspace, dst.path)
     if not src.file.exists():
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
@@ -250,7 +250,7 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
         # A page that becomes a memory, or a memory that becomes the page, would be believed for what it says of itself.
         raise RefusedError(f"{old} and {new} are kept in different ways: create {new} and delete {old}")
     try:
-        agents.rename_file(workspace, src.path, dst.path)
+        memory_files.rename_file(workspace, src.path, dst.path)
     except FileExistsError:
         raise taken from None
     return f"Successfully renamed {old} to {new}"
@@ -272,7 +272,7 @@ def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> st
     if not target.file.is_file():
         raise RefusedError(f"The path {name} is not a file.")
 
-    return agents.change_file(workspace, target.path, change, name=name, by=BY)
+    return memory_files.change_file(workspace, target.path, change, name=name, by=BY)
 
 
 def _folder(workspace: Workspace, target: MemoryPath) -> str:

@@ -5,6 +5,7 @@ what tools put into a prompt, so that nothing recalled is remembered again as if
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import date, timedelta
@@ -119,6 +120,10 @@ NAMED, NAMES = 12, 400
 """Memories left out that are named, and characters their names take at most."""
 BLOCK = 3
 _GROUPED = ("memory", "note")
+BLOCK_END = re.compile(r"\n(?=[ \t]*\n)|\n(?=(?:[-*+]|\d+[.)])[ \t])")
+SENTENCE_END = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
+LEAST = 40
+"""Characters of a page's part below which it is not worth cutting."""
 
 
 def section_text(section: str, memories: Iterable[Memory]) -> str:
@@ -147,7 +152,7 @@ def left_out_text(pack: Pack, room: int = NAMES) -> str:
     short = [omission for omission in pack.left_out if omission.why in ("budget", "limit")]
     room = min(room, NAMES)
     lines = [
-        f"Left out for length: {_line(omission.id)} ({_parts(omission)}).\n"
+        f"Left out for length: {one_line(omission.id)} ({_parts(omission)}).\n"
         for omission in short
         if omission.section in DAYS
     ]
@@ -168,7 +173,7 @@ def _named(names: list[str], room: int) -> str:
         length += len(name) + 2
         if length > room:
             break
-        listed.append(_line(name))
+        listed.append(one_line(name))
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
     return f"Left out for length: {', '.join(listed)}{more}.\n" if listed else ""
 
@@ -224,31 +229,55 @@ def _markdown(pack: Pack) -> str:
         section_text(section, (memory for memory in pack.chosen if memory.section == section)) for section in SECTIONS
     )
     body = "\n".join(text for text in sections if text)
-    footer = left_out_text(pack, len(body) // 4)
-    return f"{PACK_OPENING}\n{ABOUT}\n\n{body}{footer}{PACK_CLOSING}\n"
+    return framed(body + left_out_text(pack, len(body) // 4))
+
+
+def framed(body: str) -> str:
+    """Return a text between the marks of recalled memory, below the line that says what it is."""
+    return f"{PACK_OPENING}\n{ABOUT}\n\n{body}{PACK_CLOSING}\n"
 
 
 def _block(pack: Pack) -> str:
     """Return path and summary of the best three memories as text."""
     best = sorted(pack.chosen, key=lambda memory: -memory.score)[:BLOCK]
     lines = [
-        f"- {_line(memory.id)} ({_line(memory.path)}"
-        + (f", {_line(memory.date)}" if memory.date else "")
-        + "".join(f", {_line(change)}" for change in memory.changed)
-        + f"): {_line(' '.join((memory.summary or memory.text).split())[:200])}\n"
+        f"- {one_line(memory.id)} ({one_line(memory.path)}"
+        + (f", {one_line(memory.date)}" if memory.date else "")
+        + "".join(f", {one_line(change)}" for change in memory.changed)
+        + f"): {one_line(' '.join((memory.summary or memory.text).split())[:200])}\n"
         for memory in best
     ]
     return f"[MEMORY CONTEXT]\n{''.join(lines)}[/MEMORY CONTEXT]\n"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text on one line: an id or a file's name may hold newlines too."""
     return " ".join(quoted(text).split())
 
 
 def _attribute(value: str) -> str:
-    value = _line(value).replace("&lt;", "<")
+    value = one_line(value).replace("&lt;", "<")
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def cut(memory: Memory, room: int) -> Memory | None:
+    """Cut a part of a page after its last paragraph or item of a list that fits, or else after a sentence.
+
+    Return None where nothing but a heading fits.
+    """
+    if room < LEAST:
+        return None
+    for border in (BLOCK_END, SENTENCE_END):
+        ends = [match.start() for match in border.finditer(memory.text, 0, room + 1)]
+        text = memory.text[: ends[-1]].rstrip() if ends else ""
+        if any(line.strip() and not line.startswith("#") for line in text.splitlines()):  # a heading alone says nothing
+            return replace(memory, text=text, is_whole=False)
+    return None
+
+
+def shown_mark(scope: str, identifier: str, text_digest: str) -> str:
+    """Return how a session notes that it was shown a memory: one that has changed since is shown again."""
+    return f"{scope} {identifier} {text_digest}"
 
 
 def digest(text: str) -> str:
@@ -279,11 +308,14 @@ def always_on_memories(
     if NOTES in names:
         memories += _notes(workspace, today, NOTES, problems)
     if RECENT in names:
-        history = _history(workspace, days, problems) if days else {}
-        for day in days:
-            memories += _notes(workspace, day, RECENT, problems)
-            memories += history.get(day, [])
+        memories += day_memories(workspace, days, problems)
     return (memories if workspace.is_trusted else [replace(memory, source=REPOSITORY) for memory in memories]), problems
+
+
+def day_memories(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> list[Memory]:
+    """Return the notes and the records of history of some days, day by day; what cannot be read joins `problems`."""
+    history = _history(workspace, days, problems) if days else {}
+    return [memory for day in days for memory in (*_notes(workspace, day, RECENT, problems), *history.get(day, []))]
 
 
 def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:

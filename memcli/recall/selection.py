@@ -4,7 +4,6 @@ Each section has its share of the budget. A soft budget is one past which nothin
 both are in characters here.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,33 +15,34 @@ from ..search.query import asks_memory, gate_of, is_other_topic, thresholds
 from ..store.settings import Settings
 from . import request as session_state
 from .pack import (
+    BLOCK_END,
     CHARACTERS_A_TOKEN,
     DAYS,
     DOCUMENTS,
     FRAME,
     HEADINGS,
     LAYERS,
+    LEAST,
     LONG_TERM,
     NAMES,
     NOTES,
     RECENT,
     RELEVANT,
     SECTIONS,
+    SENTENCE_END,
     STANDING,
     LeftOut,
     Memory,
     Pack,
+    cut,
     piece,
     section_text,
+    shown_mark,
 )
 from .request import PackSources, RecallRequest, SessionState, SurfacedTurn, query_of
 
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
 """Sections in the order in which they get what the others did not need."""
-_BLOCK = re.compile(r"\n(?=[ \t]*\n)|\n(?=(?:[-*+]|\d+[.)])[ \t])")
-_SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
-_LEAST = 40
-"""Characters of a page's part below which it is not worth cutting."""
 _GROUP = 60  # the delimiters of a page
 
 
@@ -96,10 +96,10 @@ def fitted(
             if total < until:
                 closed[file] = _key(memory)
             left = int(min(until, most) - total - (cost - len(memory.text)))
-            cut = _cut(memory, left) if memory.section == LONG_TERM else _end_of(memory, left)
-            if cut is None:
+            shortened = cut(memory, left) if memory.section == LONG_TERM else _end_of(memory, left)
+            if shortened is None:
                 return
-            memory, cost = cut, cost - len(memory.text) + len(cut.text)
+            memory, cost = shortened, cost - len(memory.text) + len(shortened.text)
         opened.add(group)
         chosen[_key(memory)] = memory
         total += cost
@@ -143,9 +143,9 @@ def _oldest(inside: Sequence[Memory]) -> Memory:
 
 def _end_of(memory: Memory, room: int) -> Memory | None:
     """Cut the beginning off the latest text of a day, where it alone is too long."""
-    if memory.section not in DAYS or room < _LEAST:
+    if memory.section not in DAYS or room < LEAST:
         return None
-    for border in (_BLOCK, _SENTENCE):
+    for border in (BLOCK_END, SENTENCE_END):
         text = next(
             (
                 tail
@@ -156,18 +156,6 @@ def _end_of(memory: Memory, room: int) -> Memory | None:
         )
         if text:
             return replace(memory, text=f"… {text}", is_whole=False)
-    return None
-
-
-def _cut(memory: Memory, room: int) -> Memory | None:
-    """Cut a part of a page after its last paragraph or item of a list that fits, or else after a sentence."""
-    if room < _LEAST:
-        return None
-    for border in (_BLOCK, _SENTENCE):
-        ends = [match.start() for match in border.finditer(memory.text, 0, room + 1)]
-        text = memory.text[: ends[-1]].rstrip() if ends else ""
-        if any(line.strip() and not line.startswith("#") for line in text.splitlines()):  # a heading alone says nothing
-            return replace(memory, text=text, is_whole=False)
     return None
 
 
@@ -366,7 +354,7 @@ def _noted_pages(marks: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _mark(memory: Memory) -> str:
-    return f"{memory.scope} {memory.id} {memory.digest}"
+    return shown_mark(memory.scope, memory.id, memory.digest)
 
 
 def _tokens(pack: Pack) -> dict[str, int]:

@@ -56,6 +56,7 @@ class Layout:
     new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
     history_copy: str = ""  # a file that gets a second copy of every record, for older tools
     is_vault: bool = False  # a person's own notes: nothing is archived, and mem changes by itself only what it made
+    tells_notes: bool = False  # its tool gives the notes of the last days whole at the start of a session
     daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
     ignore: str = ""  # patterns of what is left out, as in .gitignore
     new_session: str = ""  # id of a session whose {channel} and {user} are known; empty for one by its time
@@ -207,6 +208,7 @@ OPENCLAW = Layout(
     notes="memory/{date}.md",
     entries="memory",
     new_entry="entries/{month}/{name}-{tail}.md",
+    tells_notes=True,
     patterns=_PATTERNS
     | {
         "memory": ("MEMORY.md", "memory.md", "USER.md", "memory/MEMORY.md"),
@@ -242,6 +244,7 @@ GOLEMCORE = Layout(
     notes="memory/{date}.md",
     entries="memory",
     new_entry="entries/{month}/{name}-{tail}.md",
+    tells_notes=True,
     patterns=_PATTERNS
     | {
         "memory": ("memory/MEMORY.md",),

@@ -154,6 +154,7 @@ TABLE = (
     Setting("recall.gate", -1.0, low=-1, high=1),
     Setting("recall.topic", -1.0, low=-1, high=1),
     Setting("recall.judge", False, user_only=True),
+    Setting("context.notes", "", choices=("", "digest", "raw", "off")),
     Setting("index.include", ()),
     Setting("promote.enabled", True),
     Setting("promote.auto", False),

@@ -211,13 +211,7 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
         if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in pairs]:
             pairs.append((user.resolve(), "user"))
     if not pairs:
-        where = (
-            f"no user workspace at {around.user_root}"
-            if scope == "user"
-            else f"no workspace in {around.folder} or above"
-        )
-        fix = f"run `mem init {around.user_root}`" if scope == "user" else "run `mem init` to make one here"
-        raise NotFoundError(where, fix)
+        raise NotFoundError(f"no workspace in {around.folder} or above", "run `mem init` to make one here")
     return pairs
 
 

@@ -247,9 +247,10 @@ def flush(workspace: Workspace, session: str = "") -> None:
 
 
 def _bring_in(workspace: Workspace, session: str, turns: Sequence[Turn]) -> None:
-
-    given = [{"type": "message"} | {key: turn[key] for key in turn if key != "session"} for turn in turns]
-    done = add_events(workspace, session, given, workspace.noise("".join(turn["content"] for turn in turns)))
+    given = [{"type": "message"} | {key: turn[key] for key in turn if key not in ("session", "cwd")} for turn in turns]
+    folder = turns[-1].get("cwd")
+    fields = {"metadata": {"cwd": folder}} if folder else {}
+    done = add_events(workspace, session, given, workspace.noise("".join(turn["content"] for turn in turns)), fields)
     for user, assistant, when in _exchanges(turns):
         _note(workspace, user, assistant, when, once=done.known > 0)
 

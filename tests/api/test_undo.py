@@ -19,11 +19,11 @@ from tests.crash import FailingOS, wire
 API = Path(__file__).parents[2] / "memcli" / "api"
 READING = {
     "agents.with_lock_wait",
+    "context.session_start",
     "agents.keep_turn",
     "agents.waiting_messages",
     "agents.session_recap",
     "agents.unexplained_files",
-    "agents.waiting_questions",
     "sync.diff",
     "check.check_staged",
     "check.check_since",
@@ -32,7 +32,7 @@ READING = {
     "edit.replace_words",
     "edit.two_entries",
     "edit.apply_patch",
-    "agents.path_of_key",
+    "memory_files.path_of_key",
     "find.search",
     "find.list_entries",
     "find.grep",

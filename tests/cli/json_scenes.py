@@ -81,6 +81,7 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("read --history", "read", other[1]["id"], "--history")
     yield ask("read --key --history", "read", "--key", "staging/host", "--history")
     yield ask("recall", "recall", "which port has staging", "--session", "s")
+    yield ask("context", "context")
     again = ask("write", "write", "User uses helix now.", "--no-dedup")
     yield ask("supersede", "supersede", again[1]["id"], port[1]["id"], "--dry-run")
     yield ask("supersede", "supersede", again[1]["id"], port[1]["id"])

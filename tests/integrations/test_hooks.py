@@ -427,7 +427,7 @@ def test_a_bug_does_not_stop_an_agent(mem: Mem, workspace: Path, monkeypatch: py
     def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("memcli.api.recall.recall", broken)
+    monkeypatch.setattr("memcli.api.context.session_start", broken)
     event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
     assert mem("hook", "run", "codex", stdin=json.dumps(event)) == Ran(0, "", "")
     assert "ZeroDivisionError: oh" in log(workspace)[0]

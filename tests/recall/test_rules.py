@@ -1,6 +1,5 @@
 """Rules come unasked, what is told better elsewhere does not, and a day is shown by its end."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -150,24 +149,13 @@ def records(day: str, count: int) -> str:
     )
 
 
-def context(mem: Mem, workspace: Path, door: str) -> str:
-    if door == "recall":
-        return mem("recall").out
-    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(workspace.parent), "source": "startup"}
-    ran = mem("hook", "run", "claude-code", stdin=json.dumps(event))
-    return str(ran.json["hookSpecificOutput"]["additionalContext"])
-
-
-@pytest.mark.parametrize("door", ["recall", "session start"])
 @pytest.mark.parametrize("day", [TODAY, YESTERDAY])
 @pytest.mark.parametrize("words", [7, 35, 140])
-def test_the_end_of_a_day_is_shown_and_not_its_morning(
-    mem: Mem, workspace: Path, door: str, day: str, words: int
-) -> None:
+def test_the_end_of_a_day_is_shown_and_not_its_morning(mem: Mem, workspace: Path, day: str, words: int) -> None:
     (workspace / "notes").mkdir()
     (workspace / f"notes/{day}.md").write_text(a_day(words=words))
     every = times(a_day())
-    told = context(mem, workspace, door)
+    told = mem("recall").out
     shown = times(told)
     assert 3 < len(shown) < len(every)
     assert shown == every[-len(shown) :], "the latest, without a gap, in order"
@@ -177,11 +165,10 @@ def test_the_end_of_a_day_is_shown_and_not_its_morning(
     assert len(lines[0]) < 100
 
 
-@pytest.mark.parametrize("door", ["recall", "session start"])
 @pytest.mark.parametrize("day", [TODAY, YESTERDAY])
-def test_the_latest_records_of_a_days_history_are_shown(mem: Mem, workspace: Path, door: str, day: str) -> None:
+def test_the_latest_records_of_a_days_history_are_shown(mem: Mem, workspace: Path, day: str) -> None:
     (workspace / "HISTORY-2026-11.md").write_text(records(YESTERDAY, 120))
-    told = context(mem, workspace, door)
+    told = mem("recall").out
     shown = re.findall(r"Record (\d{3})", told)
     assert 3 < len(shown) < 120
     assert shown == [f"{at:03}" for at in range(120 - len(shown), 120)]
@@ -189,12 +176,11 @@ def test_the_latest_records_of_a_days_history_are_shown(mem: Mem, workspace: Pat
     assert told.count("Left out") == 1
 
 
-@pytest.mark.parametrize("door", ["recall", "session start"])
-def test_a_day_written_as_one_long_text_is_shown_by_its_end(mem: Mem, workspace: Path, door: str) -> None:
+def test_a_day_written_as_one_long_text_is_shown_by_its_end(mem: Mem, workspace: Path) -> None:
     (workspace / "notes").mkdir()
     text = "\n\n".join(f"Paragraph {at:03}: " + "what was thought about it. " * 8 for at in range(200))
     (workspace / f"notes/{TODAY}.md").write_text(text)
-    told = context(mem, workspace, door)
+    told = mem("recall").out
     shown = re.findall(r"Paragraph (\d{3})", told)
     assert shown
     assert shown == [f"{at:03}" for at in range(200 - len(shown), 200)]

@@ -220,16 +220,23 @@ def respond(
 
 
 def _session_start(here: HookContext) -> HookAnswer:
-    """Return what always holds and, if the conversation was cut, what it was about."""
-    from ...api.recall import STANDING
+    """Return what is known here and, if the conversation was cut, what it was about."""
+    from ...api.context import session_start
 
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
-    room, fresh = ROOM - (_RECAP_ROOM if is_cut else 0), event.source in ("compact", "clear")
-    text, is_late = _memories(here, sections=STANDING, characters=room, fresh=fresh)
-    recap = agents.session_recap(here.keeper, event.session, text) if is_cut and here.keeper else ""
-    parts = (*map(_untrusted, here.workspaces), _unexplained(here), _questions(here), text, recap)
-    return HookAnswer(event.name, "\n\n".join(part for part in parts if part), is_late)
+    start = session_start(
+        here.workspaces,
+        session=event.session,
+        within_ms=int(1000 * here.left),
+        characters=ROOM - (_RECAP_ROOM if is_cut else 0),
+        fresh=event.source in ("compact", "clear"),
+    )
+    for notice in start.notices:
+        log(here.workspace, f"hook {event.name}: {notice}")
+    recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
+    parts = (*map(_untrusted, here.workspaces), _unexplained(here), start.text.strip(), recap)
+    return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
 
 
 def _memories(
@@ -237,9 +244,7 @@ def _memories(
     query: str = "",
     *,
     sections: Sequence[str],
-    characters: int = ROOM,
     gate: bool = False,
-    fresh: bool = False,
 ) -> tuple[str, bool]:
     """Return the memories for an event, and whether a thread may be busy still; the log says why there are none."""
     from ...api.recall import Budget, recall
@@ -250,9 +255,8 @@ def _memories(
         session=here.event.session,
         within_ms=int(1000 * here.left),
         sections=sections,
-        budget=Budget(characters=characters),
+        budget=Budget(characters=ROOM),
         gate=gate,
-        fresh=fresh,
     )
     for notice in () if pack.chosen else pack.notices:
         log(here.workspace, f"hook {here.event.name}: {notice}")
@@ -277,19 +281,6 @@ def _unexplained(here: HookContext) -> str:
     names = ", ".join(unexplained[:_NAMED]) + (f" and {len(unexplained) - _NAMED:,} more" * (len(unexplained) > _NAMED))
     what = "1 memory lies" if len(unexplained) == 1 else f"{len(unexplained):,} memories lie"
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
-
-
-def _questions(here: HookContext) -> str:
-    """Return a line saying how many memories wait for a person's decision; empty if none does or time is up."""
-    if here.left <= 0:
-        return ""
-    try:
-        count = agents.waiting_questions(here.workspace)
-    except MemError as error:
-        log(here.workspace, f"hook {here.event.name}: {error}")
-        return ""
-    what = "1 memory needs" if count == 1 else f"{count:,} memories need"
-    return f"mem: {what} a yes or no: mem review" if count else ""
 
 
 def _user_prompt(here: HookContext) -> HookAnswer:

@@ -56,6 +56,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     ).digest()
     turn = turn_fields | {"id": new_id("msg", workspace.now, noise)}
     turn |= {"remembered": remembered} if remembered else {}
+    turn |= {"cwd": str(workspace.folder)} if workspace.folder.is_absolute() else {}
     path = _file(workspace, session)
     is_first = not path.exists()
     if not is_first and path.stat().st_size > LARGEST:
@@ -130,11 +131,12 @@ def _turns(data: bytes) -> list[Turn]:
         with suppress(ValueError):
             turn = json.loads(line)
             if isinstance(turn, dict) and all(isinstance(turn.get(key), str) for key in _KEYS):
-                turns.append({key: turn[key] for key in (*_KEYS, "id", "remembered") if isinstance(turn.get(key), str)})
+                turns.append({key: turn[key] for key in (*_KEYS, *_MORE_KEYS) if isinstance(turn.get(key), str)})
     return turns
 
 
 _KEYS = ("session", "role", "content", "timestamp")
+_MORE_KEYS = ("id", "remembered", "cwd")
 
 
 def _abandoned(folder: Path, name: str) -> list[Path]:

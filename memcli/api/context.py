@@ -1,0 +1,64 @@
+"""What an agent is told at the start of a session."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import monotonic
+
+from ..git.place import changed_lately, place_of
+from ..recall.request import ASKED, DeadlineRunner, SurfacedTurn, record_turn
+from ..recall.session_start import SessionStart, StartLine, Surrounding, known_entries
+from ..recall.session_start import session_start as _session_start
+from ..store.conversation_keeper import keeper
+from .workspace import Workspace, Workspaces, every
+
+__all__ = ["START_CHARACTERS", "SessionStart", "StartLine", "session_start"]
+
+START_CHARACTERS = 16_000
+"""Characters of the start of a session where nothing less is asked for."""
+_GIT = 0.05  # seconds that the files changed last may take to be found
+_PATIENCE = 0.7  # share of the time after which long-term memory alone is told
+
+
+def session_start(
+    workspaces: Workspaces,
+    *,
+    session: str = "",
+    within_ms: int | None = None,
+    characters: int = START_CHARACTERS,
+    fresh: bool = False,
+) -> SessionStart:
+    """Return what an agent is told at the start of a session, in at most so many characters.
+
+    With `session` it is noted as shown there, and that session is not told of as the last one; `fresh` forgets what it
+    was shown before. `within_ms` is the time to answer in: what is late is long-term memory alone, and a start that
+    `is_late` has left threads at work. Without it raise what a search raises.
+    """
+    found_in = every(workspaces)
+    if within_ms is None:
+        start = _whole_start(found_in, session, characters)
+    else:
+        race: DeadlineRunner[SessionStart] = DeadlineRunner(monotonic() + within_ms / 1000)
+        race.enter(lambda: _whole_start(found_in, session, characters))
+        whole = race.first(within_ms / 1000 * _PATIENCE)
+        start = replace(
+            whole or _session_start(found_in, None, characters), is_late=race.is_busy, notices=race.failures
+        )
+    if session:
+        shown = tuple(mark for line in start.lines for mark in line.marks)
+        record_turn(found_in[0], session, SurfacedTurn(standing=shown, reset=ASKED if fresh else "", turns=0))
+    return start
+
+
+def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int) -> SessionStart:
+    from ..beliefs.waiting import waiting_count
+    from ..consolidation.recap import last_session
+
+    place = place_of(workspaces[0].folder.absolute())
+    changed = changed_lately(place, _GIT) if (place / ".git").exists() else ()
+    known = [known_entries(workspace, changed) for workspace in workspaces]
+    kept_by = keeper(workspaces)
+    last = last_session(kept_by, place, session) if kept_by else []
+    count = waiting_count(workspaces[0], known[0].rows)
+    waiting = "1 memory needs" if count == 1 else f"{count:,} memories need"
+    closing = [f"mem: {waiting} a yes or no: mem review"] if count else []
+    return _session_start(workspaces, Surrounding(place.name, known, last, closing), characters)

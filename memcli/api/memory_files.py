@@ -1,0 +1,85 @@
+"""The files of a workspace as the memory tool of Anthropic's API changes them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..store import text_files
+from ..store.layouts import SESSION_FOLDER as SESSIONS
+from ..store.text_files import exists, is_private, read_file, require_nameable
+from ..store.workspace import Workspace
+from .workspace import recorded
+
+if TYPE_CHECKING:
+    from ..store.entries import NearEntry
+
+__all__ = [
+    "SESSIONS",
+    "Workspace",
+    "archive_file",
+    "change_file",
+    "create_file",
+    "exists",
+    "is_private",
+    "path_of_key",
+    "read_file",
+    "rename_file",
+    "require_nameable",
+]
+
+rename_file = recorded("memory-tool rename")(text_files.rename_file)
+
+
+@recorded("memory-tool edit")
+def change_file(workspace: Workspace, path: str, change: Callable[[str], str], *, name: str, by: str) -> str:
+    """Change a file's text, as `editing.change_file`; raise RefusedError where it would say what was forgotten."""
+    from ..beliefs.forgotten import ForgottenGuard
+
+    guarded = ForgottenGuard(workspace, path, by).change(change)
+    return text_files.change_file(workspace, path, guarded, name=name, by=by)
+
+
+@recorded("memory-tool delete")
+def archive_file(workspace: Workspace, path: str) -> None:
+    """Move a file or a folder to the archive, entries as forgotten; raise RefusedError if it cannot be there."""
+    from ..beliefs.forgotten import forgetting
+    from ..beliefs.plan import applied
+
+    text_files.require_all_ours(workspace, path)
+    applied(workspace, forgetting(workspace, [path], by="observed").plan, "mem memory-tool")
+
+
+@recorded("memory-tool create")
+def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: str) -> "tuple[NearEntry, ...]":
+    """Make a file of a text, as `editing.create_file`; return what lies near to it where it is an entry.
+
+    Raise RefusedError for an entry that says what was forgotten.
+    """
+    from ..formats.frontmatter.document import parse
+
+    near: tuple[NearEntry, ...] = ()
+    document = parse(text)
+    if workspace.layout.kind_of(path) == "entry" and (body := document.body.strip()):
+        from ..beliefs.admission import near_to
+        from ..beliefs.forgotten import pass_by_the_forgotten
+        from ..formats.entry import read_entry
+
+        pass_by_the_forgotten(workspace, {"source": by}, body, "mem memory-tool")
+        near = near_to(workspace, read_entry(document, path, workspace.now)[0])
+    text_files.create_file(workspace, path, text, name=name, by=by)
+    return near
+
+
+def path_of_key(workspace: Workspace, key: str) -> str:
+    """Return the path of the one active entry that fills a key, however it is spelled; empty for none or several."""
+    from ..formats.entry import same_key
+    from ..index.index import Index, ask
+    from ..index.lookups import keys_in_use
+
+    wanted = same_key(key)
+
+    def paths(index: Index) -> list[str]:
+        index.refresh()
+        return [path for other, path in keys_in_use(index) if same_key(other) == wanted]
+
+    paths_found = ask(workspace, paths) if wanted else []
+    return paths_found[0] if len(paths_found) == 1 else ""

@@ -1,0 +1,183 @@
+"""The little that is told of a session that was begun before: to a person, to its own agent, at the next start."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from ..dataclass import dataclass
+from ..errors import NotFoundError
+from ..formats.ids import day_of, parse_time, stamp
+from ..formats.session_event import Event
+from ..formats.text_lines import shorten
+from ..git.place import place_of
+from ..language.foreign_text import quoted
+from ..language.sentences import QUESTION_MARKS, is_question, sentences
+from ..results import Result, SessionId
+from ..search.query import parse_query
+from ..store.history import read_log
+from ..store.sessions.event_file import recent_events
+from ..store.sessions.sessions import Session, counts, find, sessions
+from ..store.workspace import Workspace
+from .repairs import changed_files, listed_files
+
+PROMPTS, QUESTIONS = 3, 3
+ROOM = 2000
+"""Characters of the last messages that are told."""
+_LENGTH = 200
+_HISTORY_LENGTH = 600
+_AFTER = timedelta(hours=1)
+_TRIED = 5  # sessions in which nothing was asked, such as those of git, that are passed over
+_RETOLD = 2500
+"""Characters of a recap that its agent is told."""
+_TELLING = 60  # characters of a line by which it is known again
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message, cut short."""
+
+    role: Annotated[str, "user or assistant"]
+    text: Annotated[str, "the text, cut short"]
+
+
+@dataclass(frozen=True)
+class Recap(Result):
+    """The little that is told of a session."""
+
+    session: SessionId
+    began: Annotated[str, "when the session began"]
+    ended: Annotated[str, "when something was said last"]
+    messages: Annotated[int, "how many messages"]
+    history: Annotated[str, "what history says of it"] = ""
+    open: Annotated[tuple[str, ...], "what was left open"] = ()
+    prompts: Annotated[tuple[str, ...], "the last prompts"] = ()
+    said: Annotated[tuple[Said, ...], "the last messages in their order"] = ()
+
+
+def latest(workspace: Workspace) -> Session | None:
+    """Return the session in which something was said last."""
+    sessions_with_messages = [session for session in sessions(workspace) if counts(workspace, session).messages]
+    return max(
+        sessions_with_messages,
+        key=lambda session: counts(workspace, session).last or session.metadata.updated_at,
+        default=None,
+    )
+
+
+def recap(workspace: Workspace, session: Session) -> Recap:
+    """Return what is worth knowing of a session; only the end of its file is read."""
+    spoken = [
+        event
+        for event in recent_events(workspace.path(session.path))
+        if event.type == "message" and event.role != "system" and event.text.strip()
+    ]
+    sums = counts(workspace, session)
+    prompts = [shorten(event.text, _LENGTH) for event in spoken if event.role == "user"]
+    return Recap(
+        session.id,
+        sums.first or session.metadata.created_at,
+        sums.last or session.metadata.updated_at,
+        sums.messages,
+        _history(workspace, session, sums.last),
+        tuple(_open(spoken)),
+        tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
+        _last(spoken),
+    )
+
+
+def last_session(workspace: Workspace, place: Path, besides: str = "") -> list[str]:
+    """Return lines on where the last session of a place stood, but for the one named; nothing where there is none.
+
+    A session of the user's own workspace is of the place whose folder it notes.
+    """
+    listed = [session for session in sessions(workspace) if session.id != besides and _is_of(workspace, session, place)]
+    listed.sort(key=lambda session: session.metadata.updated_at, reverse=True)
+    for session in listed[:_TRIED]:
+        recap_of = recap(workspace, session)
+        if not recap_of.prompts:
+            continue
+        said = next((message.text for message in reversed(recap_of.said) if message.role == "assistant"), "")
+        files = changed_files(recent_events(workspace.path(session.path)))
+        ended = parse_time(recap_of.ended)
+        day = day_of(ended, workspace.zone).isoformat() if ended else ""
+        lines = [
+            f"Session {session.id}, {day}" if day else f"Session {session.id}",
+            f"Asked: {shorten(recap_of.prompts[-1], _LENGTH)}",
+            f"Done: {recap_of.history}" if recap_of.history else f"Answered: {said}" if said else "",
+            f"Open: {'; '.join(recap_of.open)}" if recap_of.open else "",
+            f"Files: {listed_files(files)}" if files else "",
+        ]
+        return [line for line in lines if line]
+    return []
+
+
+def _is_of(workspace: Workspace, session: Session, place: Path) -> bool:
+    folder = session.metadata.metadata.get("cwd")
+    if not isinstance(folder, str) or not folder:
+        return not workspace.is_own
+    return place_of(Path(folder)) == place
+
+
+def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
+    """Write the recap of a session for its agent, without what was told already; empty for an unknown session."""
+    try:
+        recap_of = recap(workspace, find(workspace, name, strict=True))
+    except NotFoundError:
+        return ""
+    lines = [f"- Done: {recap_of.history}"] if recap_of.history else []
+    fresh = [
+        message
+        for message in recap_of.said
+        if quoted(message.text)[:_TELLING] not in told_already and message.text not in recap_of.open
+    ]
+    lines += [f"- {'Asked' if message.role == 'user' else 'Answered'}: {message.text}" for message in fresh]
+    lines += [f"- Open: {question}" for question in recap_of.open]
+    if not lines:
+        return ""
+    text = quoted("\n".join(lines))[:_RETOLD].replace("<", "&lt;")
+    mark = "".join(letter for letter in recap_of.session if letter.isalnum() or letter in "-_")[:80]
+    return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'
+
+
+def _last(spoken: Sequence[Event]) -> tuple[Said, ...]:
+    """Return the last messages, as many as there is room for."""
+    last_messages: list[Said] = []
+    room = ROOM
+    for event in reversed(spoken):
+        text = shorten(event.text, _LENGTH)
+        room -= len(text)
+        if room < 0:
+            break
+        last_messages.append(Said(event.role, text))
+    return tuple(reversed(last_messages))
+
+
+def _open(spoken: Sequence[Event]) -> list[str]:
+    """Return what waits for an answer: the prompt nobody answered, unless it only tells something, or what it asks."""
+    if not spoken:
+        return []
+    if spoken[-1].role == "user":
+        return [shorten(spoken[-1].text, _LENGTH)] if _wants_something(spoken[-1].text) else []
+    texts = [sentence.text for sentence in sentences(spoken[-1].text)]
+    asked = [sentence for sentence in texts if is_question(sentence)]
+    return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
+
+
+def _wants_something(text: str) -> bool:
+    return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not parse_query(text).is_statement
+
+
+def _history(workspace: Workspace, session: Session, last: str) -> str:
+    """Find the last record of a session: the one its page names, else the last one written while it went on."""
+    records = read_log(workspace).records
+    named = session.metadata.metadata.get("history")
+    for record in records:
+        if named and record.record.id == named:
+            return shorten(record.record.text, _HISTORY_LENGTH)
+    ended = parse_time(last or session.metadata.updated_at)
+    if ended is None:
+        return ""
+    begin, end = session.metadata.created_at, stamp(ended + _AFTER)
+    within = [record.record.text for record in records if begin <= record.record.timestamp <= end]
+    return shorten(within[-1], _HISTORY_LENGTH) if within else ""

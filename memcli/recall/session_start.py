@@ -1,0 +1,341 @@
+"""The start of a session: what an agent is told before it is asked anything, the same bytes while nothing changed.
+
+The page of long-term memory whole, then lines: rules, where the last session stood, the days, an index of what is
+known here. An order never depends on the clock or on what was looked at, only on what the files say.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from math import ceil, exp
+from typing import Annotated, Any
+
+from ..dataclass import dataclass, field
+from ..errors import MemError
+from ..formats.entry import REPOSITORY
+from ..formats.ids import day_of, past
+from ..formats.memory_page import read_promoted
+from ..formats.text_lines import STOPS, FileProblem, FileProblems, blanked, first_line, normalized, shorten
+from ..index.filters import SORTS, Filter
+from ..index.index import Index, ask
+from ..index.lookups import digests_of, entries_naming, forgotten_texts, shared_tails
+from ..results import Id, Result
+from ..store.workspace import Workspace
+from .pack import (
+    CHARACTERS_A_TOKEN,
+    LONG_TERM,
+    NOTES,
+    RECENT,
+    Memory,
+    always_on_memories,
+    cut,
+    day_memories,
+    framed,
+    one_line,
+    section_text,
+    shown_mark,
+)
+
+BESIDE = 6000
+"""Characters of all that is told beside the pages of long-term memory."""
+PAGE, RULES, LAST, DAYS, INDEX, REST = "page", "rules", "last session", "days", "index", "rest"
+_HEADINGS = {
+    RULES: "## Rules and Preferences",
+    LAST: "## Where It Stood",
+    DAYS: "## Days",
+    INDEX: "## Known Here",
+}
+_RULE_TYPES = ("constraint", "preference")
+_TALES = ("episode", "summary")  # told by the day, not in the index
+_RULES_ROOM, _RAW_ROOM = 2400, 3000  # characters at most of rules, and of notes as they stand
+_MOST_DAYS = 6  # lines on days
+_LEAST = 1500  # characters for all beside the pages, however long they are
+_DAY, _SUBJECT = 200, 80  # characters of the line of a day, and of each subject in it
+_FADING = 30.0  # days after which the date of a memory counts for 37 % of what it did
+_EXCHANGE = re.compile(r"(?:\[?\d\d:\d\d\]?\s*)?(?:User|Assistant):")
+_MOMENT = re.compile(r"^\[[^\]\n]{1,20}\]\s*")
+
+
+@dataclass(frozen=True)
+class StartLine:
+    """One line of the start of a session, or a part of a page."""
+
+    section: Annotated[str, "page, rules, last session, days, index or rest"]
+    text: Annotated[str, "what is told, as it stands in the start"]
+    why: Annotated[str, "why it is told, and why there"]
+    id: Id = ""
+    marks: tuple[str, ...] = ()  # of the memories it tells whole, as a session notes what it was shown
+
+    @property
+    def tokens(self) -> Annotated[int, "about how many tokens it costs"]:
+        """Return the tokens it costs, at 3.5 characters each."""
+        return ceil(len(self.text) / CHARACTERS_A_TOKEN)
+
+
+@dataclass(frozen=True)
+class SessionStart(Result):
+    """What an agent is told at the start of a session."""
+
+    lines: Annotated[tuple[StartLine, ...], "what is told, in order"] = ()
+    problems: FileProblems = ()
+    notices: tuple[str, ...] = ()  # what went wrong
+    is_late: bool = False  # threads may be at work still: leave the process without waiting for them
+
+    @property
+    def text(self) -> Annotated[str, "the start as the agent gets it; empty where nothing is known"]:
+        """Return the text that an agent gets."""
+        parts = []
+        for section, group in groupby(self.lines, key=lambda line: line.section):
+            listed = "\n".join(line.text for line in group)
+            parts.append(f"{_HEADINGS[section]}\n{listed}\n" if section in _HEADINGS else f"{listed}\n")
+        return framed("\n".join(parts)) if parts else ""
+
+    @property
+    def tokens(self) -> Annotated[int, "about how many tokens it costs"]:
+        """Return the tokens of the whole text, at 3.5 characters each."""
+        return ceil(len(self.text) / CHARACTERS_A_TOKEN)
+
+
+@dataclass(frozen=True)
+class Surrounding:
+    """What the start tells besides the files: found by who asks for it."""
+
+    place: str = ""  # name of the project's folder; entries of the user's workspace for another one are left out
+    known: Sequence["KnownEntries"] = ()  # of each workspace
+    last_session: Sequence[str] = ()  # lines on the session before
+    closing: Sequence[str] = ()  # lines for the end, such as what waits for a yes
+
+
+@dataclass(frozen=True)
+class KnownEntries:
+    """The active entries of a workspace as rows of the index, and the texts that were forgotten there."""
+
+    rows: list[dict[str, Any]]
+    forgotten: frozenset[str]
+
+
+@dataclass
+class _Room:
+    """How many characters are left."""
+
+    left: int
+    lines: list[StartLine] = field(default_factory=list)
+
+    def take(self, lines: Iterable[StartLine], most: int) -> int:
+        """Take lines as long as there is room, at most so many characters of them; return how many were left out."""
+        most = min(most, self.left)
+        left_out = 0
+        for line in lines:
+            size = len(line.text) + 1
+            if left_out or size > most:
+                left_out += 1
+                continue
+            self.lines.append(line)
+            most -= size
+            self.left -= size
+        return left_out
+
+
+def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, characters: int) -> SessionStart:
+    """Return what is told at the start of a session in at most so many characters.
+
+    With None for what is `around` the pages alone are told, and no index is asked: for an answer that is late.
+    """
+    problems: list[FileProblem] = []
+    pages: list[StartLine] = []
+    for workspace in workspaces:
+        memories, unreadable = always_on_memories(workspace, (LONG_TERM,))
+        problems += unreadable
+        pages += _page_lines(memories, min(workspace.settings["memory.budget"], max(0, characters - _LEAST)))
+    size = len(framed("")) + sum(len(line.text) + 1 for line in pages)
+    room = _Room(min(BESIDE, characters - size - sum(len(heading) + 2 for heading in _HEADINGS.values())))
+    if around is None:
+        return SessionStart(tuple(pages), tuple(problems))
+    room.left -= sum(len(line) + 1 for line in around.closing) + 60  # the closing lines are told whatever happens
+    entries = [entry for known in around.known for entry in known.rows if _concerns(entry, around.place)]
+    forgotten = frozenset().union(*(known.forgotten for known in around.known))
+    on_page = {normalized(line.lstrip("-*+ ")) for page in pages for line in page.text.splitlines()}
+    rules = [entry for entry in entries if entry["type"] in _RULE_TYPES and not _is_on_page(entry, on_page)]
+    facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
+    facts = [entry for entry in facts if not _is_on_page(entry, on_page)]
+    left_out = room.take(
+        (_entry_line(entry, around.place, RULES) for entry in sorted(rules, key=_rule_order)), _RULES_ROOM
+    )
+    last = [blanked(text, forgotten) for text in around.last_session]
+    room.take([StartLine(LAST, one_line(f"- {text}"), "the last session here") for text in last], room.left)
+    for workspace in workspaces:
+        days, unreadable = _day_lines(workspace, forgotten)
+        problems += unreadable
+        room.take(days, room.left)
+    newest = max((entry["updated_at"] for entry in facts), default="")
+    facts.sort(key=lambda entry: (-_worth(entry, around.place, newest), entry["id"]))
+    left_out += room.take((_entry_line(entry, around.place, INDEX) for entry in facts), room.left)
+    closing = [StartLine(REST, one_line(text), "waits for a person") for text in around.closing]
+    if left_out:
+        closing.append(StartLine(REST, f"{left_out:,} more: mem search, mem ls", "what had no room"))
+    return SessionStart((*pages, *room.lines, *closing), tuple(dict.fromkeys(problems)))
+
+
+def _page_lines(memories: Sequence[Memory], budget: int) -> list[StartLine]:
+    """Return the sections of a page as one text, those past the budget (bytes) named."""
+    chosen: list[Memory] = []
+    for memory in memories:
+        size = len(memory.text.encode("utf-8", "replace")) + 2
+        if size > budget:
+            shortened = cut(memory, budget)
+            chosen += [shortened] if shortened else []
+            break
+        budget -= size
+        chosen.append(memory)
+    marks = tuple(shown_mark(memory.scope, memory.id, memory.digest) for memory in chosen if memory.is_whole)
+    text = section_text(LONG_TERM, chosen).rstrip("\n")
+    lines = [StartLine(PAGE, text, "always told", chosen[0].path, marks)] if chosen else []
+    whole = sum(memory.is_whole for memory in chosen)
+    if left_out := [memory.id for memory in memories[whole:]]:
+        names = ", ".join(map(one_line, left_out[:5])) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
+        lines.append(StartLine(PAGE, f"Left out for length: {names}.", "past memory.budget"))
+    return lines
+
+
+def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntries:
+    """Return the active entries of a workspace, those marked that name one of the files that `changed`."""
+
+    def question(index: Index) -> KnownEntries:
+        index.refresh()
+        rows = index.list_entries(Filter(), SORTS["updated"])
+        named = entries_naming(index, changed)
+        tails = shared_tails(index)
+        digests = digests_of(index, [row["path"] for row in rows if row["type"] in _RULE_TYPES])
+        promoted = _promoted(workspace)
+        for row in rows:
+            row["is_touched"] = row["path"] in named
+            row["digest"] = digests.get(row["path"], "")[:12]
+            row["name"] = row["id"][-6:] if row["id"].startswith("mem_") and row["id"][-6:] not in tails else row["id"]
+            row["is_promoted"] = row["id"] in promoted
+            row["scope"] = workspace.scope
+            row["source"] = row["source"] if workspace.is_trusted else REPOSITORY
+        rows = [row for row in rows if not past(row["expires_at"], workspace.now)]
+        return KnownEntries(rows, forgotten_texts(index))
+
+    return ask(workspace, question)
+
+
+def _concerns(entry: Mapping[str, Any], place: str) -> bool:
+    """Tell whether an entry concerns this place: of the user's workspace what is of no project, or of this one."""
+    return entry["scope"] != "user" or not entry["project"] or _is_of(entry, place)
+
+
+def _is_of(entry: Mapping[str, Any], place: str) -> bool:
+    return bool(entry["project"]) and entry["project"].casefold() == place.casefold()
+
+
+def _promoted(workspace: Workspace) -> set[str]:
+    try:
+        text = workspace.path(workspace.layout.memory).read_text("utf-8", "replace")
+    except (MemError, OSError):
+        return set()
+    return {line.id for line in read_promoted(text).lines}
+
+
+def _is_on_page(entry: Mapping[str, Any], page: Collection[str]) -> bool:
+    return entry["is_promoted"] or normalized(entry["summary"]) in page
+
+
+def _rule_order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Order rules: pinned ones, the user's, the most confirmed, the newest."""
+    return (
+        not entry["pinned"],
+        -(entry["trust"] or 0),
+        -(entry["strength"] or 1),
+        [-ord(letter) for letter in entry["updated_at"]],
+        entry["id"],
+    )
+
+
+def _worth(entry: Mapping[str, Any], place: str, newest: str) -> float:
+    """Return how early a memory stands in the index: its marks, and how old it is beside the newest one."""
+    marks = 4 * bool(entry["pinned"]) + 3 * entry["is_touched"] + 2 * bool(entry["key"]) + 2 * _is_of(entry, place)
+    confirmed = min((entry["strength"] or 1) - 1, 3)
+    return float(marks) + confirmed + 3 * exp(-_days_between(entry["updated_at"], newest) / _FADING)
+
+
+def _days_between(earlier: str, later: str) -> float:
+    try:
+        span = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    except (ValueError, TypeError):
+        return 365.0
+    return max(0.0, span / timedelta(days=1))
+
+
+def _entry_line(entry: Mapping[str, Any], place: str, section: str) -> StartLine:
+    marks = [
+        "pinned" if entry["pinned"] else "",
+        "about a file that changed" if entry["is_touched"] else "",
+        f"key {entry['key']}" if entry["key"] else "",
+        "of this project" if _is_of(entry, place) else "",
+        f"confirmed {entry['strength']} times" if (entry["strength"] or 1) > 1 else "",
+        f"of {entry['updated_at'][:10]}",
+    ]
+    scope = ", user" if entry["scope"] == "user" else ""
+    scope += f", {REPOSITORY}" if entry["source"] == REPOSITORY else ""
+    disputed = f", disputed by {entry['conflicts_with']}" if entry["conflicts_with"] else ""
+    text = one_line(f"- [{entry['type']}] {entry['summary']} ({entry['name']}{scope}{disputed})")
+    is_whole = section == RULES and not entry["summary"].endswith("…")
+    shown = (shown_mark(entry["scope"], entry["id"], entry["digest"]),) if is_whole else ()
+    return StartLine(section, text, ", ".join(filter(None, marks)), entry["id"], shown)
+
+
+def _day_lines(workspace: Workspace, forgotten: Collection[str]) -> tuple[list[StartLine], list[FileProblem]]:
+    """Return what the days say as the settings ask for it: a line each, the notes and records whole, or nothing."""
+    form = workspace.settings["context.notes"] or ("raw" if workspace.layout.tells_notes else "digest")
+    if form == "off":
+        return [], []
+    if form == "raw":
+        memories, problems = always_on_memories(workspace, (NOTES, RECENT))
+        return _raw_days(memories, forgotten), problems
+    lines: list[StartLine] = []
+    problems = []
+    today = day_of(workspace.now, workspace.zone)
+    for back in range(workspace.settings["recall.days"] + 1):
+        day = today - timedelta(days=back)
+        if text := _subjects(day_memories(workspace, [day], problems), forgotten):
+            lines.append(StartLine(DAYS, one_line(f"- {day}: {text}"), "a day of late"))
+    return lines[:_MOST_DAYS], problems
+
+
+def _raw_days(memories: Sequence[Memory], forgotten: Collection[str]) -> list[StartLine]:
+    """Return notes and records as they stand, the latest ones where there is no room for all."""
+    newest_first = sorted(range(len(memories)), key=lambda number: (memories[number].date, number), reverse=True)
+    left, chosen = _RAW_ROOM, set()
+    for number in newest_first:
+        left -= len(memories[number].text) + 2
+        if left < 0:
+            break
+        chosen.add(number)
+    inside = [memory for number, memory in enumerate(memories) if number in chosen]
+    lines = []
+    for name in (NOTES, RECENT):
+        text = section_text(name, [memory for memory in inside if memory.section == name]).rstrip("\n")
+        if text:
+            lines.append(StartLine(DAYS, blanked(text, forgotten), "notes as they stand"))
+    if len(inside) < len(memories):
+        count = len(memories) - len(inside)
+        lines.append(StartLine(DAYS, f"Left out for length: {count:,} earlier notes and records.", "had no room"))
+    return lines
+
+
+def _subjects(memories: Sequence[Memory], forgotten: Collection[str]) -> str:
+    """Return what a day was about: its records of history, and notes that are no exchange with an agent."""
+    texts = [memory.text for memory in memories if memory.kind == "history"]
+    texts += [
+        line
+        for memory in memories
+        if memory.kind == "note"
+        for line in memory.text.splitlines()
+        if not _EXCHANGE.search(line)
+    ]
+    subjects = dict.fromkeys(
+        shorten(_MOMENT.sub("", first_line(blanked(text, forgotten))).rstrip(STOPS), _SUBJECT) for text in texts
+    )
+    return shorten("; ".join(filter(None, subjects)), _DAY)
