@@ -131,8 +131,8 @@ def look(
     entries = tuple(entry_of(workspace, draft) for draft in drafts)
     bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
     seen = replace(_looked(workspace, entries, bodies, last, budget, keep=keep), drafts=tuple(drafts), entries=entries)
-    if seen.opened.embedder is not None:
-        seen.learned.ask(seen.opened.embedder, _pairs(workspace, seen), seen.opened.read)
+    if seen.comparer.embedder is not None:
+        seen.comparer.compare(_pairs(workspace, seen))
     return seen
 
 
@@ -164,14 +164,14 @@ def settle_batches(workspace: Workspace, seen: Nearby, sizes: Sequence[int], hea
 
     A file that several of them change belongs to the plan of the first.
     """
-    settlement = Settlement(workspace, heard[0], seen.learned.known)
+    settlement = Settlement(workspace, heard[0], seen.comparer.repeats)
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
     if workspace.is_trusted:
         settlement.forgotten += purged_files(workspace, {entry.body for entry in seen.entries})
     settlement.alike, settlement.faded = seen.alike, seen.faded
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
-    notices = tuple(notice for notice in (seen.notice, seen.learned.notice, *settlement.lifted) if notice)
+    notices = tuple(notice for notice in (seen.notice, seen.comparer.notice, *settlement.lifted) if notice)
     plans = [
         replace(settlement.plan(range(end - size, end)), unheard=heard[1])
         for size, end in zip(sizes, accumulate(sizes), strict=True)

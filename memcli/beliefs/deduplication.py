@@ -289,30 +289,30 @@ def _with_likely(report: DedupReport, pairs: Sequence[tuple[EntryFile, EntryFile
     somebody proposed to merge is asked about however unlikely it is.
     """
     from ..index.text_vectors import ReadTexts
-    from .neighbours import Learned
+    from .neighbours import Comparer
 
     workspace = report.workspace
-    learned, texts = Learned(), ReadTexts(in_bulk=True)
     embedder = ask(workspace, lambda index: index.embedding.embedder(bulk=True))
+    comparer = Comparer(embedder=embedder, texts=ReadTexts(in_bulk=True))
     noted = read_review(workspace)
     questions: list[Question] = []
     compared = 0
     while compared < len(pairs) and sum(question.id not in noted.later for question in questions) < limit:
         batch = pairs[compared : compared + MOST]
         compared += len(batch)
-        learned.ask(embedder, [(older.entry.body, newer.entry.body) for newer, older in batch], texts)
+        comparer.compare([(older.entry.body, newer.entry.body) for newer, older in batch])
         for newer, older in batch:
             flagged = (*newer.entry.conflicts_with, *older.entry.conflicts_with)
             if is_same_slot(older.entry, newer.entry) or {newer.entry.id, older.entry.id}.intersection(flagged):
                 continue
-            chance = learned.known.get((older.entry.body, newer.entry.body), 0.0)
+            chance = comparer.repeats.get((older.entry.body, newer.entry.body), 0.0)
             question = pair_question("likely", newer, older, f"likely: {chance:.2f}")
             question = replace(question, chance=chance, proposal=noted.proposals.get(question.id))
             if chance >= LIKELY or question.proposal:
                 questions.append(question)
     questions.sort(key=lambda question: (noted.later.get(question.id, ""), -question.chance, question.id))
     has_more = compared < len(pairs) or len(questions) > limit
-    notices = (*report.notices, *filter(None, [learned.notice]))
+    notices = (*report.notices, *filter(None, [comparer.notice]))
     return replace(report, questions=tuple(questions[:limit]), has_more=has_more, notices=notices)
 
 

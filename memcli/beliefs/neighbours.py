@@ -172,40 +172,6 @@ def is_learned_for(embedding: str) -> bool:
     return True
 
 
-class Learned:
-    """How likely the new text of a pair (old, new) says the same, by pair, as far as somebody asked.
-
-    `notice` says in one line why nothing is learned for this embedding model.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.known: dict[tuple[str, str], float] = {}
-        self.notice = ""
-
-    def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: ReadTexts) -> None:
-        """Compare the pairs that are not known; texts that were read before are not embedded again."""
-        missing = dict.fromkeys(pair for pair in pairs if pair not in self.known)
-        if not missing or self.notice:
-            return
-
-        from .pair_model import load_pair_model
-
-        try:
-            model = load_pair_model(embedder.model)
-        except UnavailableError as error:
-            self.notice = str(error)
-            return
-        by_new: dict[str, list[str]] = {}
-        for old, new in missing:
-            by_new.setdefault(new, []).append(old)
-        for batch in _batches(by_new):
-            read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
-            batch_pairs = [(old, new) for new in batch for old in by_new[new]]
-            likelihoods = model.repeats([(read[old], read[new]) for old, new in batch_pairs])
-            self.known |= dict(zip(batch_pairs, likelihoods, strict=True))
-
-
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
     """Part new texts so that the tokens of a part and its neighbours are held at once."""
     batch: list[str] = []
@@ -221,19 +187,44 @@ def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
 
 
 @dataclass
-class Opened:
-    """The embedding model and the texts it has read, for one look or many; `in_bulk` where each has to be cheap."""
+class Comparer:
+    """The models that compare texts, and what they have read, for one look or many."""
 
-    in_bulk: bool = False
+    in_bulk: bool = False  # each look has to be cheap
     remembers: bool = False  # others are looked for after these: their vectors are kept in the index
     embedder: "Embedder | None" = None
-    read: ReadTexts = field(default_factory=ReadTexts)
+    texts: ReadTexts = field(default_factory=ReadTexts)
+    repeats: dict[tuple[str, str], float] = field(default_factory=dict)  # (old, new) → how likely both say the same
+    notice: str = ""  # why nothing is learned for this embedding model
 
     @classmethod
-    def for_many(cls, count: int) -> "Opened":
+    def for_many(cls, count: int) -> "Comparer":
         """Return what so many conversations are looked up with."""
         in_bulk = count >= BACKLOG
-        return cls(in_bulk, remembers=True, read=ReadTexts(in_bulk=in_bulk))
+        return cls(in_bulk, remembers=True, texts=ReadTexts(in_bulk=in_bulk))
+
+    def compare(self, pairs: Collection[tuple[str, str]]) -> None:
+        """Find how likely each pair says the same; neither pairs nor texts of the look before are read again."""
+        self.repeats = {pair: self.repeats[pair] for pair in pairs if pair in self.repeats}
+        missing = dict.fromkeys(pair for pair in pairs if pair not in self.repeats)
+        if not missing or self.notice or self.embedder is None:
+            return
+
+        from .pair_model import load_pair_model
+
+        try:
+            model = load_pair_model(self.embedder.model)
+        except UnavailableError as error:
+            self.notice = str(error)
+            return
+        by_new: dict[str, list[str]] = {}
+        for old, new in missing:
+            by_new.setdefault(new, []).append(old)
+        for batch in _batches(by_new):
+            read = self.texts.read(self.embedder, (text for new in batch for text in (new, *by_new[new])))
+            batch_pairs = [(old, new) for new in batch for old in by_new[new]]
+            likelihoods = model.repeats([(read[old], read[new]) for old, new in batch_pairs])
+            self.repeats |= dict(zip(batch_pairs, likelihoods, strict=True))
 
 
 @dataclass
@@ -248,9 +239,8 @@ class Nearby:
     faded: Mapping[str, str] = field(default_factory=dict)  # text → path of an archived entry that says exactly it
     alike: tuple[Mapping[str, float], ...] = ()  # for each text: path of a forgotten entry → its cosine, at least ALIKE
     notice: str = ""
-    opened: Opened = field(default_factory=Opened)
+    comparer: Comparer = field(default_factory=Comparer)  # asked before the lock is taken
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
-    learned: Learned = field(default_factory=Learned)  # asked before the lock is taken
 
 
 def look_around(
@@ -300,9 +290,9 @@ def _look(
         nearby.faded = {text: paths[chunk] for text, chunks in archived.items() for chunk in chunks if chunk in paths}
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
-        nearby.opened, nearby.vectors, nearby.learned = last.opened, last.vectors, last.learned
+        nearby.comparer, nearby.vectors = last.comparer, last.vectors
     if not all(not text or has_chunk_of_type(index, kind, exact.get(text, ())) for kind, text in typed_texts):
-        is_few = len(texts) <= ALONE and not nearby.opened.in_bulk
+        is_few = len(texts) <= ALONE and not nearby.comparer.in_bulk
         by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, nearby, seconds)
@@ -335,24 +325,25 @@ def _by_meaning(
 ) -> None:
     from ..index.similarity import nearest_before, nearest_to_each
 
-    opened = nearby.opened
-    if opened.in_bulk and opened.embedder is not None:
+    comparer = nearby.comparer
+    if comparer.in_bulk and comparer.embedder is not None:
         seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
-    if opened.embedder is None or opened.embedder.model != index.embedding.model():  # another one answers by now
-        opened.embedder = index.embedding.embedder(bulk=opened.in_bulk or len(texts) > MANY)
-        opened.read, nearby.vectors = ReadTexts(in_bulk=opened.in_bulk or len(texts) > MANY), None
-    index.embedding.lend(opened.embedder)
+    if comparer.embedder is None or comparer.embedder.model != index.embedding.model():  # another one answers by now
+        comparer.embedder = index.embedding.embedder(bulk=comparer.in_bulk or len(texts) > MANY)
+        comparer.texts, nearby.vectors = ReadTexts(in_bulk=comparer.in_bulk or len(texts) > MANY), None
+        comparer.repeats, comparer.notice = {}, ""
+    index.embedding.lend(comparer.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if nearby.vectors is None:
-        if (sum(map(len, texts)) <= READ or opened.in_bulk) and is_learned_for(opened.embedder.model):
-            nearby.vectors = opened.read.vectors(opened.embedder, texts)
+        if (sum(map(len, texts)) <= READ or comparer.in_bulk) and is_learned_for(comparer.embedder.model):
+            nearby.vectors = comparer.texts.vectors(comparer.embedder, texts)
         else:
-            nearby.vectors = opened.embedder.embed(texts)
-        if len(texts) > 1 or opened.remembers:
+            nearby.vectors = comparer.embedder.embed(texts)
+        if len(texts) > 1 or comparer.remembers:
             index.embedding.remember(texts, nearby.vectors)
-    count = NEAREST_IN_BULK if opened.in_bulk else NEAREST
+    count = NEAREST_IN_BULK if comparer.in_bulk else NEAREST
     nearby.before = nearest_before(nearby.vectors, count, index.embedding.scale())
-    if len(texts) > ALONE or opened.in_bulk:
+    if len(texts) > ALONE or comparer.in_bulk:
         for row, near in zip(cosines, nearest_to_each(index, nearby.vectors, _ENTRIES, count), strict=True):
             row.update(near)
         return

@@ -283,7 +283,7 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason:
             f"{old.entry.id} is superseded by {old.entry.superseded_by} already", f"`mem restore {old.entry.id}` first"
         )
     after = ask(workspace, successors)
-    if old.entry.id in followed(new.entry.id, lambda identifier: after.get(identifier, "")):
+    if old.entry.id in followed(new.entry.id, after):
         raise RefusedError(
             f"{new.entry.id} is itself superseded by {old.entry.id} in the end: this would be a circle",
             f"`mem restore {new.entry.id}` first",
@@ -363,15 +363,15 @@ def put_away_note(name: str, ids: Collection[str]) -> tuple[str, ...]:
     return (f"{name} had taken the place of {listed(ids)}, put away too: `mem restore {first}` brings it back",)
 
 
-def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
+def followed(identifier: str, after: Mapping[str, str]) -> list[str]:
     """Return what took the place of an id, one after the other; a circle ends where it closes."""
     ids: list[str] = []
-    current = successor(identifier)
+    current = after.get(identifier, "")
     while current and current not in ids and len(ids) < LONGEST:
         ids.append(current)
         if current == identifier:
             break
-        current = successor(current)
+        current = after.get(current, "")
     return ids
 
 
@@ -429,7 +429,7 @@ def _chain(links: Mapping[str, ChainLink], identifier: str) -> Chain:
     for link in links.values():
         if link.superseded_by:
             earlier.setdefault(link.superseded_by, []).append(link.id)
-    later = followed(identifier, lambda link_id: links[link_id].superseded_by if link_id in links else "")
+    later = followed(identifier, {link.id: link.superseded_by for link in links.values()})
     before = list(_before(identifier, earlier))
     problems = []
     if later and later[-1] not in links:

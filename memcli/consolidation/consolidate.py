@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 from ..beliefs.admission import UNHEARD, ask_judge, look, settle_batches, settle_drafts, with_current
-from ..beliefs.neighbours import Nearby, Opened
+from ..beliefs.neighbours import Comparer, Nearby
 from ..beliefs.plan import Draft, Plan
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError
@@ -57,15 +57,15 @@ def consolidate(
     wait: float = 600.0,
     most: int | None = None,
     judge: "LlmJudge | None" = None,
-    opened: Opened | None = None,
+    comparer: Comparer | None = None,
 ) -> list[Outcome]:
     """Consolidate what waits of a session but for the last `keep` messages, in turn with others.
 
     An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next. A judge says
-    what is found is to what is known; `opened` holds the embedding model for who consolidates many sessions.
+    what is found is to what is known; `comparer` holds the models for who consolidates many sessions.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, [(session, keep)], llm, most=most, judge=judge, opened=opened)
+        return in_turn(workspace, [(session, keep)], llm, most=most, judge=judge, comparer=comparer)
 
 
 def consolidate_all(
@@ -82,13 +82,13 @@ def consolidate_all(
     that is known. What is wrong with one stops none of the rest; only BusyError is raised.
     """
     sessions = list({session.folder: (session, keep) for session, keep in chosen}.values())
-    opened = Opened.for_many(len(sessions))
-    size = TOGETHER if opened.in_bulk and llm is None and judge is None else 1
+    comparer = Comparer.for_many(len(sessions))
+    size = TOGETHER if comparer.in_bulk and llm is None and judge is None else 1
     for block in (sessions[first : first + size] for first in range(0, len(sessions), size)):
         try:
             if len(block) > 1:
                 with queue(workspace, block[0][0], wait):
-                    yield from in_turn(workspace, block, None, opened=opened)
+                    yield from in_turn(workspace, block, None, comparer=comparer)
                 continue
         except BusyError:
             raise
@@ -96,7 +96,7 @@ def consolidate_all(
             pass  # one of them; each by itself says which
         for session, keep in block:
             try:
-                yield from consolidate(workspace, session, llm, keep=keep, wait=wait, judge=judge, opened=opened)
+                yield from consolidate(workspace, session, llm, keep=keep, wait=wait, judge=judge, comparer=comparer)
             except BusyError:
                 raise
             except MemError as failure:
@@ -110,7 +110,7 @@ def in_turn(
     *,
     most: int | None = None,
     judge: "LlmJudge | None" = None,
-    opened: Opened | None = None,
+    comparer: Comparer | None = None,
 ) -> list[Outcome]:
     """Consolidate sessions but for so many last messages of each as one, for one who holds the queue.
 
@@ -129,12 +129,12 @@ def in_turn(
             bodies += (draft.body for draft in all_findings[-1].drafts)
             busy.add(session.folder)
             if llm is not None:
-                outcomes += _applied(workspace, all_findings, judge, opened or Opened())
+                outcomes += _applied(workspace, all_findings, judge, comparer or Comparer())
                 if outcomes[-1].how in ("fallback", "nothing"):
                     break
                 all_findings, session = [], at(workspace, session.folder, session.id)
     if llm is None and all_findings:
-        outcomes = _applied(workspace, all_findings, judge, opened or Opened())
+        outcomes = _applied(workspace, all_findings, judge, comparer or Comparer())
     return [*outcomes, *(Outcome(part.id, "nothing") for part, _ in block if part.folder not in busy)]
 
 
@@ -163,10 +163,10 @@ def preview(
 
 
 def _applied(
-    workspace: Workspace, all_findings: Sequence[Findings], judge: "LlmJudge | None", opened: Opened
+    workspace: Workspace, all_findings: Sequence[Findings], judge: "LlmJudge | None", comparer: Comparer
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
-    seen = Nearby([], [], opened=opened)
+    seen = Nearby([], [], comparer=comparer)
     heard = UNHEARD
     if judge is not None and all_findings[0].how != "fallback":  # who just failed is not asked again
         seen = look(workspace, _drafts(all_findings), seen)
@@ -182,7 +182,7 @@ def _applied(
             all_findings = [
                 findings for findings, outcome in zip(all_findings, failure.outcomes, strict=True) if not outcome
             ]
-            seen = Nearby([], [], opened=opened)
+            seen = Nearby([], [], comparer=comparer)
     return lost
 
 

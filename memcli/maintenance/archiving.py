@@ -209,7 +209,7 @@ def _is_hidden(workspace: Workspace, path: str) -> bool:
     except MemError:  # another tool's memory, which has no file of its own, among others
         return False
     places, after = ask(workspace, _places)
-    last = (followed(entry.id, lambda name: after.get(name, "")) or [""])[-1]
+    last = (followed(entry.id, after) or [""])[-1]
     return entry.status == "superseded" and (last not in places or workspace.layout.is_archived(places[last]))
 
 
@@ -318,7 +318,7 @@ def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[
     back = with_text(workspace, before, restored_text(workspace, before))
     steps: list[Change] = []
     flagged = []
-    for identifier in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
+    for identifier in followed(before.entry.id, after):
         if (
             identifier == before.entry.id
             or identifier not in places
