@@ -52,4 +52,9 @@ def write(
                 f"{entry.supersedes} is in another workspace", "name the workspace with --workspace or --scope"
             )
         old = address.path
-    return write_entry(where, entry, guard, by=by, old=old, dedup=dedup, judge=judge, progress=progress)
+    asked = None
+    if judge:
+        from ..beliefs.llm_judge import llm_judge
+
+        asked = llm_judge(where, progress)
+    return write_entry(where, entry, guard, by=by, old=old, dedup=dedup, judge=asked)

@@ -3,9 +3,9 @@
 Which of the four it is follows from the entry alone, and is decided here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass, field
 from ..errors import RefusedError, UsageError
@@ -17,6 +17,9 @@ from ..store.entries import Admitted
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted, SecretGuard
 from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from .llm_judge import LlmJudge
 
 COMMAND = "mem write"
 
@@ -126,8 +129,7 @@ def write_entry(
     by: str,
     old: str = "",
     dedup: bool = True,
-    judge: bool = False,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    judge: "LlmJudge | None" = None,
 ) -> Written:
     """Make an entry; `old` is the path of the one whose place it takes, `by` who gives the command.
 
@@ -157,9 +159,7 @@ def write_entry(
             "a judge has nothing to compare with where nothing is compared", "leave out --judge or --no-dedup"
         )
     else:
-        done = _admitted(
-            workspace, {"source": author, **given}, body, progress if judge else None, by_key_alone=not dedup
-        )
+        done = _admitted(workspace, {"source": author, **given}, body, judge, by_key_alone=not dedup)
     return replace(done, notices=(*notices, *done.notices), redacted=tuple(guard.redacted))
 
 
@@ -200,22 +200,11 @@ def _as_it_is(workspace: Workspace, done: entries.EntryChange, given: Mapping[st
 
 
 def _admitted(
-    workspace: Workspace,
-    given: dict[str, Any],
-    body: str,
-    judged: Callable[[int, int], object] | None,
-    *,
-    by_key_alone: bool,
+    workspace: Workspace, given: dict[str, Any], body: str, judge: "LlmJudge | None", *, by_key_alone: bool
 ) -> Written:
-    """Admit an entry; a judge is asked if there is a function that reports its progress."""
     from .admission import admit
     from .plan import Draft
 
-    judge = None
-    if judged is not None:
-        from .llm_judge import llm_judge
-
-        judge = llm_judge(workspace, judged)
     draft = Draft(given, body, workspace.noise(body))
     plan = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
     if plan.left_out:

@@ -87,10 +87,10 @@ def _tell_remarks(report: "api.ConsolidationReport") -> None:
     """Say what was passed over, which secrets were blanked out, and what an LLM did not do."""
     for notice in report.notices:
         output.note(notice)
-    for session in report.imported:
+    for name, session in report.imported:
         tell_redacted(session.redacted)
         if session.unreadable:
-            output.note(f"{session.name}: {session.unreadable:,} parts could not be read")
+            output.note(f"{name}: {session.unreadable:,} parts could not be read")
     tell_redacted([secret for session in report.sessions for secret in session.redacted])
     for done in report.sessions:
         for remark in done.remarks:

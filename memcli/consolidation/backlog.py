@@ -17,7 +17,7 @@ from ..store.settings import Settings
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from ..store.redaction import Redacted
+    from ..transcripts.session_import import ImportedSession
 
 MARK = "[Conversation summary]"
 SHARE = 0.8
@@ -97,37 +97,29 @@ def queue(workspace: Workspace, session: Session, wait: float) -> Iterator[None]
         yield
 
 
-@dataclass(frozen=True)
-class ImportedTranscript:
-    """A transcript that became a session before it was consolidated."""
-
-    name: str
-    redacted: "tuple[Redacted, ...]"
-    unreadable: int  # parts of it
-
-
 def chosen_sessions(
     workspace: Workspace, names: Sequence[str | BinaryIO], commits: str, since: str
-) -> tuple[list[Session], tuple[ImportedTranscript, ...], tuple[str, ...]]:
-    """Return the sessions asked for, the transcripts that became one first, and what was passed over."""
+) -> tuple[list[Session], "tuple[tuple[str, ImportedSession], ...]", tuple[str, ...]]:
+    """Return the sessions asked for, the transcripts that became one first by name, and what was passed over."""
     if commits:
         from ..transcripts.live_events import append_commits
         from ..transcripts.live_events import commits as read_commits
 
         commits_read = read_commits(commits, workspace.folder, workspace.root)
-        return [append_commits(workspace, commits_read)] if commits_read.events else [], (), ()
+        return [append_commits(workspace, *commits_read)] if commits_read[2] else [], (), ()
     if not names:
         broken = tuple(
             f"{session.problem}: {session.id} is passed over" for session in sessions(workspace) if session.problem
         )
         return due(workspace, since=since), (), broken
     chosen: list[Session] = []
-    imported: list[ImportedTranscript] = []
+    imported: list[tuple[str, ImportedSession]] = []
     for name in names:
         session = _known(workspace, name)
         if session is None:
-            session, transcript = _brought_in(workspace, name)
-            imported.append(transcript)
+            label, transcript = _brought_in(workspace, name)
+            imported.append((label, transcript))
+            session = transcript.session
         chosen.append(session)
     return chosen, tuple(imported), ()
 
@@ -139,12 +131,9 @@ def previewed_sessions(
     if commits:
         from ..transcripts.live_events import commits as read_commits
 
-        commits_read = read_commits(commits, workspace.folder, workspace.root)
-        new = at(workspace, f"sessions/{folder_name(commits_read.session)}", commits_read.session)
-        yield (
-            replace(new, metadata=replace(new.metadata, channel_type="git", channel_id=commits_read.top)),
-            commits_read.events,
-        )
+        identifier, top, events = read_commits(commits, workspace.folder, workspace.root)
+        new = at(workspace, f"sessions/{folder_name(identifier)}", identifier)
+        yield replace(new, metadata=replace(new.metadata, channel_type="git", channel_id=top)), events
     for name in names:
         session = _known(workspace, name)
         if session:
@@ -177,12 +166,12 @@ def _known(workspace: Workspace, name: str | BinaryIO) -> Session | None:
         return None
 
 
-def _brought_in(workspace: Workspace, name: str | BinaryIO) -> tuple[Session, ImportedTranscript]:
+def _brought_in(workspace: Workspace, name: str | BinaryIO) -> "tuple[str, ImportedSession]":
     from ..transcripts.session_import import import_transcript, own_id
 
     with _transcript(name) as (file, label):
-        done = import_transcript(workspace, file, label, own_id(Path(name)) if isinstance(name, str) else "")
-    return done.session, ImportedTranscript(label, tuple(done.redacted), done.unreadable)
+        into = own_id(Path(name)) if isinstance(name, str) else ""
+        return label, import_transcript(workspace, file, label, into)
 
 
 @contextmanager

@@ -45,19 +45,9 @@ SUMMARY = "summary"
 """Key of a session's page: the entry that tells what was compacted last."""
 
 
-@dataclass(frozen=True)
-class CompactionPlan:
-    """What a compaction changes, and what comes of it."""
-
-    steps: tuple[Step, ...]
-    folder: str  # the archive's folder
-    tokens: int  # of the session that stays
-    entry: str  # path of the summary
-
-
 def plan_compaction(
     workspace: Workspace, session: Session, old: Sequence[Event], summary: Event, how: str
-) -> CompactionPlan:
+) -> tuple[Plan, tuple[str, int, str]]:
     """Return the steps that put the `old` events of a session away behind their summary, told by `how`.
 
     Raises RefusedError where these events are not in the session's file any more.
@@ -78,7 +68,7 @@ def plan_compaction(
     marked = {**session.metadata.metadata, SUMMARY: entry}
     new = replace(sums.on_page(session.metadata), metadata=marked, updated_at=workspace.stamp)
     steps.append(Change(session.page_path, session.page, render_metadata(new)))
-    return CompactionPlan(tuple(steps), folder, sums.tokens, entry)
+    return Plan(tuple(steps)), (folder, sums.tokens, entry)
 
 
 def summary_event(workspace: Workspace, session: Session, old: Sequence[Event], text: str) -> Event:
@@ -255,13 +245,11 @@ def compact(
         def look(last: Session | None, seconds: float | None) -> Session:
             return at(workspace, session.folder, session.id)
 
-        def decide(now: Session) -> tuple[Plan, CompactionPlan]:
-            planned = plan_compaction(workspace, now, old, summary, how)
-            return Plan(planned.steps), planned
+        def decide(now: Session) -> tuple[Plan, tuple[str, int, str]]:
+            return plan_compaction(workspace, now, old, summary, how)
 
-        done, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
-    sizes = before, done.tokens
-    return Compacted(session.id, len(old), done.folder, *sizes, how, done.entry or None, error, outcomes)
+        (folder, tokens, entry), _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
+    return Compacted(session.id, len(old), folder, before, tokens, how, entry or None, error, outcomes)
 
 
 def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:

@@ -19,7 +19,7 @@ from ..results import Result
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
-from .backlog import ImportedTranscript, queue
+from .backlog import queue
 from .batch import Batch, home, parts, read_batch, read_waiting, waiting_as_read
 from .plan import Outcome, plan_batches, plan_requests
 from .stages import Findings, extract_or_fall_back, requests
@@ -27,6 +27,7 @@ from .stages import Findings, extract_or_fall_back, requests
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import Heard, LlmJudge
     from ..llm.client import Llm
+    from ..transcripts.session_import import ImportedSession
 
 TOGETHER = 20
 """Conversations of a backlog that become memory as one; others who write wait for a few seconds."""
@@ -38,7 +39,7 @@ class ConsolidationReport(Result):
 
     sessions: Annotated[tuple[Outcome, ...], "the sessions"]
     asked: int  # sessions looked at
-    imported: tuple[ImportedTranscript, ...] = ()
+    imported: "tuple[tuple[str, ImportedSession], ...]" = ()  # transcripts that became a session first, by name
     failed: tuple[MemError, ...] = ()  # what is wrong with a session stops none of the others
     notices: tuple[str, ...] = ()
 

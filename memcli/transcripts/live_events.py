@@ -159,19 +159,11 @@ _FIX = "name commits of the repository you are in, such as HEAD~5..HEAD"
 _FORMAT = "%x01%H%x00%aI%x00%an%x00%B%x02"
 
 
-@dataclass(frozen=True)
-class Commits:
-    """Commits as messages of the repository's session."""
+def commits(span: str, folder: Path, workspace: Path) -> tuple[str, str, list[Event]]:
+    """Return a range of commits as messages, behind the id of the repository's session and its folder.
 
-    session: str
-    top: str  # the repository's folder
-    events: tuple[Event, ...]
-
-
-def commits(span: str, folder: Path, workspace: Path) -> Commits:
-    """Read a range of commits; UsageError where it is none.
-
-    Those that change nothing but files of the workspace are left out: to commit memory would make new memory.
+    Raise UsageError where it is none. Those that change nothing but files of the workspace are left out: to commit
+    memory would make new memory.
     """
     top = _git(folder, "rev-parse", "--show-toplevel").strip()
     inside = os.path.relpath(workspace.resolve(), Path(top).resolve())
@@ -192,19 +184,17 @@ def commits(span: str, folder: Path, workspace: Path) -> Commits:
         )
     if not records:
         raise UsageError(f"no commits in {span}", "name a range such as HEAD~5..HEAD")
-    return Commits(f"git:{Path(top).name}", top, tuple(events))
+    return f"git:{Path(top).name}", top, events
 
 
 def _is_below(name: str, folder: str) -> bool:
     return folder == "." or name.startswith(f"{folder}/")
 
 
-def append_commits(workspace: Workspace, commits: Commits) -> Session:
-    """Put commits into the repository's session; those that are there already stay as they are."""
-    guard = redactor(workspace, commits.session)
-    events = guard.events(commits.events)
-    fields = {"channel_type": "git", "channel_id": commits.top}
-    return append(workspace, commits.session, events, lambda _: b"", fields).session
+def append_commits(workspace: Workspace, name: str, top: str, commits: Sequence[Event]) -> Session:
+    """Put commits into the session of the repository in a folder; those that are there already stay as they are."""
+    fields = {"channel_type": "git", "channel_id": top}
+    return append(workspace, name, redactor(workspace, name).events(commits), lambda _: b"", fields).session
 
 
 def _git(folder: Path, *words: str) -> str:
