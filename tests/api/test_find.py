@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memcli import open_workspace
-from memcli.api import find, read, recall
+from memcli.api import find, history, read, recall
 from memcli.api.choice import Choice
 from memcli.api.workspace import Workspace
 from memcli.errors import NotFoundError, UsageError
@@ -80,7 +80,9 @@ def test_what_is_wrong_is_raised_before_anything_is_read(opened: Workspace) -> N
         lambda: find.search(opened, "x", min_score=1.5),
         lambda: find.list_entries(opened, sort="weight"),
         lambda: find.grep(opened, "("),
+        lambda: find.grep(opened, "x", limit=-1),
         lambda: find.grep(opened, "x", choice=Choice(kind=["stone"])),
+        lambda: history.read_history(opened, limit=-1),
         lambda: read.read(opened, read.Which()),
         lambda: read.read(opened, "MEMORY.md", lines="9:1"),
         lambda: recall.recall(opened, "x", sections=("attic",)),

@@ -124,7 +124,9 @@ def test_a_rename_is_followed_and_accepted(
     assert ran.code == 1
     assert "src/api.py was renamed to src/http/größe & co.py" in ran.out
     assert ("and the lines changed" in ran.out) == is_changed
-    assert mem("check", "--refresh", "all", "--dry-run").code == 1
+    shown = mem("check", "--refresh", "all", "--dry-run")
+    assert shown.code == 1
+    assert '\n+files: ["src/http/größe & co.py:' in shown.out
     assert "src/api.py:12-20@" in fields(workspace)["cited"]
     assert mem("check", "--refresh", "all").code == 0
     lines = "12-20" if is_changed else "13-21"  # git has no version to compare with where the old one was never kept
