@@ -397,7 +397,7 @@ def _revision(workspace: Workspace, name: str) -> Revision:
     if name == WORKTREE:
         _git(workspace, "rev-parse", "--git-dir")
         return Revision(name, "")
-    if name.startswith("-") or not name.isprintable():
+    if not name.isprintable():
         raise UsageError(f"no commit {name!r}", "name a branch, a tag or a commit")
     _git(workspace, "rev-parse", "--git-dir")
     try:

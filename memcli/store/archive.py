@@ -212,15 +212,13 @@ def mark_again(workspace: Workspace, paths: Collection[str]) -> None:
 
 
 def archived(workspace: Workspace, most: int | None = None) -> list[str]:
-    """List the entries in the archive; with `most`, so many of them, the last changed first."""
+    """List the entries in the archive, the last changed first; with `most`, so many of them."""
     root = os.fspath(workspace.root)
     below = files_below(workspace.root / workspace.layout.archive)
     names = (os.path.relpath(name, root).replace(os.sep, "/") for name in below)
     paths = [
         name for name in names if _is_archived_entry(workspace.layout, name) and not os.path.islink(f"{root}/{name}")
     ]
-    if most is None or len(paths) <= most:
-        return paths
     return sorted(paths, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
 
 

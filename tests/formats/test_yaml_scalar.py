@@ -38,6 +38,7 @@ def test_what_looks_the_same_after_a_round_trip_is_a_value(text: str, value: obj
     [
         "007", "-0", "1.10", "0x1F", "0o17", "1_000", "12:30", "12345678901234567", "1e5", ".5", "5.", "+1", "-", "٣",
         "2026-11-21", "2026-13-40", "2026-11-21T20:15:03Z", "yes", "no", "on", "off", "y", ".inf", ".nan", "tRUE",
+        "1٣5", "1²5",
     ],
 )  # fmt: skip
 def test_everything_else_stays_the_text_it_is(text: str) -> None:

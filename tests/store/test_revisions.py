@@ -81,7 +81,7 @@ def test_since_takes_one_commit(root: Path, words: str) -> None:
         since(at(root), words)
 
 
-@pytest.mark.parametrize("words", ["nope", "nope..main", "main..nope", "main...nope", "--output=x", "-p", "a\nb"])
+@pytest.mark.parametrize("words", ["nope", "nope..main", "main..nope", "main...nope", "--output=x", "-p", "a\0b"])
 def test_what_is_no_commit_is_told_and_never_an_option_of_git(root: Path, words: str) -> None:
     with pytest.raises(UsageError, match="no commit"):
         compared(at(root), words)

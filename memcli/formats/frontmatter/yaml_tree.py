@@ -33,11 +33,8 @@ def read_plain(text: str) -> object:
         return WORDS[text]
     if text[0] in "-0123456789" and text[-1] in "0123456789":
         digits = text[1:] if text[0] == "-" else text
-        if not digits.isascii():
-            return text
-        if digits.isdigit():
-            canonical = len(digits) <= 16 and (digits[0] != "0" or text == "0")
-            return int(text) if canonical else text
+        if digits.isdecimal():
+            return int(text) if len(digits) <= 16 and str(int(text)) == text else text
         try:
             number = float(text)
         except ValueError:
