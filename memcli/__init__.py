@@ -9,12 +9,12 @@ __all__ = ["__version__", "open_workspace"]
 TYPE_CHECKING = False  # `typing` would cost `mem --version` more than all the rest
 if TYPE_CHECKING:
     from .api.workspace import open_workspace
+else:
 
+    def __getattr__(name: str) -> object:
+        """Import `open_workspace` when it is first asked for; AttributeError for what the package does not have."""
+        if name == "open_workspace":
+            from .api.workspace import open_workspace
 
-def __getattr__(name: str) -> object:
-    """Import `open_workspace` when it is first asked for; AttributeError for what the package does not have."""
-    if name == "open_workspace":
-        from .api.workspace import open_workspace
-
-        return open_workspace
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return open_workspace
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

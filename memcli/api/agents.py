@@ -17,16 +17,6 @@ from .workspace import Surroundings, open_workspaces, recorded
 if TYPE_CHECKING:
     from ..consolidation.requests import RememberRequest
 
-__all__ = [
-    "Surroundings",
-    "Workspace",
-    "is_due",
-    "keeper",
-    "log",
-    "open_workspaces",
-    "unopened",
-]
-
 
 def with_lock_wait(workspace: Workspace, seconds: float) -> Workspace:
     """Return the workspace with no more than so many seconds of waiting for others who write."""

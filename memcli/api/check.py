@@ -3,31 +3,20 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from ..beliefs.citations import Cited, refresh_plan
+from ..beliefs.citations import Cited as Cited
 from ..beliefs.citations import cited as citations
+from ..beliefs.citations import refresh_plan
 from ..beliefs.plan import Plan, applied, as_diff
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..git.repository import changed_files, left_behind, since
 from ..git.run import Staged, staged
 from ..maintenance import checks
-from ..maintenance.invariants import FRACTION, ExcludedReads, Fault, excluded_reads
+from ..maintenance.invariants import FRACTION, ExcludedReads, excluded_reads
+from ..maintenance.invariants import Fault as Fault
 from ..maintenance.rivals import with_conflicts
 from ..results import Diff, Result
 from .workspace import Workspace, locate, recorded
-
-__all__ = [
-    "ALL",
-    "FRACTION",
-    "CheckReport",
-    "Cited",
-    "CitedReport",
-    "Fault",
-    "check",
-    "check_cited",
-    "check_since",
-    "check_staged",
-]
 
 ALL = "all"
 """Instead of an entry's name: every entry."""

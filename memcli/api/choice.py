@@ -13,9 +13,6 @@ from ..store.workspace import Workspace
 if TYPE_CHECKING:
     from ..index.filters import Filter
 
-__all__ = ["KINDS", "LAYERS", "SOURCES", "STATUSES", "TYPES", "Choice"]
-__all__ += ["require_source", "require_stored", "require_types"]
-
 
 @dataclass(frozen=True)
 class Choice:

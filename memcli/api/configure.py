@@ -10,25 +10,10 @@ from ..results import Result
 from ..store import init as making
 from ..store import trust as records
 from ..store import workspace as workspaces
-from ..store.init import Made
+from ..store.init import Made as Made
 from ..store.layouts import IGNORE, LAYOUTS
 from ..store.settings import BY_NAME, TABLE, Setting, Settings, load_settings, set_in_file, written
 from .workspace import Surroundings, Workspace, recorded, surroundings
-
-__all__ = [
-    "IGNORE",
-    "LAYOUTS",
-    "Made",
-    "SettingChange",
-    "SettingValue",
-    "SettingsReport",
-    "TrustReport",
-    "init",
-    "set_setting",
-    "setting",
-    "settings",
-    "trust",
-]
 
 
 def init(folder: str | Path = "", *, layout: str = "", around: Surroundings | None = None) -> Made:

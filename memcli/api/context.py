@@ -11,8 +11,6 @@ from ..recall.session_start import session_start as _session_start
 from ..store.conversation_keeper import keeper
 from .workspace import Workspace, Workspaces, every
 
-__all__ = ["START_CHARACTERS", "SessionStart", "StartLine", "session_start"]
-
 START_CHARACTERS = 16_000
 """Characters of the start of a session where nothing less is asked for."""
 _GIT = 0.05  # seconds that the files changed last may take to be found

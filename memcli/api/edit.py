@@ -5,33 +5,21 @@ from typing import Annotated
 
 from ..beliefs.deduplication import fold_twins
 from ..beliefs.forgotten import ForgottenGuard
-from ..beliefs.replacing import Superseded, supersede_entry
+from ..beliefs.replacing import Superseded as Superseded
+from ..beliefs.replacing import supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
-from ..maintenance.archiving import Failure, ForgetReport, Named, RestoreReport, forget_each, restore_each
+from ..maintenance.archiving import Failure, Named, forget_each, restore_each
+from ..maintenance.archiving import ForgetReport as ForgetReport
+from ..maintenance.archiving import RestoreReport as RestoreReport
 from ..results import IF_ANY, Action, FilePath, Id, Result
 from ..store.addresses import item_at
 from ..store.entries import EntryChange
 from ..store.redaction import Redacted, SecretGuard
-from ..store.text_files import EditCopy, copy_to_edit, edit_text, replaced
+from ..store.text_files import EditCopy as EditCopy
+from ..store.text_files import copy_to_edit, edit_text, replaced
 from .choice import listed, require_source
 from .workspace import Workspace, Workspaces, locate, recorded
-
-__all__ = [
-    "EditCopy",
-    "Edited",
-    "ForgetReport",
-    "RestoreReport",
-    "Superseded",
-    "apply_patch",
-    "begin_edit",
-    "edit",
-    "end_edit",
-    "forget",
-    "replace_words",
-    "restore",
-    "supersede",
-]
 
 
 @dataclass(frozen=True)

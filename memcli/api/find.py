@@ -27,16 +27,16 @@ from ..results import (
     Trust,
     UpdatedAt,
 )
-from ..search.results import DOCUMENT, MODES, Hit, SearchResults
-from .choice import KINDS, Choice, require_stored
+from ..search.results import DOCUMENT, MODES
+from ..search.results import Hit as Hit
+from ..search.results import SearchResults as SearchResults
+from .choice import KINDS, require_stored
+from .choice import Choice as Choice
 from .workspace import Workspace, Workspaces, every
 
 if TYPE_CHECKING:
     from ..index.index import Index
     from ..search.grep import Pattern
-
-__all__ = ["DOCUMENT", "MODES", "SORTS", "Choice", "EntryList", "EntryRow", "FileMatches", "GrepResults", "Hit"]
-__all__ += ["LineMatch", "SearchResults", "grep", "list_entries", "search"]
 
 
 def search(

@@ -20,28 +20,6 @@ from ..store.conversation_keeper import KEEPERS, default_keeper, is_shared, reco
 from ..store.file_changes import FileChange, diff, make, propose, read_bytes, read_text
 from ..store.workspace import Surroundings, Workspace
 
-__all__ = [
-    "KEEPERS",
-    "FileChange",
-    "Surroundings",
-    "Workspace",
-    "attributes_plan",
-    "default_keeper",
-    "diff",
-    "git_hooks_folder",
-    "install_merge_driver",
-    "is_shared",
-    "make",
-    "mem_path",
-    "propose",
-    "read_bytes",
-    "read_text",
-    "record_keeper",
-    "run_merge_driver",
-    "shared_files",
-    "uninstall_merge_driver",
-]
-
 
 def attributes_plan(workspace: Workspace) -> list[FileChange]:
     """Propose the lines that tell git which files of a workspace `mem merge-driver` merges, where they are missing."""

@@ -12,19 +12,6 @@ from .workspace import recorded
 if TYPE_CHECKING:
     from ..store.entries import NearEntry
 
-__all__ = [
-    "SESSIONS",
-    "Workspace",
-    "archive_file",
-    "change_file",
-    "create_file",
-    "exists",
-    "is_private",
-    "path_of_key",
-    "read_file",
-    "rename_file",
-    "require_nameable",
-]
 
 rename_file = recorded("memory-tool rename")(text_files.rename_file)
 

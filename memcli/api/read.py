@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ..search.provenance import Origin
     from ..search.provenance import Origins as Origins
 
-__all__ = ["TextPage", "Which", "read", "read_history", "read_key_history"]
-__all__ += ["read_origins"]
-
 
 @dataclass(frozen=True)
 class Which:

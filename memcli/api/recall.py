@@ -6,21 +6,12 @@ from datetime import datetime
 
 from ..dataclass import dataclass
 from ..errors import UsageError
-from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, Memory, Pack
+from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS
+from ..recall.pack import Memory as Memory
+from ..recall.pack import Pack as Pack
 from ..recall.recall import recall as _recall
 from ..recall.request import Judge, RecallRequest, judge_of
 from .workspace import Workspace, Workspaces, every
-
-__all__ = [
-    "DOCUMENTS",
-    "FORMATS",
-    "RELEVANT",
-    "SECTIONS",
-    "Budget",
-    "Memory",
-    "Pack",
-    "recall",
-]
 
 
 @dataclass(frozen=True)

@@ -14,22 +14,6 @@ from ..index import completions
 from ..store.settings import TABLE, Setting, written
 from ..store.workspace import Surroundings, find
 
-__all__ = [
-    "TABLE",
-    "Setting",
-    "documents",
-    "entry_fields",
-    "ids",
-    "keys",
-    "sessions",
-    "settings",
-    "shorten",
-    "tags",
-    "transcript_writers",
-    "types",
-    "written",
-]
-
 _RESULTS = {
     "check": "api.check.CheckReport",
     "config get": "api.configure.SettingValue",

@@ -4,27 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..beliefs import decisions
-from ..beliefs.decisions import Answered, propose
-from ..beliefs.review import DECISIONS, Decision, Now, Proposed, Question, ReviewReport, fresh, review_queue
+from ..beliefs.decisions import Answered as Answered
+from ..beliefs.decisions import propose
+from ..beliefs.review import DECISIONS, Now, Proposed, fresh, review_queue
+from ..beliefs.review import Decision as Decision
+from ..beliefs.review import Question as Question
+from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
 from ..store.undo_log import places
 from .workspace import Workspace, recorded
-
-__all__ = [
-    "DECISIONS",
-    "Answered",
-    "Decision",
-    "EntryFile",
-    "Proposed",
-    "Question",
-    "ReviewReport",
-    "ReviewSession",
-    "answer",
-    "review",
-    "shorten",
-]
 
 BY = ("user", "observed")
 """Whose answers are taken."""

@@ -18,7 +18,8 @@ from ..store.sessions.reading import (
     shown_session,
     summary_of,
 )
-from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
+from ..store.sessions.sessions import Session as Session
+from ..store.sessions.sessions import archive, counts, find, require_own, reset, sessions
 from ..store.sessions.sessions import purge as purged
 from .workspace import Workspace, Workspaces, every, open_named, recorded
 
@@ -30,21 +31,19 @@ if TYPE_CHECKING:
     from ..transcripts.live_events import AddedEvents as AddedEvents
     from ..transcripts.live_events import NewEvent as NewEvent
     from ..transcripts.session_import import ImportedSession as ImportedSession
+else:
 
-__all__ = ["STATES", "Session", "append", "clear", "compact", "delete", "find_session", "holds_many"]
-__all__ += ["import_sessions", "import_transcript", "list_sessions", "recap", "show", "stats"]
+    def __getattr__(name: str) -> object:
+        """Import `NewEvent` when it is first asked for."""
+        if name != "NewEvent":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ..transcripts.live_events import NewEvent
+
+        return NewEvent
+
 
 _CLEAR_WAIT, _CLEAR_PARTS = 60.0, 3
 """Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
-
-
-def __getattr__(name: str) -> object:
-    """Import `NewEvent` when it is first asked for."""
-    if name != "NewEvent":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ..transcripts.live_events import NewEvent
-
-    return NewEvent
 
 
 @recorded("session append")

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from ..errors import UsageError
-from ..maintenance.stats import TOP, IndexReport, Stats, survey
+from ..maintenance.stats import TOP, survey
+from ..maintenance.stats import IndexReport as IndexReport
+from ..maintenance.stats import Stats as Stats
 from ..maintenance.stats import index as update
 from .workspace import Workspace, Workspaces, every
-
-__all__ = ["TOP", "IndexReport", "Stats", "index", "stats"]
 
 
 def stats(workspace: Workspace) -> Stats:

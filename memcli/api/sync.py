@@ -7,32 +7,16 @@ from ..dataclass import dataclass
 from ..git.repository import changed_files, compared, texts_at
 from ..maintenance import undo as undoing
 from ..maintenance import upgrade as upgrading
-from ..maintenance.memory_diff import WORDS, FieldChange, MemoryChange, OtherEntry, headline, is_told, memory_changes
-from ..maintenance.undo import Undoable, UndoList, Undone
+from ..maintenance.memory_diff import MemoryChange as MemoryChange
+from ..maintenance.memory_diff import headline, is_told, memory_changes
+from ..maintenance.undo import UndoList as UndoList
+from ..maintenance.undo import Undone as Undone
 from ..results import Applied, Diff, Result
 from ..store.settings import FORMAT
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
     from ..maintenance.sync import Synced as Synced
-
-__all__ = [
-    "WORDS",
-    "FieldChange",
-    "MemoryChange",
-    "MemoryDiff",
-    "OtherEntry",
-    "UndoList",
-    "Undoable",
-    "Undone",
-    "UpgradeReport",
-    "diff",
-    "headline",
-    "list_undoable",
-    "sync",
-    "undo",
-    "upgrade",
-]
 
 
 @recorded("sync")

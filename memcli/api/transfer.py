@@ -10,9 +10,9 @@ from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem, FileProblems
 from ..results import Numbers, Result
-from ..store.redaction import Redacted, RedactedPlaces
+from ..store.redaction import RedactedPlaces
 from ..store.workspace import nearest
-from ..transfer.export import ImportedLine
+from ..transfer.export import ImportedLine as ImportedLine
 from .choice import Choice, require_stored
 from .workspace import Workspace, open_named, recorded
 
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
     from ..index.filters import Filter
 
-__all__ = [
-    "FORMATS",
-    "Exported",
-    "FileProblem",
-    "ImportedLine",
-    "ImportedMemories",
-    "Redacted",
-    "export",
-    "import_memories",
-]
 
 FORMATS = ("jsonl", "markdown")
 """What `export` writes; only `jsonl` can be imported."""

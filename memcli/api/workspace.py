@@ -14,25 +14,8 @@ from ..store import trust
 from ..store import workspace as _workspaces
 from ..store.addresses import Place, require_ours
 from ..store.file_steps import Watcher, watcher
-from ..store.workspace import SCOPES, Surroundings, Workspace
-
-__all__ = [
-    "SCOPES",
-    "FileProblem",
-    "Place",
-    "Surroundings",
-    "Workspace",
-    "Workspaces",
-    "every",
-    "locate",
-    "open_named",
-    "open_workspace",
-    "open_workspaces",
-    "recorded",
-    "recording",
-    "surroundings",
-    "unsaid",
-]
+from ..store.workspace import Surroundings as Surroundings
+from ..store.workspace import Workspace as Workspace
 
 Workspaces = Workspace | Sequence[Workspace]
 """What a function takes that reads one workspace or several, the first of which has the say."""

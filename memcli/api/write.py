@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from ..beliefs.writing import NewEntry, Written, change_entry, write_entry
+from ..beliefs.writing import NewEntry as NewEntry
+from ..beliefs.writing import Written as Written
+from ..beliefs.writing import change_entry, write_entry
 from ..errors import UsageError
 from ..store.redaction import Redacted, SecretGuard
 from .choice import SOURCES, TYPES, require_source, require_types
 from .workspace import Workspaces, every, locate, recorded
-
-__all__ = ["SOURCES", "TYPES", "NewEntry", "Redacted", "Written", "write"]
 
 
 @recorded("write")

@@ -83,7 +83,7 @@ class LazyCommands(TyperGroup):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return the commands that begin so, without importing them."""
-        from typer.core import CompletionItem  # type: ignore[attr-defined]
+        from typer.core import CompletionItem
 
         return [
             CompletionItem(name, help=command.help)
@@ -155,7 +155,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; only bugs raise."""
     as_json = "--json" in arguments
     if "_MEM_COMPLETE" in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]
+        from typer.completion import completion_init
 
         completion_init()
     try:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated
 
 import typer
-from typer.completion import get_completion_script  # type: ignore[attr-defined]
+from typer.completion import get_completion_script
 
 from ..errors import MemError, UsageError
 from . import output
