@@ -108,7 +108,7 @@ def rollup(
     failed: list[MemError] = []
     for group in chosen:
         try:
-            proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}")(0))
+            proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}"))
             if dry_run:
                 proposed = replace(proposed, diff=as_diff(proposed.plan))
             else:

@@ -1,12 +1,13 @@
 """Drafts of memories, what became of each, and plans: the changes a command means to make, shown as a diff."""
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
+from ..formats.ids import drawn
 from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
 from ..store.entries import TRIES, Admitted, decoded, drafted, entry_text
@@ -110,11 +111,11 @@ def listed(ids: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Draft:
-    """A memory to be admitted: its given fields, its text, and the random source of its id."""
+    """A memory to be admitted: its given fields, its text, and the random part of its id."""
 
     told: Mapping[str, Any]
     body: str
-    noise: Callable[[int], bytes]
+    noise: bytes
     path: str = ""  # of a file that stands elsewhere already; empty: as the layout has it
     text: str = ""  # that file's text; it keeps its id and every byte but for the marks that it gets
     confirms: bool = True  # whether it counts that it was said again; text that was pasted once more confirms nothing
@@ -136,12 +137,12 @@ def free_entry(
     workspace: Workspace,
     fields: Mapping[str, Any],
     body: str,
-    noise: Callable[[int], bytes],
+    noise: bytes,
     taken: Container[str] = (),
 ) -> tuple[str, str, str]:
     """Return id, path and text of a new entry that a plan is to make where no file stands, and at none of `taken`."""
     for attempt in range(TRIES):
-        identifier, path, text = entry_text(workspace, fields, body, noise(attempt))
+        identifier, path, text = entry_text(workspace, fields, body, drawn(noise, attempt))
         if path not in taken and not workspace.path(path).exists():
             return identifier, path, text
     raise RefusedError(f"no free name for {shorten(body, 60)!r} after {TRIES} tries", "give one with --path")

@@ -5,7 +5,7 @@ time. Decides nothing about what stands; writes nothing but the ids of events th
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -116,7 +116,7 @@ class Batch:
         }
         if self.project:
             fields = {**fields, "project": self.project}
-        return Draft(fields, text, self._noises(text))
+        return Draft(fields, text, self.noise(text))
 
     def day_of(self, message: str) -> date | None:
         """Return the day a message was said on, where the user is; None where it states no time."""
@@ -134,12 +134,9 @@ class Batch:
         return None if moment is None else stamp(min(moment, self.workspace.now))
 
     def noise(self, what: str) -> bytes:
-        """Return the random source of an id, the same for the same words of the same conversation."""
+        """Return the random part of an id, the same for the same words of the same conversation."""
         seed = f"{self.session.id}\0{self.events[-1].id}\0{what}"
         return blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest()
-
-    def _noises(self, text: str) -> Callable[[int], bytes]:
-        return lambda attempt: self.noise(f"{text}\0{attempt}" if attempt else text)
 
 
 _BEFORE = 1000  # events before a batch among which are the calls of results in it

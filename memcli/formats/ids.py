@@ -1,9 +1,7 @@
 """Ids, which sort by creation time, and the words of a text as part of a file's name."""
 
-import os
 import re
 import unicodedata
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -33,11 +31,9 @@ def new_id(prefix: str, moment: datetime, noise: bytes) -> str:
     return f"{prefix}_{base32(int(moment.timestamp() * 1000), 10)}{base32(tail, TAIL_LENGTH)}"
 
 
-def random_source(seed: str | None, text: str) -> Callable[[int], bytes]:
-    """Return a source of eight random bytes by the number of the attempt; with a seed, a function of seed and text."""
-    if seed is None:
-        return lambda attempt: os.urandom(8)
-    return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
+def drawn(noise: bytes, attempt: int) -> bytes:
+    """Return the noise for an id at an attempt: as given at the first, another one at each after it."""
+    return blake2b(b"%d\0%b" % (attempt, noise), digest_size=8).digest() if attempt else noise
 
 
 def is_id(text: str) -> bool:

@@ -84,7 +84,7 @@ def _with_id(workspace: Workspace, reading: Reading, taken: set[str]) -> tuple[s
     assert reading.entry is not None
     moment = parse_time(reading.entry.created_at) or workspace.now
     for attempt in range(100):
-        identifier = new_id("mem", moment, workspace.noise(f"{reading.path} {attempt}")(0))
+        identifier = new_id("mem", moment, workspace.noise(f"{reading.path} {attempt}"))
         if identifier not in taken:
             break
     taken.add(identifier)

@@ -116,7 +116,7 @@ def decay_plan(
     moves += [put_away(workspace, path) for path in earlier.values()]
     names = [entry.id for entry in moved.values()]
     reasons = (*(f"{entry.id}: {entry.reason}" for entry in moved.values()), *put_away_note(_FADED, earlier))
-    noise = workspace.noise(" ".join(entry.id for entry in faded))(0)
+    noise = workspace.noise(" ".join(entry.id for entry in faded))
     return Plan((*moves, *history_steps(workspace, _told(names, earlier), noise)), reasons), earlier
 
 

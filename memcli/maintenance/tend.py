@@ -292,7 +292,7 @@ def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]") -> str:
     llm = chosen_llm(workspace.settings)
 
     def summed(group: "EpisodeGroup") -> "RolledUp":
-        proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}")(0))
+        proposed = rollup_plan(workspace, group, llm, workspace.noise(f"rollup {group.path}"))
         applied(workspace, proposed.plan, "mem tend")
         return proposed
 

@@ -13,7 +13,7 @@ from ..errors import MemError, RefusedError, UsageError
 from ..formats import text_lines
 from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
-from ..formats.ids import new_id
+from ..formats.ids import drawn, new_id
 from ..formats.text_lines import first_line, shorten
 from ..results import IF_ANY, OPTIONAL, ConflictsWith, FilePath, Id, Reason
 from . import archive, atomic_files
@@ -101,12 +101,12 @@ def write(
     workspace: Workspace,
     fields: Mapping[str, Any],
     body: str,
-    noise: Callable[[int], bytes],
+    noise: bytes,
     stated_path: str = "",
     *,
     by: str = "",
 ) -> EntryChange:
-    """Create an entry of the fields told and a body; `noise(n)` is the random source of the n-th try.
+    """Create an entry of the fields told and a body; `noise` is the random part of its id.
 
     Takes no lock: the file system refuses a name that exists, and another id is drawn. What stands at a path of one's
     own is changed as by `update`. `by` is the source of an entry that is told none; empty: what the settings say.
@@ -114,7 +114,7 @@ def write(
     draft = drafted(workspace, {"source": by, **fields}, body)
     chosen = _chosen_path(workspace, stated_path) if stated_path else ""
     for attempt in range(TRIES):
-        entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
+        entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, drawn(noise, attempt)))
         path = place_of(workspace, entry)
         if chosen:
             path = chosen + path.rpartition("/")[2] if chosen.endswith("/") else chosen

@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.history import Record, line_of, records, render
-from ..formats.ids import new_id
+from ..formats.ids import drawn, new_id
 from ..formats.text_lines import FileProblem, conflict_marker, decoded, require_no_conflict
 from . import atomic_files
 from .journal import Append, apply, exclusive
@@ -54,14 +54,14 @@ def history_steps(
     return tuple(Append(path, f"{_gap(workspace, path, is_next=is_next)}{written}", identifier) for path in paths)
 
 
-def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -> Append:
+def add_record(workspace: Workspace, text: str, noise: bytes) -> Append:
     """Add one record; return the step that was done in the month's file."""
     with exclusive(workspace, "mem history add") as held:
         taken = {filed.record.id for filed in read_log(workspace).records}
         steps = next(
             steps
             for attempt in range(100)
-            if (steps := history_steps(workspace, text, noise(attempt)))[0].mark not in taken
+            if (steps := history_steps(workspace, text, drawn(noise, attempt)))[0].mark not in taken
         )
         apply(workspace, steps, held)
     return steps[0]

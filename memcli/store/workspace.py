@@ -1,6 +1,7 @@
 """The workspace: where it is and how it is found."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
-from ..formats.ids import parse_time, parse_when, random_source, stamp
+from ..formats.ids import blake2b, parse_time, parse_when, stamp
 from . import file_steps, trust
 from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .privacy import contained
@@ -92,9 +93,10 @@ class Workspace:
             raise UsageError(f"{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
         return stamp(moment)
 
-    def noise(self, text: str) -> Callable[[int], bytes]:
-        """Return the source of random bytes for the ids of what a text makes, by the number of the attempt."""
-        return random_source(self.environ.get("MEM_SEED"), text)
+    def noise(self, text: str) -> bytes:
+        """Return eight random bytes for the ids of what a text makes; with MEM_SEED a function of both."""
+        seed = self.environ.get("MEM_SEED")
+        return os.urandom(8) if seed is None else blake2b(f"{seed}\x000\0{text}".encode(), digest_size=8).digest()
 
     def author(self, source: str = "", by: str = "observed") -> str:
         """Return whose word something is: the source told, or the one the settings say, or that of who gives it."""
@@ -137,10 +139,6 @@ class Surroundings:
     folder: Path
     environ: Mapping[str, str]
     now: datetime
-
-    def noise(self, text: str) -> Callable[[int], bytes]:
-        """Return the source of random bytes for new ids, as `Workspace.noise`."""
-        return random_source(self.environ.get("MEM_SEED"), text)
 
     @property
     def config_file(self) -> Path:

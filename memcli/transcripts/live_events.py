@@ -20,7 +20,7 @@ from ..language.foreign_text import recalls_memory
 from ..results import Numbers, Result
 from ..store.redaction import SECRET_FILE, Redacted, RedactedPlaces, redactor
 from ..store.sessions import turn_buffer
-from ..store.sessions.append import Appended, Noise, append
+from ..store.sessions.append import Appended, append
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, made
 from ..store.sessions.turn_buffer import Taken, Turn
@@ -72,7 +72,7 @@ def add_events(
     workspace: Workspace,
     into: str,
     given: Sequence[Mapping[str, Any]],
-    noise: Noise,
+    noise: bytes,
     fields: Mapping[str, Any] | None = None,
 ) -> AddedEvents:
     """Add events given as JSON objects to a session, made if need be; those without a time are of now.
@@ -194,7 +194,7 @@ def _is_below(name: str, folder: str) -> bool:
 def append_commits(workspace: Workspace, name: str, top: str, commits: Sequence[Event]) -> Session:
     """Put commits into the session of the repository in a folder; those that are there already stay as they are."""
     fields = {"channel_type": "git", "channel_id": top}
-    return append(workspace, name, redactor(workspace, name).events(commits), lambda _: b"", fields).session
+    return append(workspace, name, redactor(workspace, name).events(commits), b"", fields).session
 
 
 def _git(folder: Path, *words: str) -> str:

@@ -115,9 +115,7 @@ def _admit(
     *,
     dry_run: bool,
 ) -> Plan:
-    drafts = [
-        Draft({}, candidate.entry.body, lambda _: b"", candidate.file.path, candidate.text) for candidate in candidates
-    ]
+    drafts = [Draft({}, candidate.entry.body, b"", candidate.file.path, candidate.text) for candidate in candidates]
     seen: Nearby | None = None
     heard = UNHEARD
     if dry_run or judge is not None:

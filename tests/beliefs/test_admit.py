@@ -36,7 +36,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def draft(body: str, **told: Any) -> Draft:
-    return Draft(told, body, lambda attempt: os.urandom(8))
+    return Draft(told, body, os.urandom(8))
 
 
 def let_in(workspace: Workspace, body: str, judge: Any = None, **told: Any) -> Admitted:
@@ -306,7 +306,7 @@ def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
         if len(looks) == 1:
             monkeypatch.setattr(module, "look_around", real)
             monkeypatch.setattr("memcli.store.lock.PATIENCE", 0.0)
-            entries.write(where, {}, "The user prefers tabs", lambda _: b"12345678")
+            entries.write(where, {}, "The user prefers tabs", b"12345678")
         return seen
 
     monkeypatch.setattr(module, "look_around", looked)

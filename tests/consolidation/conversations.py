@@ -24,7 +24,7 @@ def talk(*texts: str, first: int = 1) -> list[Event]:
 
 def say(workspace: Workspace, *texts: str, first: int = 1, into: str = "s") -> Session:
     """Put messages into a session."""
-    return append(workspace, into, talk(*texts, first=first), lambda _: b"").session
+    return append(workspace, into, talk(*texts, first=first), b"").session
 
 
 def reply(history: str = "They talked.", page: str | None = None, *entries: dict[str, Any]) -> str:

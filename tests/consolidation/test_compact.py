@@ -140,7 +140,7 @@ def test_part_that_was_consolidated_is_not_due_again(workspace: Workspace) -> No
 def test_the_llm_is_asked_briefly_and_shown_no_tool_results(workspace: Workspace) -> None:
     say(workspace, f"Please run the tests {'x' * 500}", "Running.")
     tool = Event("t1", "tool_result", "system", "huge output " * 100, name="bash")
-    append(workspace, "s", [tool], lambda _: b"")
+    append(workspace, "s", [tool], b"")
     long(workspace, first=4)
     llm = ScriptedLlm(*answers("They ran tests."))
     compact(workspace, find(workspace, "s"), llm)
@@ -194,7 +194,7 @@ def test_past_the_hard_limit_even_protected_messages_go(workspace: Workspace) ->
 def test_a_tools_answer_goes_with_its_call(workspace: Workspace) -> None:
     long(workspace, 10, 10)
     pair = [Event("c", "tool_call", "assistant", "ls"), Event("r", "tool_result", "system", "a b")]
-    append(workspace, "s", pair, lambda _: b"")
+    append(workspace, "s", pair, b"")
     long(workspace, 2, 10, first=13)
     done(workspace, keep=2, force=True)
     assert [event.id for event in live(workspace)][1:] == ["m13", "m14"]

@@ -78,7 +78,7 @@ def test_the_latest_messages_can_be_kept_for_next_time(workspace: Workspace) -> 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("hello",)])
 def test_an_empty_session_and_one_message_are_no_trouble(workspace: Workspace, texts: Sequence[str]) -> None:
-    append(workspace, "s", talk(*texts), lambda _: b"")
+    append(workspace, "s", talk(*texts), b"")
     done(workspace)
     assert done(workspace)[0].how == "nothing"
 

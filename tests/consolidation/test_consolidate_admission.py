@@ -36,11 +36,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def known(workspace: Workspace, body: str, **told: Any) -> str:
     """Write down what is known before."""
-    return (
-        admit(workspace, [Draft(told, body, lambda attempt: bytes([attempt, *body.encode()[-7:]]))], "test")
-        .admitted[0]
-        .id
-    )
+    return admit(workspace, [Draft(told, body, bytes([0, *body.encode()[-7:]]))], "test").admitted[0].id
 
 
 def done(workspace: Workspace, *script: str, name: str = "s") -> Outcome:
@@ -127,7 +123,7 @@ def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
         seen = real_look(where, drafts, *rest, **options)
         if not holding and len(wrote) < 5:
             body = f"I prefer tabs over spaces{'.' * len(wrote)}"
-            wrote.append(kept.write(where, {"type": "preference"}, body, lambda _: bytes([len(wrote)] * 8)).id)
+            wrote.append(kept.write(where, {"type": "preference"}, body, bytes([len(wrote)] * 8)).id)
         return seen
 
     from memcli.index.embedder import OnnxEmbedder

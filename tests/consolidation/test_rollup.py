@@ -50,7 +50,7 @@ def episode(workspace: Workspace, title: str, day: str, project: str = "shop", t
     told = {"type": "episode", "title": title, "project": project, "tags": tags, "source": "observed"}
     body = EPISODE.format(title=title, day=day)
     number = next(COUNT)
-    return write(workspace, told, body, lambda attempt: bytes([number, attempt, 0, 0, number])).id
+    return write(workspace, told, body, bytes([number, 0, 0, 0, number])).id
 
 
 def done(workspace: Workspace, *script: Answer, group: EpisodeGroup = SHOP) -> RolledUp:
@@ -83,7 +83,7 @@ def test_episodes_become_one_page_in_their_own_words(workspace: Workspace) -> No
 @cases("lists")
 def test_what_was_decided_and_is_open_is_kept_whatever_form_an_episode_has(workspace: Workspace, lists: str) -> None:
     told = {"type": "episode", "title": "The host", "project": "shop", "source": "observed"}
-    write(workspace, told, f"Title: The host\nDate: 2026-11-02\n\n{lists}", lambda attempt: bytes([attempt] * 5))
+    write(workspace, told, f"Title: The host\nDate: 2026-11-02\n\n{lists}", bytes(5))
     done(workspace)
     assert "Key decisions:\n- Use heron from now on.\n" in page(workspace)
     assert "Open questions:\n- Who pays for it?" in page(workspace)
@@ -92,7 +92,7 @@ def test_what_was_decided_and_is_open_is_kept_whatever_form_an_episode_has(works
 def test_a_summary_in_bullets_is_told(workspace: Workspace) -> None:
     told = {"type": "episode", "title": "The host", "project": "shop", "source": "observed"}
     body = "Title: The host\nDate: 2026-11-02\n\nSummary:\n- Moved to heron.\n- Took 23 minutes.\n"
-    write(workspace, told, body, lambda attempt: bytes([attempt] * 5))
+    write(workspace, told, body, bytes(5))
     done(workspace)
     assert "2026-11-02: Moved to heron.; Took 23 minutes." in page(workspace)
 

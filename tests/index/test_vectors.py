@@ -248,7 +248,7 @@ def workspace(tmp_path: Path) -> Workspace:
     root.mkdir()
     workspace = opened(Surroundings(root, {"HOME": str(tmp_path), "MEM_TIMEZONE": "UTC"}, NOW), root)
     for number, text in enumerate(TEXTS):
-        entries.write(workspace, {}, text, lambda _, number=number: bytes([number] * 8))
+        entries.write(workspace, {}, text, bytes([number] * 8))
     return workspace
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -19,9 +18,9 @@ def here(root: Path) -> Workspace:
     return opened(Surroundings(root.parent, os.environ, MOMENT), root)
 
 
-def noise(seed: str) -> Callable[[int], bytes]:
-    """Give a source of ids that is a function of its seed."""
-    return lambda attempt: blake2b(f"{seed} {attempt}".encode(), digest_size=8).digest()
+def noise(seed: str) -> bytes:
+    """Give the random part of an id that is a function of its seed."""
+    return blake2b(seed.encode(), digest_size=8).digest()
 
 
 def said(text: str, role: str = "user", identifier: str = "", timestamp: str = "2026-11-21T10:00:00Z") -> Event:

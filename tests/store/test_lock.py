@@ -280,7 +280,7 @@ def test_the_mark_moves_with_every_change_and_is_another_one_meanwhile(workspace
             assert held.has_seen(marks[-1])
             assert not held.has_seen(change_mark(workspace))
         marks.append(change_mark(workspace))
-        entries.write(workspace, {}, "The user prefers tabs", lambda attempt, number=number: bytes([number] * 8))
+        entries.write(workspace, {}, "The user prefers tabs", bytes([number] * 8))
         marks.append(change_mark(workspace))
     assert len(set(marks)) == 7
 

@@ -1,7 +1,7 @@
 """Add to a session: whole lines at the end of its file, each event once, and the page's sums after them."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from ...dataclass import dataclass
 from ...errors import RefusedError
-from ...formats.ids import blake2b, new_id, parse_time
+from ...formats.ids import blake2b, drawn, new_id, parse_time
 from ...formats.session_event import (
     PROJECT,
     Event,
@@ -35,7 +35,6 @@ from .sessions import Listing, Session, counts, made, require_own, sessions, upd
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
 _TRIES = 100
-Noise = Callable[[int], bytes]
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,11 @@ class Appended:
 
 
 def append(
-    workspace: Workspace, name: str, events: Sequence[Event], noise: Noise, fields: Mapping[str, Any] | None = None
+    workspace: Workspace, name: str, events: Sequence[Event], noise: bytes, fields: Mapping[str, Any] | None = None
 ) -> Appended:
     """Add events to a session, making it if need be; without a name it gets an id of its own.
 
-    An event without an id gets one, drawn from `noise(n)` at the n-th try, and one without a time is of now; one whose
+    An event without an id gets one, with `noise` as its random part, and one without a time is of now; one whose
     id stands there is left out. Events whose writing failed half way are given again to have the rest of them added.
     `fields` are fields of the session's page, which fill what is empty there; its `project` and `state` are set anew.
     """
@@ -209,31 +208,31 @@ def _files_of(workspace: Workspace, session: Session, listing: Listing | None = 
     return [own, *(workspace.path(part.path) for part in moved)]
 
 
-def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path], noise: Noise) -> list[Event]:
+def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path], noise: bytes) -> list[Event]:
     """Return ids to those events that have none, all at once: each look at what stands there reads whole files."""
     named = list(events)
     used = {event.id for event in events}
     draws = count()
     for attempt in count():
-        drawn = {
-            number: new_id("msg", workspace.now, noise(next(draws)))
+        ids = {
+            number: new_id("msg", workspace.now, drawn(noise, next(draws)))
             for number, event in enumerate(named)
             if not event.id
         }
-        if not drawn:
+        if not ids:
             return named
         _within(attempt, "a message")
-        used |= standing_ids(places, set(drawn.values()))
-        for number, identifier in drawn.items():
+        used |= standing_ids(places, set(ids.values()))
+        for number, identifier in ids.items():
             if identifier not in used:
                 named[number] = replace(named[number], id=identifier)
                 used.add(identifier)
     raise AssertionError("unreachable")
 
 
-def _free_id(workspace: Workspace, noise: Noise) -> str:
+def _free_id(workspace: Workspace, noise: bytes) -> str:
     for attempt in count():
-        name = new_id("ses", workspace.now, noise(_within(attempt, "a session")))
+        name = new_id("ses", workspace.now, drawn(noise, _within(attempt, "a session")))
         if not (workspace.root / FOLDER / folder_name(name)).exists():
             return name
     raise AssertionError("unreachable")
