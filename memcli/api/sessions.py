@@ -249,11 +249,10 @@ def compact(
 def clear(workspaces: Workspaces, name: str) -> ClearedSession:
     """Begin a session anew under its id; what was said is consolidated, or stays due, and goes to the archive."""
     from ..consolidation.compaction import consolidate_before
-    from ..llm import chosen_llm
 
     where, session = find_session(workspaces, name, strict=True)
     require_own(session)
-    redacted, notices = consolidate_before(where, session, chosen_llm, wait=_CLEAR_WAIT, most=_CLEAR_PARTS)
+    redacted, notices = consolidate_before(where, session, wait=_CLEAR_WAIT, most=_CLEAR_PARTS)
     return ClearedSession(where, session.id, reset(where, session) or None, redacted, notices)
 
 

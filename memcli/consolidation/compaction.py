@@ -4,7 +4,7 @@ Nothing is lost: the archived part keeps every line as it was, and what of it wa
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
@@ -23,6 +23,7 @@ from ..formats.session_event import (
     render_event,
     render_metadata,
 )
+from ..llm import chosen_llm
 from ..llm.client import Llm
 from ..results import Result, SessionId
 from ..store import atomic_files
@@ -190,7 +191,7 @@ class CompactReport(Result):
 
 
 def consolidate_before(
-    workspace: Workspace, session: Session, llm_of: Callable[..., Llm | None], *, wait: float, most: int
+    workspace: Workspace, session: Session, *, wait: float, most: int
 ) -> tuple[tuple[Redacted, ...], tuple[str, ...]]:
     """Consolidate what a session is about to lose; return what was blanked out, and what a person is to be told.
 
@@ -199,7 +200,7 @@ def consolidate_before(
     if not workspace.settings["consolidate.enabled"] or not counts(workspace, session).waiting:
         return (), ()
     try:
-        outcomes = consolidate(workspace, session, llm_of(workspace.settings), wait=wait, most=most)
+        outcomes = consolidate(workspace, session, chosen_llm(workspace.settings), wait=wait, most=most)
     except MemError as error:
         return (), (f"not consolidated yet ({error.message}): `mem consolidate` does it from the archive",)
     notices: list[str] = []
