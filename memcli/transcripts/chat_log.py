@@ -9,7 +9,7 @@ from ..dataclass import dataclass
 from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word, word_at
 from .messages import message_events
-from .transcript_format import Conversation, Transcript, TranscriptFile, TranscriptFormat, as_mapping, clean
+from .transcript_format import Transcript, TranscriptFile, TranscriptFormat, as_mapping, clean
 
 _ROLE = (
     r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"
@@ -248,7 +248,7 @@ _HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 _PICTURES = ("image_asset_pointer", "video_container_asset_pointer", "audio_asset_pointer")
 
 
-def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]:
+def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Transcript]:
     """Yield each conversation; raise CutOffError where the text ends in the middle."""
     document = JsonStream(file.stream, LONGEST_CONVERSATION)
     values = document.items() if document.peek() == "[" else iter((document.value(),))
@@ -256,12 +256,13 @@ def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]
         if not isinstance(data, Mapping):
             continue
         reading = Transcript(zone=zone)
-        is_chatgpt = isinstance(data.get("mapping"), Mapping)
         _header(data, reading)
-        if is_chatgpt:
-            yield CHATGPT, _chatgpt(data, reading), reading
+        if isinstance(data.get("mapping"), Mapping):
+            reading.format, reading.events = CHATGPT, _chatgpt(data, reading)
+            yield reading
         elif isinstance(data.get("chat_messages"), list):
-            yield CLAUDE_AI, _claude_ai(data["chat_messages"], reading), reading
+            reading.format, reading.events = CLAUDE_AI, _claude_ai(data["chat_messages"], reading)
+            yield reading
 
 
 def _header(data: Mapping[str, Any], reading: Transcript) -> None:

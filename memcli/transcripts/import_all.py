@@ -221,7 +221,12 @@ class ImportRun:
             reading.seen.earlier_count += 1
             sums[EARLIER] += 1
             return
-        session, added, repeated = self._would_be(buffer, into) if self._dry else self._kept(buffer, into)
+        if self._dry:
+            added = len(buffer.new_ids(into, self._listing))
+            session, repeated = into, buffer.known + buffer.events - added
+        else:
+            done = buffer.keep_once(into, self._listing)
+            session, added, repeated = done.session.id, done.added, done.known
         reading.seen.taken += 1
         sums["events"] += added
         if not added:
@@ -231,15 +236,6 @@ class ImportRun:
         self._redacted += buffer.cleaner.found
         source, started = reading.source, buffer.transcript.started
         self._taken.append(ImportedConversation(session, reading.seen.tool, str(source.path), added, repeated, started))
-
-    def _kept(self, buffer: TranscriptBuffer, into: str) -> tuple[str, int, int]:
-        done = buffer.keep_once(into, self._listing)
-        return done.session.id, done.added, done.known
-
-    def _would_be(self, buffer: TranscriptBuffer, into: str) -> tuple[str, int, int]:
-        """Return what `_kept` would, writing nothing."""
-        new = len(buffer.new_ids(into, self._listing))
-        return into, new, buffer.known + buffer.events - new
 
     def _leave_out(self, reason: str, reading: _Reading) -> None:
         reading.seen.left_out[reason] += 1

@@ -80,13 +80,13 @@ def message_events(
             yield event("tool_call", "assistant", text, name, extra=call_id(part), arguments=arguments)
         elif "result" in kind:
             yield from message()
-            call = reading.answered(call_id(part).get("call_id", ""))
+            tool, recalls = reading.answered(call_id(part).get("call_id", ""))
             text, failed = tool_answer(part, reading)
-            if call.recalls:
+            if recalls:
                 reading.skip("recalled memory")
                 text = ""
             if text or failed:
-                name = call.name or word(part.get("name"))
+                name = tool or word(part.get("name"))
                 whole = text if len(text) > KEPT else None
                 more = {"is_error": failed, "extra": call_id(part), "arguments": whole}
                 yield event("tool_result", "system", cut(text), name, **more)
@@ -220,12 +220,12 @@ def _own(event: Event, timestamp: str, reading: Transcript) -> Iterator[Event]:
     if event.type == "tool_call":
         reading.call(identifier, event.name, text)
     elif event.type == "tool_result":
-        call = reading.answered(identifier)
-        if call.recalls:
+        tool, recalls = reading.answered(identifier)
+        if recalls:
             reading.skip("recalled memory")
             return
         text = output(text)
-        event = replace(event, name=event.name or call.name, is_error=event.is_error)
+        event = replace(event, name=event.name or tool, is_error=event.is_error)
     words = reading.said(text)
     if words.strip() or event.type == "tool_call" or event.is_error:
         whole = words if event.type == "tool_result" and len(words) > KEPT else None

@@ -19,7 +19,6 @@ from ..formats.session_event import Event, moment, role_of, word
 from .messages import answer_part, call_part, message_events
 from .transcript_format import (
     FOREIGN,
-    Conversation,
     Tool,
     Transcript,
     TranscriptFile,
@@ -115,23 +114,18 @@ _LOG = "-wal"
 """What the owner has written and not yet put into the database itself lies beside it in a file with this ending."""
 
 
-def is_source(path: Path) -> bool:
-    """Return whether a file is opencode's database, or the page of a session: storage/session/<project>/<id>.json."""
-    is_page = path.parent.parent.name == "session" and (path.parent.parent.parent / "message").is_dir()
-    return path.name == DATABASE or is_page
+class _Opencode(Tool):
+    """Keeps a database, or before that a page of each session: storage/session/<project>/<id>.json."""
 
+    def keeps(self, path: Path) -> bool:
+        is_page = path.parent.parent.name == "session" and (path.parent.parent.parent / "message").is_dir()
+        return path.name == DATABASE or is_page
 
-def conversations(path: Path, zone: tzinfo, beside: Path) -> Iterator[Conversation]:
-    """Begin to read the sessions of a database, or the one of a page; `beside` is a folder for a copy meanwhile.
+    def stamp_of(self, path: Path) -> tuple[int, ...]:
+        return _database_stamp(path) if path.name == DATABASE else _session_stamp(path)
 
-    Raise UnknownTranscriptError where the file is damaged or of an unknown version.
-    """
-    return _sessions_from_database(path, zone, beside) if path.name == DATABASE else _session_from_files(path, zone)
-
-
-def stamp_of(path: Path) -> tuple[int, ...]:
-    """Return what changes whenever the content of a database, or of the session of a page, does."""
-    return _database_stamp(path) if path.name == DATABASE else _session_stamp(path)
+    def conversations(self, path: Path, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
+        return _sessions_from_database(path, zone, beside) if path.name == DATABASE else _session_from_files(path, zone)
 
 
 def _database_stamp(path: Path) -> tuple[int, ...]:
@@ -208,18 +202,19 @@ def _session_stamp(path: Path) -> tuple[int, ...]:
     return count, latest
 
 
-def _session_from_files(path: Path, zone: tzinfo) -> Iterator[Conversation]:
+def _session_from_files(path: Path, zone: tzinfo) -> Iterator[Transcript]:
     """Begin to read the session whose page is given."""
     info = read_page(path, _LARGEST)
     if info is None:
         raise UnknownTranscriptError(f"{path} is damaged", "it is passed over")
-    reading = Transcript(zone=zone)
+    reading = Transcript(NAME, zone=zone)
     header(info, reading)
     reading.session_id = reading.session_id or path.stem
-    yield NAME, _events_from_files(path, reading), reading
+    reading.events = _events_from_files(path, reading)
+    yield reading
 
 
-def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[Conversation]:
+def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
     """Begin to read each session of a database in turn, the latest first."""
     with _opened_copy(path, beside) as database:
         missing = next((name for name, columns in _TABLES.items() if not columns <= _columns(database, name)), "")
@@ -228,12 +223,13 @@ def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[
                 f"{path} has no table {missing} that mem can read", "update mem, or use `opencode export`", FOREIGN
             )
         for row in _rows(database, "session", "id"):
-            reading = Transcript(zone=zone)
+            reading = Transcript(NAME, zone=zone)
             times = {"created": row.get("time_created"), "updated": row.get("time_updated")}
             header({**row, "parentID": row.get("parent_id"), "time": times}, reading)
             reading.changed = word(row.get("time_updated"))
             if reading.session_id:
-                yield NAME, _events_from_rows(database, reading), reading
+                reading.events = _events_from_rows(database, reading)
+                yield reading
 
 
 def _events_from_files(path: Path, reading: Transcript) -> Iterator[Event]:
@@ -284,11 +280,12 @@ EXPORT = TranscriptFormat(
     _read_export,
     document=re.compile(r'"messages"\s*:\s*\[\s*\{\s*"info"\s*:|\A\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_'),
 )
-TOOL = Tool(
+TOOL = _Opencode(
     NAME,
     "opencode",
     "",
     (".local/share/opencode",),
     ("storage/session/*/*.json", DATABASE),
     data_folder="opencode",
+    parts=("storage/message", "storage/part"),
 )

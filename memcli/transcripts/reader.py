@@ -96,8 +96,8 @@ def read_transcripts(file: TranscriptFile, name: str, zone: tzinfo = UTC) -> Ite
         yield _one(file, form, name, zone)
         return
     try:
-        for format_name, events, reading in form.conversations(file, zone):
-            yield begin_transcript(format_name, events, reading, name)
+        for transcript in form.conversations(file, zone):
+            yield begin_transcript(transcript, name)
     except CutOffError:
         raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again", CUT_OFF) from None
 
@@ -121,17 +121,14 @@ def _one(file: TranscriptFile, form: TranscriptFormat, name: str, zone: tzinfo) 
         )
     if form.copies is not None and form.copies.search(name):
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
-    reading = Transcript(zone=zone, day=day_in(name))
-    return begin_transcript(
-        form.name, _events(file, form, reading), reading, name, is_named_by_file=form.is_named_by_file
-    )
+    reading = Transcript(form.name, zone=zone, day=day_in(name))
+    reading.events = _events(file, form, reading)
+    return begin_transcript(reading, name, is_named_by_file=form.is_named_by_file)
 
 
-def begin_transcript(
-    format_name: str, events: Iterator[Event], reading: Transcript, name: str, *, is_named_by_file: bool = False
-) -> Transcript:
+def begin_transcript(reading: Transcript, name: str, *, is_named_by_file: bool = False) -> Transcript:
     """Begin to read the events of one conversation; its file's name names it where nothing else does."""
-    events = _kept(events, reading)
+    events = _kept(reading.events, reading)
     head = _head(events)
     reading.is_asked_by_mem = any(
         event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head
@@ -145,7 +142,7 @@ def begin_transcript(
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
     if first:
         reading.started = reading.started or first.timestamp
-    reading.format, reading.events = format_name, _identified(chain(head, events), reading)
+    reading.events = _identified(chain(head, events), reading)
     return reading
 
 

@@ -18,7 +18,6 @@ from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
 from ..store.access_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
-from . import opencode
 from .reader import begin_transcript, detect, read_transcripts
 from .registry import TOOLS
 from .transcript_format import FOREIGN, Tool, Transcript, TranscriptFile
@@ -46,10 +45,9 @@ class Source:
 
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
         """Begin to read its conversations in turn; `beside` is a folder for a copy that is needed meanwhile."""
-        if opencode.is_source(self.path):
+        if keeper := _keeper(self.path):
             return (
-                begin_transcript(*conversation, self.name)
-                for conversation in opencode.conversations(self.path, zone, beside)
+                begin_transcript(transcript, self.name) for transcript in keeper.conversations(self.path, zone, beside)
             )
         if self.path.suffix == ".zip":
             return _archive(self.path, zone)
@@ -65,7 +63,7 @@ class Source:
 
 def holds_many(path: Path) -> bool:
     """Return whether a file holds many conversations, or one that lies in many files."""
-    if path.suffix == ".zip" or opencode.is_source(path):
+    if path.suffix == ".zip" or _keeper(path):
         return True
     try:
         with path.open("rb") as file:
@@ -81,10 +79,15 @@ def source(tool: str, path: Path, folder: str = "") -> Source:
 
 def stamp_of(path: Path) -> Stamp:
     """Return what changes whenever the content does."""
-    if opencode.is_source(path):
-        return opencode.stamp_of(path)
+    if keeper := _keeper(path):
+        return keeper.stamp_of(path)
     seen = os.stat(path)
     return seen.st_size, seen.st_mtime_ns, seen.st_ino
+
+
+def _keeper(path: Path) -> Tool | None:
+    """Return the tool that keeps conversations in a file in its own way; None for a transcript."""
+    return next((tool for tool in TOOLS if tool.keeps(path)), None)
 
 
 def _file(path: Path, name: str, zone: tzinfo) -> Iterator[Transcript]:
@@ -315,14 +318,14 @@ def in_folder(folder: Path, near: Sequence[Path] = (), but_for: Path | None = No
     waiting = [folder]
     while waiting:
         inside = waiting.pop()
-        if inside.parent.name == "storage" and inside.name in ("message", "part"):
-            continue  # read with the sessions they belong to
+        if any(inside.match(part) for tool in TOOLS for part in tool.parts):
+            continue
         if but_for and os.path.realpath(inside) == os.path.realpath(but_for):
             continue
         for name, is_folder in sources.entries(inside):
             if is_folder and name not in _PASSED_OVER:
                 waiting.append(inside / name)
-            elif not is_folder and (name.endswith(ENDINGS) or name == opencode.DATABASE):
+            elif not is_folder and (name.endswith(ENDINGS) or _keeper(inside / name)):
                 sources.add("", inside / name)
     return sources
 

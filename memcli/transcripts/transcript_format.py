@@ -34,14 +34,6 @@ _SMALL = 4 << 20  # bytes
 _BLANK = "\ufeff\x00 \t\r\n"
 
 
-@dataclass(frozen=True)
-class Call:
-    """A tool at work."""
-
-    name: str
-    recalls: bool  # it asks a memory, so its answer is nothing new
-
-
 @dataclass
 class Transcript:
     """A conversation that is being read: its events, what is learnt of it meanwhile, and what was left out."""
@@ -57,7 +49,7 @@ class Transcript:
     day: str = ""  # of times that name no day
     about: dict[str, Any] = field(default_factory=dict)  # what the transcript says of itself
     skipped: Counter[str] = field(default_factory=Counter)
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[str, tuple[str, bool]] = field(default_factory=dict)  # of tools at work, see `answered`
 
     def note(self, session_id: str, started: str = "", **about: str) -> None:
         """Note what the transcript says of itself; what is noted already holds, and what is empty says nothing."""
@@ -84,16 +76,16 @@ class Transcript:
 
     def call(self, identifier: str, name: str, command: str) -> None:
         """Note a tool that was called, for the answer to come; of those without an id only the last is known."""
-        self.calls[identifier] = Call(name, recalls_memory(name, command))
+        self.calls[identifier] = name, recalls_memory(name, command)
         if len(self.calls) > OPEN_CALLS:
             del self.calls[next(iter(self.calls))]
 
-    def answered(self, identifier: str) -> Call:
-        """Return the call that an answer belongs to: the one of its id, else the last that had none.
+    def answered(self, identifier: str) -> tuple[str, bool]:
+        """Return the tool of the call an answer belongs to, and whether it asks a memory: its answer is nothing new.
 
-        Return a call without a name where none is known.
+        That is the call of its id, else the last that had none; the name is empty where none is known.
         """
-        return self.calls.pop(identifier if identifier in self.calls else "", Call("", recalls=False))
+        return self.calls.pop(identifier if identifier in self.calls else "", ("", False))
 
 
 class TranscriptFile:
@@ -148,8 +140,6 @@ EMPTY, SILENT, FOREIGN, DAMAGED, CUT_OFF = "empty", "silent", "foreign", "damage
 document, broken, or an export that ends in the middle."""
 
 EventReader = Callable[[TranscriptFile, Transcript], Iterator[Event]]
-Conversation = tuple[str, Iterator[Event], Transcript]
-"""Its format, its events, and what is learnt of it meanwhile."""
 
 
 def _never(_: Mapping[str, Any]) -> bool:
@@ -173,7 +163,7 @@ class TranscriptFormat:
     """Returns whether a JSON line is the first of such a transcript, before the file is taken for a document."""
     document: re.Pattern[str] | None = None
     """What is in the beginning of such a JSON document and of no other."""
-    conversations: Callable[[TranscriptFile, tzinfo], Iterator[Conversation]] | None = None
+    conversations: Callable[[TranscriptFile, tzinfo], Iterator[Transcript]] | None = None
     """Yields the conversations of a file that holds many, instead of `read`."""
     copies: re.Pattern[str] | None = None
     """What the names of files end with that repeat another transcript."""
@@ -217,8 +207,24 @@ class Tool:
     patterns: tuple[str, ...]  # below that; `**` stands for any folders
     passed_over: tuple[str, ...] = ()  # names of files that hold no conversation of a person's
     data_folder: str = ""  # below XDG_DATA_HOME, where that is set
+    parts: tuple[str, ...] = ()  # folders of what is read with the conversation it belongs to
     folder_of: Callable[[Path, tuple[Path, ...]], str] = _no_folder
     """Returns the working directory that the path of a transcript names, given folders it may be near to."""
+
+    def keeps(self, path: Path) -> bool:
+        """Return whether a file is a database of the tool, or the page of a conversation in parts."""
+        return False
+
+    def stamp_of(self, path: Path) -> tuple[int, ...]:
+        """Return what changes whenever the content of a file it keeps does."""
+        raise NotImplementedError
+
+    def conversations(self, path: Path, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
+        """Begin to read those of a file it keeps; `beside` is a folder for a copy that is needed meanwhile.
+
+        Raise UnknownTranscriptError where the file is damaged or of an unknown version.
+        """
+        raise NotImplementedError
 
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_])")
