@@ -20,8 +20,8 @@ from memcli.api.sessions import append, compact
 from memcli.api.transfer import export, import_memories
 from memcli.api.workspace import Workspace, surroundings
 from memcli.api.write import NewEntry, write
-from memcli.beliefs.neighbours import normalized
 from memcli.errors import MemError, RefusedError
+from memcli.formats.text_lines import normalized
 from memcli.integrations import memory_tool
 
 SUBJECTS = ("The standup", "Deploys of the shop", "Kai", "The retry limit")

@@ -164,11 +164,10 @@ def settle_batches(workspace: Workspace, seen: Nearby, sizes: Sequence[int], hea
 
     A file that several of them change belongs to the plan of the first.
     """
-    settlement = Settlement(workspace, heard[0], seen.comparer.repeats)
+    settlement = Settlement(workspace, seen, heard[0])
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
     if workspace.is_trusted:
         settlement.forgotten += purged_files(workspace, {entry.body for entry in seen.entries})
-    settlement.alike, settlement.faded = seen.alike, seen.faded
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = tuple(notice for notice in (seen.notice, seen.comparer.notice, *settlement.lifted) if notice)

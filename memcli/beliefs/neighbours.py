@@ -14,8 +14,7 @@ from .. import data
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..formats.entry import same_key
-from ..formats.text_lines import STOPS
-from ..formats.text_lines import normalized as normalized
+from ..formats.text_lines import STOPS, normalized
 from ..index.filters import Filter
 from ..index.index import Index, ask, ask_readonly
 from ..index.lookups import (
@@ -155,7 +154,6 @@ BACKLOG = 20  # conversations from which on their texts are compared with fewer 
 MANY = 200  # texts from which on the model is opened for bulk
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
 _EMBEDDED = 64  # texts whose tokens are held at once
-NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
 _ARCHIVED = Filter(kinds=("entry",), statuses=("archived",))
 _FORGOTTEN = Filter(kinds=("entry",), statuses=(), forgotten=True)
@@ -246,21 +244,20 @@ class Nearby:
 def look_around(
     workspace: Workspace,
     typed_texts: Sequence[tuple[str, str]],
-    last: Nearby | None = None,
+    last: Nearby | None,
     *,
-    documents: Mapping[int, str] = NONE,
-    keys: Sequence[str] = (),
-    barred: Sequence[str] = (),
-    budget: float | None = None,
-    keep: bool = True,
+    documents: Mapping[int, str],
+    keys: Sequence[str],
+    barred: Sequence[str],
+    budget: float | None,
+    keep: bool,
 ) -> Nearby:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
     `documents` are texts too long to be compared, by their number, where the given text is empty: only what holds
     all of one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
     `barred` are texts that may have been forgotten. `budget` is the time in seconds that entries without a vector may
-    take; by default as long as a search would take.
-    Without `keep` no index is made where there is none.
+    take; None: as long as a search would take. Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
     return (ask if keep else ask_readonly)(

@@ -8,7 +8,7 @@ from ..errors import MemError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.ids import past, stamp
-from ..formats.text_lines import shorten
+from ..formats.text_lines import normalized, shorten
 from ..store import atomic_files
 from ..store.access_log import Access, confirmations
 from ..store.entries import Admitted, NearEntry, revised, unforgotten
@@ -25,7 +25,7 @@ from .forgotten import (
     read_forgotten,
     refusal,
 )
-from .neighbours import DISTINCT, Verdict, correction_in, is_correction_of, normalized
+from .neighbours import DISTINCT, Nearby, Verdict, correction_in, is_correction_of
 from .plan import Draft, Plan, free_entry
 from .supersession import (
     EntryFile,
@@ -46,8 +46,6 @@ from .supersession import (
     told_anew,
 )
 
-NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
-NO_REPEATS: Mapping[tuple[str, str], float] = {}
 REPEAT = 0.9
 """Learned probability of saying the same from which a text confirms another one: 0 of 967 distinct pairs have it."""
 NAMED = 3
@@ -64,18 +62,16 @@ class Settlement:
     def __init__(
         self,
         workspace: Workspace,
-        verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS,
-        repeats: Mapping[tuple[str, str], float] = NO_REPEATS,
+        seen: Nearby | None = None,
+        verdicts: Mapping[tuple[str, str], Verdict] | None = None,
     ) -> None:
-        """Start with nothing read; `verdicts` of a judge and how likely a text is a repeat are of texts (old, new)."""
+        """Start with nothing read; `seen` is what lies near to the drafts, verdicts of a judge are of (old, new)."""
         self.workspace = workspace
-        self.verdicts = verdicts
-        self.repeats = repeats
+        self.seen = seen or Nearby([], [])
+        self.verdicts = verdicts or {}
         self.admitted: list[Admitted] = []
         self.forgotten: list[EntryFile] = []  # archived files that may say what a draft says
-        self.faded: Mapping[str, str] = {}  # text → path of an archived entry that says it
         self._moves: dict[int, Move] = {}  # draft → what it brings back
-        self.alike: Sequence[Mapping[str, float]] = ()  # for each draft: those that may say it in other words
         self.said_again: list[str] = []  # texts that were deleted for good here, and that the user says again
         self.lifted: list[str] = []  # lines about those that the user's word lifted
         self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
@@ -160,7 +156,7 @@ class Settlement:
 
     def _brought_back(self, draft: Draft, entry: Entry) -> EntryFile | None:
         """Bring back an archived memory that a draft says again word for word: nobody had forgotten it."""
-        path = self.faded.get(entry.body, "")
+        path = self.seen.faded.get(entry.body, "")
         path_then = path.removeprefix(self.workspace.layout.archive)
         with suppress(MemError):
             file = read_entry_file(self.workspace, path) if path and entry.status == "active" else None
@@ -178,7 +174,8 @@ class Settlement:
 
     def _said_otherwise(self, draft: Draft, entry: Entry) -> EntryFile | None:
         """Return what was forgotten and what a draft may say in other words, unless it is the user's later word."""
-        paths = self.alike[len(self.admitted)] if self.alike and entry.status == "active" else {}
+        alike = self.seen.alike
+        paths = alike[len(self.admitted)] if alike and entry.status == "active" else {}
         for file in read_forgotten(self.workspace, [path for path in paths if path not in self._files]):
             if is_held(entry, file.entry) and not is_lifted(entry, [file], is_told_now=draft.is_told_now):
                 return file
@@ -257,7 +254,7 @@ class Settlement:
         if correction_in(new.body):
             is_meant = is_correction_of(new.body, old.body)
             return Verdict("update", True, "says that it is a correction") if is_meant else DISTINCT
-        if self.workspace.is_trusted and self.repeats.get((old.body, new.body), 0.0) >= REPEAT:
+        if self.workspace.is_trusted and self.seen.comparer.repeats.get((old.body, new.body), 0.0) >= REPEAT:
             return Verdict("same", True, "the same in other words")
         least = self.workspace.settings["write.merge_similarity"]
         if least and (cosine or 0.0) >= least and not is_trusted_less(new, old) and has_same_values(old.body, new.body):

@@ -15,13 +15,14 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, as_from_others, read_entry, same_key
 from ..formats.entry_fields import FILLED, JOINED, MOST
 from ..formats.frontmatter import document as frontmatter
+from ..formats.text_lines import normalized
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, replaced_by, successors, supersession_rows
 from ..results import CreatedAt, FilePath, Id, Status, Summary, SupersededBy
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .neighbours import are_twins, correction_in, normalized
+from .neighbours import are_twins, correction_in
 from .plan import Plan, listed
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")

@@ -6,6 +6,7 @@ it cites is the user's, in their own words; what they pasted, or an assistant sa
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from ..beliefs.plan import Draft
@@ -163,18 +164,14 @@ def own_words(event: Event) -> str:
 
 def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Reply:
     prompts = [message["content"] for message in messages]
-    answer = llm.complete(
-        LlmRequest(messages, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
-    )
+    request = LlmRequest(messages, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
+    answer = llm.complete(request)
     try:
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
         if reply.is_empty:
             raise ReplyError("the reply holds nothing of what was asked for")
     except ReplyError as error:
-        second = again(messages, answer.text, error.message)
-        answer = llm.complete(
-            LlmRequest(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
-        )
+        answer = llm.complete(replace(request, messages=again(messages, answer.text, error.message)))
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
     return reply
 
