@@ -6,7 +6,9 @@ from time import monotonic
 
 from ..git.place import changed_lately, place_of
 from ..recall.request import ASKED, DeadlineRunner, SurfacedTurn, record_turn
-from ..recall.session_start import SessionStart, StartLine, Surrounding, known_entries
+from ..recall.session_start import SessionStart as SessionStart
+from ..recall.session_start import StartLine as StartLine
+from ..recall.session_start import Surrounding, known_entries
 from ..recall.session_start import session_start as _session_start
 from ..store.conversation_keeper import keeper
 from .workspace import Workspace, Workspaces, every

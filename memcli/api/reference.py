@@ -2,76 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from ..errors import MemError
 from ..formats.entry_fields import TYPES
 from ..formats.text_lines import shorten
 from ..index import completions
+from ..results import schema_of
 from ..store.settings import TABLE, Setting, written
 from ..store.workspace import Surroundings, find
 
-_RESULTS = {
-    "check": "api.check.CheckReport",
-    "config get": "api.configure.SettingValue",
-    "config list": "api.configure.SettingsReport",
-    "config set": "api.configure.SettingChange",
-    "context": "recall.session_start.SessionStart",
-    "consolidate": "consolidation.consolidate.ConsolidationReport",
-    "decay": "maintenance.decay.DecayReport",
-    "dedup": "beliefs.deduplication.DedupReport",
-    "diff": "api.sync.MemoryDiff",
-    "edit": "api.edit.Edited",
-    "error": "errors.ErrorDocument",
-    "export": "api.transfer.Exported",
-    "forget": "maintenance.archiving.ForgetReport",
-    "grep": "api.find.GrepResults",
-    "history add": "api.history.Recorded",
-    "history show": "api.history.HistoryRead",
-    "hook install": "integrations.install.skill.HookInstallReport",
-    "hook skill": "integrations.install.skill.InstallReport",
-    "hook status": "integrations.install.targets.HookStatus",
-    "hook uninstall": "integrations.install.skill.UninstallReport",
-    "import": "api.transfer.ImportedMemories",
-    "index": "maintenance.stats.IndexReport",
-    "init": "store.init.Made",
-    "ls": "api.find.EntryList",
-    "memory-tool": "integrations.memory_tool.ToolReply",
-    "note": "api.history.NoteAdded",
-    "promote": "maintenance.promotion.Promotion",
-    "read --history": "maintenance.timeline.History",
-    "read --key --history": "index.lookups.KeyHistory",
-    "read --source": "search.provenance.Origins",
-    "read": "api.read.TextPage",
-    "recall": "recall.pack.Pack",
-    "restore": "maintenance.archiving.RestoreReport",
-    "review answer": "beliefs.decisions.Answered",
-    "review": "beliefs.review.ReviewReport",
-    "rollup": "consolidation.rollup.RollupReport",
-    "search": "search.results.SearchResults",
-    "session append": "transcripts.live_events.AddedEvents",
-    "session clear": "store.sessions.reading.ClearedSession",
-    "session compact": "consolidation.compaction.CompactReport",
-    "session delete": "store.sessions.reading.DeletedSession",
-    "session import": "transcripts.session_import.ImportedSession",
-    "session ls": "store.sessions.reading.SessionList",
-    "session recap": "consolidation.recap.Recap",
-    "session show": "store.sessions.reading.ShownSession",
-    "session stats": "store.sessions.reading.SessionStats",
-    "stats": "maintenance.stats.Stats",
-    "supersede": "beliefs.replacing.Superseded",
-    "sync": "maintenance.sync.Synced",
-    "tend": "maintenance.tend.TendReport",
-    "trust": "api.configure.TrustReport",
-    "undo --list": "maintenance.undo.UndoList",
-    "undo": "maintenance.undo.Undone",
-    "upgrade": "api.sync.UpgradeReport",
-    "write": "beliefs.writing.Written",
-}
-"""What each command answers with; a name may hold an option that changes the answer."""
 Names = list[tuple[str, str]]
 """Each with what is said of it; empty where there is nothing to say."""
 
@@ -122,17 +63,6 @@ def entry_fields() -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(says))):
                 descriptions[name] = " ".join(says.split())
     return {name: descriptions.get(name, "") for name in FIELDS}
-
-
-def documents() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of what each command answers with, by its name."""
-    from ..results import schema_of
-
-    schemas = {}
-    for name, path in _RESULTS.items():
-        module, _, cls = path.rpartition(".")
-        schemas[name] = schema_of(getattr(import_module(f"memcli.{module}"), cls))
-    return schemas
 
 
 def transcript_writers() -> tuple[str, ...]:

@@ -28,10 +28,21 @@ FAMILIES = ("write", "find", "maintain", "conversations", "connect")
 
 
 @cache
-def commands() -> dict[str, Command]:
-    """Return the commands there are, by name, from `commands.txt`: name, module, family and what each does."""
+def table() -> tuple[dict[str, Command], dict[str, str]]:
+    """Return from `commands.txt` the commands by name, and what each answers with under `--json`.
+
+    A command has a row of its name, module, family and what it does; an answer is indented below it, and its name may
+    have the options that change it.
+    """
     rows = Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines()
-    return {name: Command(*columns) for name, *columns in (row.split(maxsplit=3) for row in rows)}
+    named = (row.split(maxsplit=3) for row in rows if row[0] != " ")
+    answers = (row.split("  ") for row in rows if row[0] == " ")
+    return {name: Command(*columns) for name, *columns in named}, {name: result for _, name, result in answers}
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands there are, by name."""
+    return table()[0]
 
 
 class _PipeClosed(Exception):

@@ -3,16 +3,17 @@
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
+from importlib import import_module
 from importlib.resources import files
 from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
-from ..api.reference import TABLE, Setting, documents, entry_fields, written
+from ..api.reference import TABLE, Setting, entry_fields, schema_of, written
 from ..errors import UsageError
 from . import output
-from .app import commands, run
+from .app import commands, run, table
 from .options import AsJson
 
 _ABOUT = """\
@@ -33,13 +34,18 @@ VERSION = 1
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the answers: `documents` by command, and the version."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "version": VERSION, "documents": documents()}
+    answers = {**table()[1], "error": "errors.ErrorDocument"}
+    documents = {}
+    for name in sorted(answers):
+        module, _, cls = answers[name].rpartition(".")
+        documents[name] = schema_of(getattr(import_module(f"memcli.{module}"), cls))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "version": VERSION, "documents": documents}
 
 
 def json_page() -> str:
     """Write the schema as markdown: a heading a document, an item a field."""
     parts = [_ABOUT.format(version=VERSION)]
-    for name, document in documents().items():
+    for name, document in schema()["documents"].items():
         lines = [f"- `{field}` {kind}: {says}" for field, kind, says in _fields(document, "")]
         parts.append(f"## {name}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.cli.app import commands
 from tests.cli.json_scenes import Answer, Ask
 from tests.conftest import Mem
 from tests.scenes import commit, git
@@ -127,12 +128,10 @@ def test_undo_brings_back_every_byte_and_redo_does_it_again(
 
 
 def test_every_command_is_in_the_table_or_changes_no_file_that_undo_could_bring_back(mem: Mem) -> None:
-    passing = {"init", "search", "grep", "read", "ls", "recall", "stats", "index", "export", "trust"}
+    passing = {"init", "search", "grep", "read", "ls", "recall", "context", "stats", "index", "export", "trust"}
     passing |= {"hook", "mcp", "memory-tool", "completion", "help", "undo", "review", "upgrade"}  # shown below
     passing |= {"diff", "merge-driver", "sync"}  # what git brings is undone with git
-    lines = (Path(__file__).parents[2] / "memcli" / "cli" / "commands.txt").read_text()
-    known = {line.split()[0] for line in lines.splitlines()}
-    assert known - passing - {words[0] for words in COMMANDS.values()} == set()
+    assert set(commands()) - passing - {words[0] for words in COMMANDS.values()} == set()
 
 
 def test_undo_again_and_again_goes_back_to_the_start(mem: Mem, workspace: Path) -> None:
