@@ -4,11 +4,15 @@ Turns that hooks keep wait in `.mem/turns`; `flush_turns` brings them into notes
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import MemError
+from ..formats.ids import blake2b
+from ..store import access_log
 from ..store.access_log import is_due, log
 from ..store.conversation_keeper import keeper
 from ..store.workspace import Workspace, unopened
@@ -38,6 +42,8 @@ def remember_request(prompt: str) -> "RememberRequest | None":
     return found(prompt)
 
 
+_SESSIONS = 200  # whose turns are counted; the oldest go first
+_TOLD_MARK = "told"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -48,7 +54,6 @@ def session_name(given: str) -> str:
     """
     if not given or _UUID.fullmatch(given):  # as most agents have it
         return given
-    from ..formats.ids import blake2b
     from ..store.redaction import Redactor, secret_in_name
 
     is_usable = given.isprintable() and len(given) <= 1000 and given.strip()
@@ -106,6 +111,27 @@ def waiting_messages(workspace: Workspace, session: str) -> int:
     return waiting(workspace, session)
 
 
+def unsaved_statement(workspace: Workspace, session: str, every: int) -> str:
+    """Return what a user said that should be kept, at each so many turns of a session in which nothing was written.
+
+    Empty at other turns, where nothing deserves it, and where it was told before; `every` 0 is never.
+    """
+    if not every:
+        return ""
+    name = f"nudges/{blake2b(session.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    turns = access_log.append(workspace, name, b"\n", 0o600)
+    if turns == 1:
+        access_log.sweep(workspace.derived / "nudges", "*", _SESSIONS)
+    if not turns or turns % every or _TOLD_MARK in access_log.text_of(workspace, name):
+        return ""
+    from ..consolidation.live_session import unsaved_statement as statement
+
+    text = statement(workspace, session)
+    if text:
+        access_log.replace_text(workspace, name, _TOLD_MARK)
+    return text
+
+
 def last_answer(transcript: Path, zone: tzinfo) -> str:
     """Return what the agent said after the last prompt of a transcript; empty if it said nothing."""
     from ..transcripts.live_events import last_answer as said
@@ -118,6 +144,35 @@ def session_recap(workspace: Workspace, session: str, told_already: str = "") ->
     from ..consolidation.recap import retold_session
 
     return retold_session(workspace, session, told_already)
+
+
+_TOLD, _EACH = 3, 80  # memories of which it is told what they say, in so many characters
+
+
+def kept_lately(workspace: Workspace) -> str:
+    """Return a line on the memories made of conversations since it was told last; empty where none were made."""
+    paths = dict.fromkeys(access_log.text_of(workspace, access_log.KEPT).splitlines())
+    if not paths:
+        return ""
+    from ..formats.entry import read_entry
+    from ..formats.frontmatter.document import parse
+    from ..formats.text_lines import shorten
+    from ..language.foreign_text import quoted
+    from ..store.text_files import read_file
+    from ..store.undo_log import places, read_record
+
+    access_log.replace_text(workspace, access_log.KEPT, "")
+    texts = []
+    for path in paths:
+        with suppress(MemError):
+            entry, _ = read_entry(parse(read_file(workspace, path)), path, workspace.now)
+            texts.append(shorten(entry.body, _EACH))
+    if not texts:
+        return ""
+    more = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
+    records = ((number, read_record(workspace, path)) for number, path in places(workspace))
+    last = next((number for number, record in records if record and record["command"] == "hook session"), "--list")
+    return quoted(f"mem kept {len(texts)}: {'; '.join(texts[:_TOLD])}{more} · mem undo {last}")
 
 
 def unexplained_files(workspace: Workspace, most: int) -> list[str]:

@@ -29,7 +29,7 @@ from ..store.workspace import Workspace
 from .plan import Plan, applied, ours_of, read_page
 from .supersession import EntryFile, hidden_with, read_entry_file, says
 
-FORGOTTEN = "forgotten"
+FORGOTTEN, NEW = "forgotten", "new"
 """Why an entry is held that may say in other words what was forgotten."""
 HELD_FOR = timedelta(days=90)
 _MARKS = ("held", "held_at", "about")
@@ -282,9 +282,9 @@ def held_back(path: str, forgotten: EntryFile) -> str:
     )
 
 
-def held_text(workspace: Workspace, text: str, forgotten: Entry) -> str:
-    """Return the text of an entry that waits, since it may say what was forgotten."""
-    values = (FORGOTTEN, workspace.stamp, forgotten.id)
+def held_text(workspace: Workspace, text: str, forgotten: EntryFile | None) -> str:
+    """Return the text of an entry that waits, since it may say what was forgotten, or since all that is new does."""
+    values = (FORGOTTEN, workspace.stamp, forgotten.entry.id) if forgotten else (NEW, workspace.stamp, None)
     return edit(text, dict(zip(_MARKS, values, strict=True)))
 
 

@@ -119,6 +119,7 @@ class Draft:
     path: str = ""  # of a file that stands elsewhere already; empty: as the layout has it
     text: str = ""  # that file's text; it keeps its id and every byte but for the marks that it gets
     confirms: bool = True  # whether it counts that it was said again; text that was pasted once more confirms nothing
+    waits: bool = False  # for a person's yes, in the inbox, where it is not known already
 
     @property
     def is_told_now(self) -> bool:

@@ -20,7 +20,7 @@ from ..results import FilePath, Id, Result
 from ..store import access_log
 from ..store.access_log import ProposedDecision
 from ..store.workspace import Workspace
-from .forgotten import held_files, told_of
+from .forgotten import NEW, held_files, told_of
 from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file, slot_of
 from .waiting import faded_rules
 
@@ -161,12 +161,19 @@ def review_queue(workspace: Workspace) -> ReviewReport:
     return ReviewReport(len(questions), tuple(questions), tuple(UnreadFile(*problem) for problem in problems))
 
 
+_WAITS = {NEW: "new, of a conversation: memory.writing is ask"}
+
+
 def held(workspace: Workspace) -> list[Question]:
     """Ask about what waits in the inbox."""
     questions = []
     for file in held_files(workspace):
         why, since, about = told_of(file)
-        reason = f"held back since {since[:10]}: may say what was forgotten in {about}" if about else f"held: {why}"
+        reason = (
+            f"held back since {since[:10]}: may say what was forgotten in {about}"
+            if about
+            else _WAITS.get(why, f"held: {why}")
+        )
         questions.append(Question(_id("held", (file,)), "held", (file,), reason, f"inbox {about}"))
     return questions
 

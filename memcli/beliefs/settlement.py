@@ -129,6 +129,9 @@ class Settlement:
         weighed = self._weighed(entry, cosines)
         if is_open and not _is_said(weighed) and (back := self._brought_back(draft, entry)):
             weighed.insert(0, (back, Verdict("same", True, "the same words: it had faded, and is back")))
+        if draft.waits and not _is_said(weighed):
+            self._hold(draft, entry, None)
+            return
         is_known = entry.key or _is_said(weighed)
         if is_open and not is_known and (alike := self._said_otherwise(draft, entry)):
             self._hold(draft, entry, alike)
@@ -181,16 +184,19 @@ class Settlement:
                 return file
         return None
 
-    def _hold(self, draft: Draft, entry: Entry, forgotten: EntryFile) -> None:
-        """Put a draft into the inbox, once, for a person to decide about it."""
+    def _hold(self, draft: Draft, entry: Entry, forgotten: EntryFile | None) -> None:
+        """Put a draft into the inbox, once, for a person to decide; it may say what is `forgotten`, or is only new."""
         path = inbox_path(self.workspace, entry.body)
-        reason = held_back(path, forgotten)
+        reason = held_back(path, forgotten) if forgotten else f"waits in {path}: `mem review` decides"
         self._explain(reason)
         waiting = self.current(path) if self.workspace.path(path).exists() else self._files.get(path)
         identifier, _, text = (waiting.entry.id, "", "") if waiting else self._made(draft, entry)
         if waiting is None:
             ignore = f"{self.workspace.layout.inbox}.gitignore"
-            for name, content in ((ignore, "*\n"), (path, held_text(self.workspace, text, forgotten.entry))):
+            for name, content in (
+                (ignore, "*\n"),
+                (path, held_text(self.workspace, text, forgotten)),
+            ):
                 if name not in self._files and not self.workspace.path(name).exists():
                     self._before[name] = None
                     self._put(name, content)

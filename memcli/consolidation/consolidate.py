@@ -126,7 +126,7 @@ def in_turn(
         session, waiting = read_waiting(workspace, part)
         for events in islice(parts(waiting, keep, for_llm=llm is not None), most):
             batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=bodies)
-            all_findings.append(extract_or_fall_back(batch, llm))
+            all_findings.append(_asking(extract_or_fall_back(batch, llm)))
             bodies += (draft.body for draft in all_findings[-1].drafts)
             busy.add(session.folder)
             if llm is not None:
@@ -154,7 +154,7 @@ def preview(
     if not each:
         return [Outcome(session.id, "nothing")]
     batch = read_batch(workspace, session, waiting, each[0], with_page=llm is not None)
-    findings = extract_or_fall_back(batch, llm)
+    findings = _asking(extract_or_fall_back(batch, llm))
     seen = look(workspace, findings.drafts, keep=False)
     admission = settle_drafts(workspace, seen, ask_judge(workspace, seen, judge) if judge else UNHEARD)
     (planned,) = plan_batches(workspace, [findings], [admission])
@@ -240,6 +240,14 @@ def keep_requests(
         return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
     ids = (admitted.id for admitted in plan.admitted if admitted.is_let_in)
     return tuple(dict.fromkeys(ids)), (*plan.notices, *plan.left_out, *plan.held_back)
+
+
+def _asking(findings: Findings) -> Findings:
+    """Let what was found wait for a yes where the settings say so, but for what the user asked to be remembered."""
+    if findings.batch.workspace.settings["memory.writing"] != "ask":
+        return findings
+    drafts = tuple(replace(draft, waits=draft.body not in findings.requested) for draft in findings.drafts)
+    return replace(findings, drafts=drafts, page=None)
 
 
 class _LostError(Exception):

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import BusyError, RefusedError, UnfinishedError
+from ..store import access_log
 from ..store.sessions.event_file import is_due, recent_events
 from ..store.sessions.sessions import counts, made
 from ..store.workspace import Workspace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..beliefs.plan import Draft, Plan
 
 _LONGEST = 200  # characters told back
+_DESERVING = 0.7  # worth of a statement from which its agent is told that nothing was saved
 _WRITING = 1.0  # seconds more for what is being written when the time is over
 
 
@@ -104,6 +106,32 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str
     return written.id, f"Kept in memory as {written.id}: {text}", race.is_busy
 
 
+def unsaved_statement(workspace: Workspace, session: str) -> str:
+    """Return what the user of a session said that most deserves to be kept, where nothing was written since it began.
+
+    Empty where nothing deserves it, or something was written.
+    """
+    from ..index.filters import SORTS, Filter
+    from ..index.index import Index, ask
+    from .candidates import candidates
+    from .worth import judge
+
+    events = [
+        event for event in recent_events(workspace.path(made(workspace, session).path)) if event.type == "message"
+    ]
+    spoken = [candidate for candidate in candidates(events) if candidate.role == "user" and candidate.is_own]
+    best = max(zip(judge(spoken), spoken, strict=True), key=lambda pair: pair[0].probability, default=None)
+    if best is None or best[0].probability < _DESERVING:
+        return ""
+    began = events[0].timestamp
+
+    def is_written(index: Index) -> bool:
+        index.refresh()
+        return bool(index.list_entries(Filter(since=began), SORTS["created"], 1))
+
+    return "" if ask(workspace, is_written) else best[1].text
+
+
 def waiting_messages(workspace: Workspace, session: str) -> int:
     """Count the messages of a session that wait to be consolidated."""
     return counts(workspace, made(workspace, session)).waiting
@@ -115,13 +143,14 @@ def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcri
     A session that memory knows nothing of is read from its transcript, if there is one. Raise BusyError if another
     consolidation runs.
     """
-    if workspace.settings["hooks.notes"]:
+    is_writing = workspace.settings["memory.writing"] != "off"
+    if is_writing:
         flush(workspace)
     if not session or not workspace.settings["consolidate.enabled"]:
         return
     appended = made(workspace, session)
     if not any(is_due(event) for event in recent_events(workspace.path(appended.path))):
-        is_readable = transcript and workspace.settings["hooks.notes"]
+        is_readable = transcript and is_writing
         imported = session_from_transcript(workspace, session, Path(transcript)) if is_readable else None
         if imported is None:
             return
@@ -129,4 +158,7 @@ def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcri
     from ..llm import chosen_llm
     from .consolidate import consolidate
 
-    consolidate(workspace, appended, chosen_llm(workspace.settings), keep=keep, wait=0.0)
+    outcomes = consolidate(workspace, appended, chosen_llm(workspace.settings), keep=keep, wait=0.0)
+    if workspace.settings["memory.writing"] == "tell":
+        kept = [memory.path for outcome in outcomes for memory in outcome.memories if memory.action == "created"]
+        access_log.append(workspace, access_log.KEPT, "".join(f"{path}\n" for path in kept).encode())

@@ -39,6 +39,7 @@ class Findings:
     summary: Summary
     page: str | None = None  # the whole new text of long-term memory, as an LLM proposes it
     lasting: frozenset[str] = frozenset()  # texts of drafts that the user asked to remember, or that bind from now on
+    requested: frozenset[str] = frozenset()  # texts of those that the user asked to remember
     how: str = "rules"  # llm, rules or fallback
     error: str = ""  # why the LLM gave nothing
     redacted: tuple[Redacted, ...] = ()
@@ -98,6 +99,7 @@ def extract(batch: Batch, llm: "Llm | None") -> Findings:
         summary,
         page,
         frozenset(lasting),
+        frozenset(ours),
         how="llm" if llm else "rules",
     )
 
@@ -134,7 +136,8 @@ def requests(batch: Batch, messages: Sequence[str]) -> Findings:
 
 
 def _requested(batch: Batch, drafts: Sequence[Draft]) -> Findings:
-    return Findings(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(draft.body for draft in drafts))
+    texts = frozenset(draft.body for draft in drafts)
+    return Findings(batch, tuple(drafts), "", Summary("", ""), lasting=texts, requested=texts)
 
 
 def _told(batch: Batch, candidates: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:

@@ -6,7 +6,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -91,7 +90,7 @@ def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
             whole = SurfacedTurn(state.shown, state.standing, state.context, NEW, state.turns)
             access_log.replace_text(workspace, _name(session), _line(whole))
         if size and is_first:
-            _sweep(path.parent)
+            access_log.sweep(path.parent, "*", SESSIONS)
 
 
 def moved_topic(context: Sequence[float], vector: Sequence[float]) -> tuple[float, ...]:
@@ -131,12 +130,6 @@ def _turn(line: str) -> SurfacedTurn | None:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
-
-
-def _sweep(folder: Path) -> None:
-    files = sorted((path for path in folder.iterdir()), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(len(files) - SESSIONS, 0)]:
-        path.unlink()
 
 
 T = TypeVar("T")

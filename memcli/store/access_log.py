@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from pathlib import Path
 from stat import S_ISREG
 from typing import Annotated, Any
 
@@ -65,6 +66,16 @@ def replace_text(workspace: Workspace, name: str, text: str) -> None:
     os.replace(temporary, path)
 
 
+def sweep(folder: Path, pattern: str, most: int) -> None:
+    """Remove the oldest files of a folder of `.mem/`, so that `most` are left."""
+    files = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
+    for path in files[: max(0, len(files) - most)]:
+        with suppress(OSError):
+            path.unlink()
+
+
+KEPT = "kept"
+"""Paths of entries made of conversations behind an agent's back, until its user is told of them."""
 FAILURES = "log"
 LARGEST_LOG = 64 << 10
 """Bytes of a log of failures from which a new one is begun."""

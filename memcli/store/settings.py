@@ -112,6 +112,7 @@ _DECAY_DAYS = {
 
 TABLE = (
     Setting("memory.enabled", True),
+    Setting("memory.writing", "tell", choices=("off", "ask", "tell", "quiet")),
     Setting("timezone", ""),
     Setting("layout", "mem", choices=tuple(LAYOUTS)),
     Setting("paths.memory", ""),
@@ -180,7 +181,7 @@ TABLE = (
     Setting("consolidate.page_size", 8192, low=256),
     Setting("consolidate.episodes", True),
     Setting("hooks.enabled", True),
-    Setting("hooks.notes", True),
+    Setting("hooks.nudge", 6, low=0, high=1000),
     Setting("hooks.within", 1500, low=50, high=60_000),
     Setting("secrets.personal", "refuse", choices=("off", "redact", "refuse")),
     Setting(
@@ -195,6 +196,8 @@ TABLE = (
     Setting("embedding.model", "", user_only=True),
     Setting("embedding.threads", 0, user_only=True, low=0, high=256),
 )
+_NOTES = "hooks.notes"
+"""Off, it kept nothing of conversations in an earlier version, and so it does still."""
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 
@@ -255,6 +258,9 @@ def load_settings(
             continue
         is_lenient = not trusted and not is_believed
         for name, value in _file_values(path, ignored, is_lenient=is_lenient):
+            if name == _NOTES:
+                ignored.append(f"{path}: {_NOTES} is memory.writing now: off, ask, tell or quiet")
+                name, value = "memory.writing", "off" if str(value).lower() in _FALSE else "tell"
             setting = BY_NAME.get(name)
             try:
                 if name == FORMAT_KEY and not trusted:

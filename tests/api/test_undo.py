@@ -19,6 +19,8 @@ from tests.crash import FailingOS, wire
 API = Path(__file__).parents[2] / "memcli" / "api"
 READING = {
     "agents.with_lock_wait",
+    "agents.kept_lately",
+    "agents.unsaved_statement",
     "context.session_start",
     "agents.keep_turn",
     "agents.waiting_messages",

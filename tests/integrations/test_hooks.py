@@ -442,7 +442,7 @@ def test_nothing_happens_inside_an_llm_that_mem_asked(
     assert not (workspace / "entries").exists() or entries(workspace) == ""
 
 
-@pytest.mark.parametrize("name", ["HOOKS_ENABLED", "HOOKS_NOTES"])
+@pytest.mark.parametrize("name", ["HOOKS_ENABLED", "MEMORY_WRITING"])
 def test_hooks_can_be_switched_off(say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(f"MEM_{name}", "off")
     (workspace / "MEMORY.md").write_text("The user is called Inês.\n")

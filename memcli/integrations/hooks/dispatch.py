@@ -38,6 +38,7 @@ class HookEvent:
     source: str = ""  # of a session's start: startup, resume, clear, compact, fork
     transcript: str = ""
     error: str = ""  # what a tool call failed with
+    is_continued: bool = False  # the turn goes on since a hook said so at its end
 
 
 def read_all(stream: BinaryIO, patience: float = PATIENCE) -> bytes:
@@ -83,6 +84,7 @@ def parse(data: bytes) -> HookEvent:
         source=_word(given, "source"),
         transcript=_word(given, "transcript_path"),
         error=_error(given)[-_ERROR:],
+        is_continued=given.get("stop_hook_active") is True,
     )
 
 
@@ -113,6 +115,9 @@ Behind = Callable[[Callable[[], None]], None]
 """Does work for which the agent need not wait."""
 
 
+AGENTS = ("claude-code", "codex")
+
+
 @dataclass(frozen=True)
 class HookContext:
     """An event, the workspaces it concerns, and what its hook may use."""
@@ -122,6 +127,7 @@ class HookContext:
     detach: Detach
     behind: Behind
     began: float  # when the process began, on the monotonic clock
+    agent: str = AGENTS[0]
 
     @property
     def workspace(self) -> Workspace:
@@ -138,9 +144,9 @@ class HookContext:
     def keeper(self) -> Workspace | None:
         """Return the workspace that keeps what is said; None if nothing is kept."""
         kept_by = keeper(self.workspaces) if self.event.session else None
-        if kept_by is None or not self.workspace.settings["hooks.notes"]:
+        if kept_by is None or self.workspace.settings["memory.writing"] == "off":
             return None
-        return kept_by if kept_by.settings["hooks.notes"] else None
+        return kept_by if kept_by.settings["memory.writing"] != "off" else None
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,6 @@ class HookAnswer:
         return json.dumps({"hookSpecificOutput": fields}, ensure_ascii=False)
 
 
-AGENTS = ("claude-code", "codex")
 INSIDE = "MEM_INSIDE_LLM"
 CHARACTERS = 10_000
 """What both agents take of a hook's context before they cut it."""
@@ -200,7 +205,7 @@ def respond(
         act = _ACTS.get(name)
         if act is None or not log_to.settings["hooks.enabled"]:
             return HookAnswer()
-        answer = act(HookContext(workspaces, event, detach, behind, began))
+        answer = act(HookContext(workspaces, event, detach, behind, began, agent))
         if len(answer.context) <= CHARACTERS:
             return answer
         log(log_to, f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
@@ -235,7 +240,7 @@ def _session_start(here: HookContext) -> HookAnswer:
     for notice in start.notices:
         log(here.workspace, f"hook {event.name}: {notice}")
     recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
-    parts = (*map(_untrusted, here.workspaces), _unexplained(here), start.text.strip(), recap)
+    parts = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here), start.text.strip(), recap)
     return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
 
 
@@ -283,6 +288,15 @@ def _unexplained(here: HookContext) -> str:
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 
+def _kept_lately(here: HookContext) -> str:
+    """Return a line on what was made of conversations since it was told last; empty where nothing is to be told."""
+    try:
+        return agents.kept_lately(here.keeper) if here.keeper else ""
+    except OSError as error:
+        log(here.workspace, f"hook {here.event.name}: {error}")
+        return ""
+
+
 def _user_prompt(here: HookContext) -> HookAnswer:
     """Keep the prompt, write down at once what is to be remembered, and recall what fits."""
     event = here.event
@@ -297,10 +311,11 @@ def _user_prompt(here: HookContext) -> HookAnswer:
         asked = prompt[request.start : request.stop].strip()
         identifier, first_answer = _remembered(here, asked, request.source)  # what was asked for outright goes first
     _keep(here, "user", prompt, identifier)
+    told = [part for part in (_kept_lately(here), first_answer.context) if part]
     if not asks or first_answer.is_late or here.left <= 0:
-        return first_answer
+        return replace(first_answer, context="\n\n".join(told))
     answer = _recalled(here, remaining, gate=True)
-    return replace(answer, context="\n\n".join(part for part in (first_answer.context, answer.context) if part))
+    return replace(answer, context="\n\n".join([*told, *filter(None, [answer.context])]))
 
 
 def _tool_use(here: HookContext) -> HookAnswer:
@@ -332,7 +347,27 @@ def _stop(here: HookContext) -> HookAnswer:
         here.behind(lambda: _keep_from_transcript(here, keeper))
         return HookAnswer()
     here.behind(lambda: _bring_in(here, keeper))
-    return HookAnswer()
+    return _nudge(here, keeper)
+
+
+def _nudge(here: HookContext, keeper: Workspace) -> HookAnswer:
+    """Tell an agent, once a session, that nothing was saved of what deserves it: its turn goes on then."""
+    if here.agent not in _NUDGED or here.event.is_continued:
+        return HookAnswer()
+    try:
+        text = agents.unsaved_statement(keeper, here.event.session, keeper.settings["hooks.nudge"])
+    except (MemError, OSError) as error:
+        log(here.workspace, f"hook {here.event.name}: {error}")
+        return HookAnswer()
+    return HookAnswer(here.event.name, _NUDGE.format(text=" ".join(text.split())[:200])) if text else HookAnswer()
+
+
+_NUDGED = ("claude-code",)
+"""Agents that take a context at the end of a turn."""
+_NUDGE = (
+    "mem: nothing of this conversation is in long-term memory yet. The user said, for example: “{text}” What a later"
+    " session on another task should know is kept by `mem write`, as `mem help protocol` says; most turns save nothing."
+)
 
 
 def _keep_from_transcript(here: HookContext, keeper: Workspace) -> None:

@@ -16,7 +16,7 @@ from ...dataclass import dataclass
 from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
-from ..access_log import append, log
+from ..access_log import append, log, sweep
 from ..file_steps import is_running
 from ..redaction import redactor
 from ..workspace import Workspace
@@ -64,7 +64,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
         return
     line = f"{json.dumps(turn, ensure_ascii=False)}\n".encode("utf-8", "replace")
     if append(workspace, f"{FOLDER}/{path.name}", line, 0o600) and is_first:
-        _sweep(path.parent)
+        sweep(path.parent, "*.jsonl*", _MOST)
 
 
 def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
@@ -152,10 +152,3 @@ def _abandoned(folder: Path, name: str) -> list[Path]:
 def _is_dead(name: str) -> bool:
     process = name.rpartition("-")[2]
     return process.isdecimal() and not is_running(int(process))
-
-
-def _sweep(folder: Path) -> None:
-    files = sorted(folder.glob("*.jsonl*"), key=lambda path: path.stat().st_mtime if path.exists() else 0.0)
-    for path in files[: max(0, len(files) - _MOST)]:
-        with suppress(OSError):
-            path.unlink()
