@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.integrations.install.agent_settings import EVENTS
 from tests.conftest import Mem
 from tests.tables import cases
 
@@ -101,9 +102,6 @@ def test_an_empty_llm_command_means_none(
     monkeypatch.setenv("MEM_LLM_COMMAND", empty)
     assert consolidated("by-variable") == (0, "rules")
     assert mem("config", "get", "llm.command").out.strip() == ""
-
-
-EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 
 
 def files(folder: Path) -> dict[str, bytes]:

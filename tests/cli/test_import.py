@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from memcli.formats.entry import FIELDS
 from memcli.store import file_steps
 from memcli.store.file_steps import PREFIX
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
 from memcli.transfer import foreign_memories
+from memcli.transfer.importer import _FIELDS
 from tests.conftest import FIXTURES, Mem
 from tests.crash import cut_off
 
@@ -422,3 +424,18 @@ def test_a_record_nested_deeper_than_calls_go_is_refused_and_the_rest_comes_in(m
     assert ran.code == 3
     assert "nested" in ran.out + ran.err
     assert "Tea" in mem("ls").out
+
+
+NOT_TAKEN_OVER = {
+    "id", "created_at", "updated_at",  # by which it is known that two memories are one, and which is later
+    "status", "superseded_by", "superseded_at",  # a retraction is followed by itself
+    "confidence", "salience", "strength", "pinned", "access_count", "last_accessed_at",  # counted or computed
+    "aliases", "sources", "references", "files", "cited", "metadata",  # added to here as well
+    "version_of", "forgotten_at", "forgotten_by", "reason", "archived_as",
+    "wordings", "conflicts_with", "verdicts", "verdict_reasons", "likely_same", "distinct",
+}  # fmt: skip
+
+
+def test_of_every_field_it_is_settled_whether_a_later_import_changes_it() -> None:
+    assert NOT_TAKEN_OVER.isdisjoint(_FIELDS)
+    assert NOT_TAKEN_OVER.union(_FIELDS) == FIELDS.keys()

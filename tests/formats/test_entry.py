@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.entry import LAYERS, SOURCES, STATUSES, TRUST, TYPES, Entry, entry_fields, layer_of, read_entry
+from memcli.formats.entry import (
+    FIELDS,
+    LAYERS,
+    SOURCES,
+    SPELLINGS,
+    STATUSES,
+    TRUST,
+    TYPES,
+    Entry,
+    entry_fields,
+    layer_of,
+    read_entry,
+)
 from memcli.formats.frontmatter import document as frontmatter
 from memcli.formats.text_lines import Problem
 from tests.tables import cases
@@ -47,8 +59,11 @@ def entries(draw: st.DrawFn) -> Entry:
         "status": st.sampled_from(STATUSES), "superseded_by": PLAIN, "conflicts_with": LISTS, "pinned": st.booleans(),
         "expires_at": TIMES, "access_count": st.integers(0, 10**6), "last_accessed_at": TIMES,
         "key": SLOTS, "wordings": LISTS, "superseded_at": TIMES, "verdict_reasons": LISTS, "version_of": PLAIN,
+        "cited": LISTS, "verdicts": LISTS, "likely_same": LISTS, "distinct": st.just(("mem_beside",)),
+        "forgotten_at": TIMES, "forgotten_by": PLAIN, "reason": PLAIN, "archived_as": PLAIN,
         "metadata": st.dictionaries(PLAIN.filter(lambda key: key not in ("type", "modified")), PLAIN, max_size=2),
     }  # fmt: skip
+    assert optional.keys() | {"id", "type", "created_at", "updated_at", "source"} == FIELDS.keys()
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
     values = {"trust": TRUST[source]} | {name: draw(optional[name]) for name in sorted(chosen)}
     body = draw(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40) | st.just("one\n\n---\ntwo"))
@@ -69,8 +84,7 @@ def test_what_is_written_is_read_again(before: Entry) -> None:
     assert after == before
 
 
-KEYS = (*entry_fields(Entry("a", "b")), "trust", "pinned", "strength", "metadata", "sources", "status", "confidence",
-        "active", "importance", "uuid", "category", "expires", "files")  # fmt: skip
+KEYS = ("active", *SPELLINGS, *(name for others in SPELLINGS.values() for name in others))
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=8)
 VALUES = SCALARS | st.lists(st.text(max_size=4)) | st.dictionaries(st.text(max_size=3), st.integers())
 

@@ -15,7 +15,8 @@ import pytest
 from memcli.api.agents import remember
 from memcli.api.workspace import open_workspace, surroundings
 from memcli.errors import BusyError, RefusedError
-from memcli.integrations.hooks.dispatch import CHARACTERS, LARGEST, respond
+from memcli.integrations.hooks.dispatch import _ACTS, CHARACTERS, LARGEST, respond
+from memcli.integrations.install.agent_settings import EVENTS, TOOL_EVENT
 from memcli.store.access_log import LARGEST_LOG
 from memcli.store.journal import exclusive
 from memcli.store.workspace import Surroundings, Workspace
@@ -36,6 +37,10 @@ def say(mem: Mem, workspace: Path) -> Say:
         return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
 
     return said
+
+
+def test_every_event_that_install_asks_for_has_an_act() -> None:
+    assert {*EVENTS, TOOL_EVENT} <= _ACTS.keys()
 
 
 @pytest.fixture

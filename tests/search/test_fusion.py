@@ -1,12 +1,16 @@
 """Relevance: what counts, that it can be explained, that it is comparable."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memcli import data
+from memcli.search import ranking
 from memcli.search.query import Query, parse_query
 from memcli.search.ranking import LONG, SHORT, TURN, ChunkCandidate, fuse, named_speakers
 from memcli.search.ranking_weights import WEIGHTS
@@ -152,3 +156,16 @@ def test_relevance_does_not_depend_on_the_other_candidates() -> None:
     alone = fuse([candidate(1)], ASKED)[0]
     among = fuse([candidate(1), candidate(2, keyword=0.9, cosine=0.9)], ASKED)[1]
     assert alone == among
+
+
+def test_every_part_of_a_relevance_has_words_and_no_words_are_left_over() -> None:
+    parts: set[object] = set()
+    for path in Path(ranking.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Assign([ast.Name("parts")], value) | ast.keyword("parts", value):
+                    dicts = [each for each in ast.walk(value) if isinstance(each, ast.Dict)]
+                    parts |= {key.value for each in dicts for key in each.keys if isinstance(key, ast.Constant)}
+                case ast.Subscript(ast.Name("parts"), ast.Constant(name), ast.Store()):
+                    parts.add(name)
+    assert parts == data.table("relevance_parts.toml").keys()
