@@ -85,6 +85,10 @@ def import_(
     the other tool: a later change and a retraction come in, unless it was changed later, restored or forgotten here. A
     memory counts for no more trust than its source has: user 1.0, observed 0.7 (also where nothing is said), inferred
     0.5. Exit code 3 where something was not taken in.
+
+    The text of a record stands under content, memory, text or body. Its other keys may be those of an entry's
+    frontmatter, such as id, type, title, tags, key, project, created_at, updated_at, source, trust and expires_at, or
+    what other tools call them, such as createdAt or labels. What has another key becomes metadata.
     """
     where = context.writing(workspace, scope, "imported into")
     name = "standard input" if file == "-" else file

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memcli.formats.entry import FIELDS
+from memcli.formats.foreign_record import CONTENTS
 from memcli.store import file_steps
 from memcli.store.file_steps import PREFIX
 from memcli.store.init import PAGE_TEXT
@@ -439,3 +440,8 @@ NOT_TAKEN_OVER = {
 def test_of_every_field_it_is_settled_whether_a_later_import_changes_it() -> None:
     assert NOT_TAKEN_OVER.isdisjoint(_FIELDS)
     assert NOT_TAKEN_OVER.union(_FIELDS) == FIELDS.keys()
+
+
+def test_the_help_names_the_keys_of_a_record(mem: Mem) -> None:
+    words = set(mem("import", "--help").out.replace(",", " ").replace(".", " ").split())
+    assert words >= {*CONTENTS, *_FIELDS}
