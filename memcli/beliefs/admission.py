@@ -159,7 +159,7 @@ def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard" = UNHEARD) 
     return settle_batches(workspace, seen, [len(seen.drafts)], heard)[0]
 
 
-def settle_batches(workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard" = UNHEARD) -> list[Plan]:
+def settle_batches(workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard") -> list[Plan]:
     """Decide about drafts of several conversations, so many of each; their plans are applied together.
 
     A file that several of them change belongs to the plan of the first.

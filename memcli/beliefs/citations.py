@@ -21,7 +21,7 @@ from .plan import Plan
 
 
 def cite(
-    workspace: Workspace, named: Sequence[str], folder: Path, *, allow_secret: bool = False
+    workspace: Workspace, named: Sequence[str], folder: Path, *, allow_secret: bool
 ) -> tuple[list[str], list[str]]:
     """Return the citations of those names that give lines, and why others of these are not watched.
 

@@ -77,7 +77,7 @@ def answer_question(
 def keep_all(
     workspace: Workspace,
     questions: Sequence[Question],
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    progress: Callable[[int, int], object],
 ) -> tuple[list[Question], list[str]]:
     """Keep what questions ask about, as one change; return those that are settled, and why others wait.
 

@@ -60,7 +60,7 @@ class Superseded(Result):
         return [self.by] if self.is_flagged else []
 
 
-def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, dry_run: bool = False) -> Superseded:
+def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, dry_run: bool) -> Superseded:
     """Mark the entry at a path as superseded by another one; both are flagged where the old one is trusted more.
 
     `by_user`: the user says so, to whom everything gives way. Raise RefusedError for a circle and for an entry that

@@ -128,8 +128,8 @@ def write_entry(
     *,
     by: str,
     old: str = "",
-    dedup: bool = True,
-    judge: "LlmJudge | None" = None,
+    dedup: bool,
+    judge: "LlmJudge | None",
 ) -> Written:
     """Make an entry; `old` is the path of the one whose place it takes, `by` who gives the command.
 

@@ -97,9 +97,9 @@ class Batch:
         self,
         text: str,
         *,
-        type: str = "fact",
-        source: str = "user",
-        message: str = "",
+        type: str,
+        source: str,
+        message: str,
         files: Sequence[str] | None = None,
         tags: Sequence[str] = (),
         key: str = "",
@@ -161,7 +161,7 @@ def read_waiting(workspace: Workspace, session: Session) -> tuple[Session, list[
     return session, behind(events, session.metadata.consolidated_to)
 
 
-def waiting_as_read(workspace: Workspace, session: Session, events: Sequence[Event] | None = None) -> list[Event]:
+def waiting_as_read(workspace: Workspace, session: Session, events: Sequence[Event] | None) -> list[Event]:
     """Return the events that wait in a session, or of some that are in none yet, each with an id; write nothing."""
     waiting = identified(session.id, all_events(workspace, session) if events is None else events)
     return behind(waiting, session.metadata.consolidated_to)
@@ -214,14 +214,14 @@ def but_for(events: Sequence[Event], keep: int) -> list[Event]:
     return list(events) if any(map(is_due, events)) else []
 
 
-def batches(events: Sequence[Event], room: int = SHOWN) -> Iterator[list[Event]]:
+def batches(events: Sequence[Event]) -> Iterator[list[Event]]:
     """Cut a long conversation where a user speaks, or where it must be."""
     batch: list[Event] = []
     size = 0
     for event in events:
         length = shown_length(event)
         asks = is_due(event) and event.role == "user"
-        if batch and size + length > room and (asks or size + length > room * 3 // 2):
+        if batch and size + length > SHOWN and (asks or size + length > SHOWN * 3 // 2):
             yield batch
             batch, size = [], 0
         batch.append(event)

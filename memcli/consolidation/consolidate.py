@@ -74,7 +74,7 @@ def consolidate_all(
     chosen: Iterable[tuple[Session, int]],
     llm: "Llm | None",
     *,
-    wait: float = 600.0,
+    wait: float,
     judge: "LlmJudge | None" = None,
 ) -> Iterator[Outcome | MemError]:
     """Consolidate what waits of sessions but for so many of the last messages, and yield what became of each.
@@ -144,9 +144,9 @@ def preview(
     session: Session,
     llm: "Llm | None",
     *,
-    keep: int = 0,
-    events: Sequence[Event] | None = None,
-    judge: "LlmJudge | None" = None,
+    keep: int,
+    events: Sequence[Event] | None,
+    judge: "LlmJudge | None",
 ) -> list[Outcome]:
     """Show what would become of a session, or of events that are in none yet, writing nothing; the first batch only."""
     waiting = waiting_as_read(workspace, session, events)

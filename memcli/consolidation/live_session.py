@@ -137,7 +137,7 @@ def waiting_messages(workspace: Workspace, session: str) -> int:
     return counts(workspace, made(workspace, session)).waiting
 
 
-def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcript: str = "") -> None:
+def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcript: str) -> None:
     """Bring in all turns that wait and consolidate a session but for its last `keep` messages.
 
     A session that memory knows nothing of is read from its transcript, if there is one. Raise BusyError if another

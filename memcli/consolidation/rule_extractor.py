@@ -97,14 +97,14 @@ def _is_among_people(batch: Batch) -> bool:
     return len({event.name for event in batch.events if event.role == "user"}) > 1
 
 
-def rule_drafts(batch: Batch, statements: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
-    """Return the drafts of the worthiest statements, at most `room`, and of what repaired a failing command."""
+def rule_drafts(batch: Batch, statements: Sequence[tuple[Candidate, Worth]]) -> list[Draft]:
+    """Return the drafts of the worthiest statements, and of what repaired a failing command."""
     fixes = [
         batch.draft(text, type="lesson", source="observed", message=message, tags=("fix",))
         for text, message in batch.repairs
     ]
     worthiest = sorted(range(len(statements)), key=lambda position: -statements[position][1].probability)[
-        : max(0, room - len(fixes))
+        : max(0, MOST - len(fixes))
     ]
     return [*fixes, *(_draft(batch, *statements[position]) for position in sorted(worthiest))]
 

@@ -21,9 +21,7 @@ _PREFACE = re.compile(
 )
 
 
-def _tool_events(
-    item: Mapping[str, Any], reading: Transcript, *, timestamp: str = "", line: int = 0
-) -> Iterator[Event]:
+def _tool_events(item: Mapping[str, Any], reading: Transcript, *, timestamp: str, line: int) -> Iterator[Event]:
     """Yield the events of a response item that is no message."""
     kind = str(item.get("type"))
     identifier = word(item.get("call_id"))

@@ -89,8 +89,8 @@ def import_all(
     projects: Sequence[str | Path],
     progress: Progress,
     *,
-    dry_run: bool = False,
-    allow_secret: bool = False,
+    dry_run: bool,
+    allow_secret: bool,
 ) -> ImportReport:
     """Bring in what is new below a folder, in a file of many, or without a path in the home of the user.
 
@@ -117,9 +117,7 @@ class _Reading:
 class ImportRun:
     """One run over many sources."""
 
-    def __init__(
-        self, workspace: Workspace, wanted: Wanted, *, dry_run: bool = False, allow_secret: bool = False
-    ) -> None:
+    def __init__(self, workspace: Workspace, wanted: Wanted, *, dry_run: bool, allow_secret: bool) -> None:
         """Begin; a dry run writes nothing. With `allow_secret` files that a `.secretsignore` names are read too."""
         self._workspace, self._wanted, self._dry, self._allow = workspace, wanted, dry_run, allow_secret
         self._log = ImportLog(workspace)

@@ -73,7 +73,7 @@ def add_events(
     into: str,
     given: Sequence[Mapping[str, Any]],
     noise: bytes,
-    fields: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any],
 ) -> AddedEvents:
     """Add events given as JSON objects to a session, made if need be; those without a time are of now.
 
@@ -84,7 +84,7 @@ def add_events(
     events, skipped = spoken(given, before, workspace.zone)
     folder = word(session.metadata.metadata.get("cwd")) if session else ""
     cleaner = redactor(workspace, into or "the event", folder)
-    fields = cleaner.fields(fields or {})
+    fields = cleaner.fields(fields)
     for event in before[-_HEARD:]:
         cleaner.hear(event)
     done = append(workspace, into, cleaner.events(events), noise, fields)

@@ -47,7 +47,7 @@ _PICTURES = {
 
 
 def message_events(
-    content: Any, role: str, reading: Transcript, *, timestamp: str = "", identity: str = "", line: int = 0
+    content: Any, role: str, reading: Transcript, *, timestamp: str, identity: str = "", line: int = 0
 ) -> Iterator[Event]:
     """Yield the events of one message's content; the first has the id given, the others that and their number."""
     parts = as_list(content)
@@ -104,7 +104,7 @@ def call_part(identifier: str, name: str, given: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": identifier, "name": name, "input": given}
 
 
-def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[str, Any]:
+def answer_part(identifier: str, content: Any, *, failed: bool) -> dict[str, Any]:
     """Return the part of a message that answers a call."""
     return {"type": "tool_result", "tool_use_id": identifier, "content": content, "is_error": failed}
 

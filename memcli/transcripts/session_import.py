@@ -102,7 +102,7 @@ class TranscriptBuffer:
         started = parse_time(self.transcript.started) or datetime.fromtimestamp(0, UTC)
         return new_id("ses", started, blake2b(self.opening, digest_size=8).digest())
 
-    def keep(self, into: str = "") -> ImportedSession:
+    def keep(self, into: str) -> ImportedSession:
         """Add it to the session named, or to its own; what stands there already is left alone."""
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
         return self._imported(take_in(self.workspace, into, self._lines(), self._fields(), self.cleaner.calls))

@@ -227,9 +227,7 @@ def reason_for(folder: str) -> str:
     return ELSEWHERE if folder.startswith("/") else NO_FOLDER
 
 
-def wanted(
-    workspace: Workspace, around: Surroundings, projects: Sequence[Path] = (), since: str = "", *, asked: bool = False
-) -> Wanted:
+def wanted(workspace: Workspace, around: Surroundings, projects: Sequence[Path], since: str, *, asked: bool) -> Wanted:
     """Return what is to be taken into a workspace."""
     folders = tuple(dict.fromkeys(real for project in projects for real in (project, Path(os.path.realpath(project)))))
     return Wanted(workspace, Path(os.path.realpath(around.user_root)), folders, since, asked)
@@ -298,7 +296,7 @@ def find_sources(workspace: Workspace, path: str) -> FoundSources:
     return sources
 
 
-def in_home(environ: Mapping[str, str], near: Sequence[Path] = ()) -> FoundSources:
+def in_home(environ: Mapping[str, str], near: Sequence[Path]) -> FoundSources:
     """Return what the tools that are known keep below the user's home."""
     sources = FoundSources(near=near)
     for tool in TOOLS:
@@ -312,7 +310,7 @@ def in_home(environ: Mapping[str, str], near: Sequence[Path] = ()) -> FoundSourc
     return sources
 
 
-def in_folder(folder: Path, near: Sequence[Path] = (), but_for: Path | None = None) -> FoundSources:
+def in_folder(folder: Path, near: Sequence[Path], but_for: Path) -> FoundSources:
     """Return every file of a folder that may be a transcript, at any depth; links are followed, each target once."""
     sources = FoundSources(near=near)
     waiting = [folder]
@@ -320,7 +318,7 @@ def in_folder(folder: Path, near: Sequence[Path] = (), but_for: Path | None = No
         inside = waiting.pop()
         if any(inside.match(part) for tool in TOOLS for part in tool.parts):
             continue
-        if but_for and os.path.realpath(inside) == os.path.realpath(but_for):
+        if os.path.realpath(inside) == os.path.realpath(but_for):
             continue
         for name, is_folder in sources.entries(inside):
             if is_folder and name not in _PASSED_OVER:
