@@ -183,12 +183,12 @@ def stats(workspaces: Workspaces, name: str) -> SessionStats:
     from ..consolidation.backlog import limits
 
     where, session = find_session(workspaces, name)
-    most = limits(where.settings)
+    soft, hard, window = limits(where.settings)
     return SessionStats(
         **vars(summary_of(where, session)),
-        soft_limit=most.soft,
-        hard_limit=most.hard,
-        context_window=most.window,
+        soft_limit=soft,
+        hard_limit=hard,
+        context_window=window,
         unreadable=counts(where, session).unreadable,
         notices=session.notices,
     )

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.session_event import Event, folder_name
 from ..store.journal import finish_first
@@ -49,17 +48,11 @@ def is_over(session: Session) -> bool:
     return session.is_archived or session.metadata.state == "TERMINATED"
 
 
-@dataclass(frozen=True)
-class CompactionLimits:
-    """Tokens: from `soft` on old messages are compacted, past `hard` the oldest are archived."""
+def limits(settings: Settings) -> tuple[int, int, int | None]:
+    """Return the tokens from which old messages are compacted, and past which the oldest are archived; and the window.
 
-    soft: int
-    hard: int
-    window: int | None = None  # what the model takes in, where that is known
-
-
-def limits(settings: Settings) -> CompactionLimits:
-    """Return the limits: as set, else by the model's window, else as most models have it."""
+    They are as set, else by the window, which is what the model takes in where that is known, else as most have it.
+    """
     soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
     window = None
     model = settings.values.get("llm.model", "")
@@ -67,12 +60,12 @@ def limits(settings: Settings) -> CompactionLimits:
         from ..llm.client import context_window
 
         window = context_window(model)
-    return CompactionLimits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
+    return soft or int(SHARE * window if window else SOFT), hard or window or HARD, window
 
 
 def is_long(workspace: Workspace, session: Session) -> bool:
     """Tell whether a session is past its soft limit."""
-    return not session.document and counts(workspace, session).tokens > limits(workspace.settings).soft
+    return not session.document and counts(workspace, session).tokens > limits(workspace.settings)[0]
 
 
 def all_events(workspace: Workspace, session: Session) -> list[Event]:

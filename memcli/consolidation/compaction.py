@@ -35,7 +35,7 @@ from ..store.sessions.event_file import EVENTS, METADATA, count_events
 from ..store.sessions.reading import session_source
 from ..store.sessions.sessions import Session, at, counts, require_own
 from ..store.workspace import Workspace
-from .backlog import MARK, CompactionLimits, all_events, is_summary, limits, queue
+from .backlog import MARK, all_events, is_summary, limits, queue
 from .batch import Batch
 from .consolidate import consolidate, in_turn
 from .plan import Outcome
@@ -225,10 +225,10 @@ def compact(
         session = at(workspace, session.folder, session.id)
         if session.problem:
             raise RefusedError(session.problem, "mend it or move it away")
-        most = limits(workspace.settings)
+        soft, hard, _ = limits(workspace.settings)
         before = counts(workspace, session).tokens
         events = all_events(workspace, session)
-        start = _start(events, keep, 0 if force else PROTECTED, most) if force or before > most.soft else 0
+        start = _start(events, keep, 0 if force else PROTECTED, hard) if force or before > soft else 0
         if not any(event.type == "message" and not is_summary(event) for event in events[:start]):
             return Compacted(session.id, tokens_before=before, tokens_after=before)
         outcomes: tuple[Outcome, ...] = ()
@@ -253,7 +253,7 @@ def compact(
     return Compacted(session.id, len(old), folder, before, tokens, how, entry or None, error, outcomes)
 
 
-def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:
+def _start(events: Sequence[Event], keep: int, protected: int, hard: int) -> int:
     """Find where the part begins that stays."""
     sizes = [len(event.text) / CHARACTERS_PER_TOKEN for event in events]
     start, messages, tokens = len(events), 0, 0.0
@@ -261,7 +261,7 @@ def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionL
         start -= 1
         tokens += sizes[start]
         messages += events[start].type == "message"
-    while start < len(events) - 1 and tokens + OVERHEAD_TOKENS > most.hard:
+    while start < len(events) - 1 and tokens + OVERHEAD_TOKENS > hard:
         tokens -= sizes[start]
         start += 1
     # What a tool answered belongs to who called it.
