@@ -59,7 +59,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "typer": ("cli/",),
     "rich": ("cli/output.py",),
     "subprocess": (
-        "integrations/hooks/background.py",
+        "cli/hook_run.py",
         "cli/edit.py",
         "llm/client.py",
         *GIT,

@@ -9,8 +9,8 @@ import typer
 from ..api import edit as api
 from ..errors import RefusedError, UsageError
 from . import completion, context, output
-from .admission import AllowSecret, Redact, relations, tell_redacted
-from .options import AsJson, DryRun, InScope, InWorkspace, Source
+from .options import AllowSecret, AsJson, DryRun, InScope, InWorkspace, Redact, Source
+from .output import relations, tell_redacted
 
 _MOST_NAMED = 5
 

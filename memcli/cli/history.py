@@ -7,9 +7,9 @@ import typer
 from ..api.history import add_history, add_note, read_history
 from ..errors import MemError
 from . import context, output
-from .admission import tell_redacted
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
+from .output import tell_redacted
 
 history_app = typer.Typer(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
 

@@ -26,6 +26,9 @@ InScope = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
+Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
+AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
 Source = Annotated[
     str,

@@ -8,10 +8,14 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import ErrorDocument, MemError
+
+if TYPE_CHECKING:
+    from ..api.consolidate import Admitted
+    from ..api.write import Redacted
 
 _BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -228,3 +232,60 @@ def number_of(number: int, what: str) -> str:
     """Return a number of things as words: `1 event`, `2 events`, `2 memories`."""
     many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {what if number == 1 else many}"
+
+
+MOST_SECRETS = 20
+"""Secrets that are listed one by one."""
+
+
+def judge_progress() -> Callable[[int, int], None]:
+    """Return what shows how many questions the judge has answered, where there are several."""
+    bar = Bar("questions answered by the LLM:", 1)
+
+    def progress(done: int, total: int) -> None:
+        if done < total and total > 1:
+            bar(done, total)
+        else:
+            bar.clear()
+
+    return progress
+
+
+def tell_unheard(error: str) -> None:
+    """Say that an LLM did not judge, and who did."""
+    if error:
+        note(f"the LLM could not judge ({error}): the rules did")
+
+
+def relations(
+    supersedes: Sequence[str] = (),
+    superseded_by: str = "",
+    conflicts_with: Sequence[str] = (),
+) -> str:
+    """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
+    texts = (
+        ("supersedes", supersedes),
+        ("superseded by", [superseded_by][: bool(superseded_by)]),
+        ("conflicts with", conflicts_with),
+    )
+    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in texts if ids)
+
+
+def counted(admitted: Sequence["Admitted"]) -> str:
+    """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
+    numbers = {
+        "forgotten": sum(admission.action == "forgotten" for admission in admitted),
+        "held back": sum(admission.action == "held" for admission in admitted),
+        "merged": sum(admission.action == "merged" for admission in admitted),
+        "superseded": sum(len(admission.supersedes) + bool(admission.superseded_by) for admission in admitted),
+        "in conflict": sum(bool(admission.conflicts_with) for admission in admitted),
+    }
+    return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
+
+
+def tell_redacted(redacted: Sequence["Redacted"]) -> None:
+    """Say on stderr where a secret stood and which rule saw it, since it cannot be had back."""
+    for secret in redacted[:MOST_SECRETS]:
+        note(str(secret))
+    if len(redacted) > MOST_SECRETS:
+        note(f"and {len(redacted) - MOST_SECRETS:,} more secrets redacted: --json lists them")

@@ -10,8 +10,8 @@ from ..api.review import Decision, EntryFile, Question, ReviewSession, shorten
 from ..api.workspace import Workspace
 from ..errors import MemError, UsageError
 from . import context, output
-from .admission import judge_progress
 from .options import AsJson, InScope, InWorkspace
+from .output import judge_progress
 
 if TYPE_CHECKING:
     from ..api.workspace import Workspace

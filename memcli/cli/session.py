@@ -12,9 +12,9 @@ from ..api import sessions as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import completion, context, output
-from .admission import tell_redacted
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
+from .output import tell_redacted
 
 if TYPE_CHECKING:
     from ..api.sessions import ImportReport

@@ -13,9 +13,9 @@ from ..api.choice import Choice
 from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import context, output
-from .admission import AllowSecret, Judge, judge_progress, relations, tell_redacted, tell_unheard
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace, choosing, in_format
+from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, choosing, in_format
+from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 TOLD = 10
 """Lines on stderr about what was not taken in; the rest is counted."""

@@ -8,8 +8,8 @@ from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
 from . import completion, context, output
-from .admission import AllowSecret, Judge, Redact, judge_progress, relations, tell_redacted, tell_unheard
-from .options import AsJson, InScope, InWorkspace
+from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
+from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 
 def write(

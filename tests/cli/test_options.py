@@ -341,7 +341,7 @@ def test_each_option_changes_the_answer_or_is_refused(
 ) -> None:
     names = {"id": memory, "other": mem("ls", "--type", "preference", "--json").json["entries"][0]["id"]}
     names["gone"] = mem("ls", "--forgotten", "--json").json["entries"][0]["id"]
-    monkeypatch.setattr("memcli.integrations.hooks.background.detach", lambda *_, **__: None)
+    monkeypatch.setattr("memcli.cli.hook_run.detach", lambda *_, **__: None)
     if command in BEFORE:
         assert mem(*BEFORE[command]).code == 0
     if command in IN_GIT:

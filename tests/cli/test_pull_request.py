@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.cli.changes import LONGEST, MARK, code, fenced
+from memcli.cli.diff import LONGEST, MARK, code, fenced
 from tests.conftest import Mem
 from tests.scenes import commit, git
 from tests.tables import cases

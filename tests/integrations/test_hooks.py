@@ -15,7 +15,7 @@ import pytest
 from memcli.api.agents import remember
 from memcli.api.workspace import open_workspace, surroundings
 from memcli.errors import BusyError, RefusedError
-from memcli.integrations.hooks.dispatch import _ACTS, CHARACTERS, LARGEST, respond
+from memcli.integrations.hooks import _ACTS, CHARACTERS, LARGEST, respond
 from memcli.integrations.install.agent_settings import EVENTS, TOOL_EVENT
 from memcli.store.access_log import LARGEST_LOG
 from memcli.store.journal import exclusive
@@ -52,7 +52,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         words.append(list(told))
         return True
 
-    monkeypatch.setattr("memcli.integrations.hooks.background.detach", noted)
+    monkeypatch.setattr("memcli.cli.hook_run.detach", noted)
     return words
 
 

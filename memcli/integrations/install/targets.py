@@ -22,7 +22,7 @@ from ...api.installation import (
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ...results import FilePath, Result
-from ..hooks.dispatch import AGENTS
+from ..hooks import AGENTS
 from . import agent_settings, git_hooks, nightly, skill
 
 SCHEDULERS = ("cron", "systemd")

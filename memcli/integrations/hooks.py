@@ -13,10 +13,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, BinaryIO
 
-from ...api import agents
-from ...api.agents import Surroundings, Workspace, keeper, log, session_name
-from ...dataclass import dataclass
-from ...errors import MemError, SwitchedOffError, UsageError
+from ..api import agents
+from ..api.agents import Surroundings, Workspace, keeper, log, session_name
+from ..dataclass import dataclass
+from ..errors import MemError, SwitchedOffError, UsageError
 
 LARGEST = 8 << 20
 """Bytes of an event; a prompt with whole files pasted in is far smaller."""
@@ -226,7 +226,7 @@ def respond(
 
 def _session_start(here: HookContext) -> HookAnswer:
     """Return what is known here and, if the conversation was cut, what it was about."""
-    from ...api.context import session_start
+    from ..api.context import session_start
 
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
@@ -252,7 +252,7 @@ def _memories(
     gate: bool = False,
 ) -> tuple[str, bool]:
     """Return the memories for an event, and whether a thread may be busy still; the log says why there are none."""
-    from ...api.recall import Budget, recall
+    from ..api.recall import Budget, recall
 
     pack = recall(
         here.workspaces,
@@ -424,7 +424,7 @@ def _close_words(here: HookContext) -> list[str]:
 
 
 def _recalled(here: HookContext, query: str, *, gate: bool) -> HookAnswer:
-    from ...api.recall import DOCUMENTS, RELEVANT
+    from ..api.recall import DOCUMENTS, RELEVANT
 
     return HookAnswer(here.event.name, *_memories(here, query, sections=(RELEVANT, DOCUMENTS), gate=gate))
 

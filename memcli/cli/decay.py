@@ -1,0 +1,116 @@
+"""`mem decay`."""
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..api import maintain
+from ..api.workspace import Workspace
+from . import context, output
+from .options import AsJson, InScope, InWorkspace
+
+if TYPE_CHECKING:
+    from ..api.maintain import DecayReport, Judged
+
+
+NEAREST = 10
+"""Entries shown on a terminal besides those that have faded."""
+
+
+def decay(
+    apply: Annotated[bool, typer.Option("--apply", help="Archive what has faded.")] = False,
+    as_of: Annotated[
+        str,
+        typer.Option("--as-of", metavar="DATE", help="Judge as on that day: see the future.", show_default=False),
+    ] = "",
+    all_: Annotated[bool, typer.Option("--all", help="Show every entry on a terminal too.")] = False,
+    max_fraction: Annotated[
+        float, typer.Option("--max-fraction", metavar="F", help="Archive at most this share of the active entries.")
+    ] = 0.25,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show how far entries have faded, and archive those that have.
+
+    score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
+    entry goes to the archive with --apply, and what it had taken the place of with it. `mem restore` brings either
+    back; the age of what was restored counts from that day. Spared are pinned entries, constraints, entities, what the
+    user prefers, episodes and summaries, and what was read or recalled within 30 days. A terminal shows what has
+    faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
+    """
+    where = context.writing(workspace, scope)
+    report = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
+    if as_json:
+        output.say_json(report.as_dict())
+    elif report.applied:
+        _show_archived(where, report)
+    else:
+        words = f" --workspace {shlex.quote(workspace)}" if workspace else f" --scope {scope}" if scope else ""
+        _show(where, report, words, everything=all_ or not output.is_watched())
+    if report.failed:
+        raise typer.Exit(3)
+
+
+def _show_archived(where: Workspace, report: "DecayReport") -> None:
+    for identifier, path in report.archived:
+        output.say_row(("archived", identifier, context.here(where, path)))
+    for notice in report.notices:
+        output.note(notice)
+    for file in report.failed:
+        output.note(f"{context.here(where, file.path)}: {file.reason}")
+    if output.is_heard():
+        count = len(report.archived) - len(report.superseded)
+        output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
+
+
+def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bool) -> None:
+    entries, faded = report.entries, report.faded
+    if not output.is_watched():
+        for entry in entries:
+            numbers = f"{entry.age_days:.1f}", entry.accesses, f"{entry.trust:g}", f"{entry.score:.3f}"
+            output.say_row((entry.id, *numbers, entry.verdict, entry.reason))
+        return
+    others = [entry for entry in entries if entry.verdict != "archive"]
+    shown = others if everything else [entry for entry in others if entry.verdict == "keep"][:NEAREST]
+    if faded:
+        count = f"{len(faded):,} of {len(entries):,}"
+        output.say(f"{count} have faded (below {report.threshold:g}, or expired); search loses these:")
+        _table(faded)
+    if shown:
+        output.say("these stay:" if everything else "the next ones:")
+        _table(shown)
+    if entries:
+        output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
+        left = len(others) - len(shown)
+        output.say(_advice(where, report, words) + (f"; {left:,} more: mem decay --all" if left else ""))
+
+
+def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
+    """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
+    if not report.faded:
+        return "nothing has faded"
+    if not where.layout.is_mems:
+        return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
+    more = f" --max-fraction {report.needed_fraction:g}" if report.needed_fraction else ""
+    return f"archive them, to be had back with `mem restore`: mem decay --apply{more}{words}"
+
+
+def _table(entries: "Sequence[Judged]") -> None:
+    """Print entries by type, the largest group first, each with the lowest score first."""
+    sizes = Counter(entry.type for entry in entries)
+    ordered = sorted(entries, key=lambda entry: (-sizes[entry.type], entry.type, entry.score))
+    head = ("type", "id", "age", "days", "reads", "trust", "score", "verdict", "what it says")
+    output.table(head, [_cells(entry) for entry in ordered], 8)
+    output.say("")
+
+
+def _cells(entry: "Judged") -> tuple[str, ...]:
+    days = "-" if entry.decay_days is None else f"{entry.decay_days:g}"
+    verdict = "pinned" if entry.verdict == "spare" and entry.pinned else entry.verdict
+    verdict = "expired" if entry.is_expired else verdict
+    numbers = f"{entry.age_days:.0f}", days, str(entry.accesses), f"{entry.trust:g}", f"{entry.score:.3f}"
+    return entry.type, entry.id, *numbers, verdict, entry.summary

@@ -1,0 +1,85 @@
+"""`mem undo` and `mem upgrade`."""
+
+from typing import Annotated
+
+import typer
+
+from ..api import sync as api
+from . import context, output
+from .options import AsJson, DryRun, InScope, InWorkspace
+
+
+def undo(
+    number: Annotated[
+        int | None,
+        typer.Argument(min=1, metavar="[ID]", help="The number of a command in the list.", show_default="the last one"),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Show what can be taken back, the newest first.")] = False,
+    dry_run: DryRun = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a command changed, exactly.
+
+    Without an ID it is the last command that somebody typed and that was not taken back: once more takes back the one
+    before. Files that were changed since, by hand, by git or by a later command, stand in the way: they are named, and
+    nothing is changed. An undo is undone by its own number in the list. Noted are the last 50 commands of this machine,
+    in `.mem/undo/`. Not taken back are `--purge`, redaction, what counts in `.mem/` alone, and what git brought:
+    use git for that.
+    """
+    where = context.writing(workspace, scope, "taken back in")
+    if listed:
+        _list(api.list_undoable(where), as_json=as_json)
+        return
+    done = api.undo(where, number or 0, dry_run=dry_run)
+    if as_json:
+        output.say_json(done.as_dict())
+    elif dry_run:
+        output.say(done.diff, end="")
+    else:
+        output.say_row(("taken back", done.id, done.command, done.did))
+    if done.passed and not as_json and output.is_heard():
+        newest = done.passed[0]
+        output.note(f"`mem {newest.command}` ran since, unasked: `mem undo {newest.id}` takes that back")
+    for path, ours in done.unapplied:
+        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, ours)}")
+    if done.unapplied:
+        raise typer.Exit(3)
+
+
+def _list(undo_list: api.UndoList, *, as_json: bool) -> None:
+    if as_json:
+        output.say_json(undo_list.as_dict())
+        return
+    rows = [(str(row.id), row.at, f"{row.command}: {row.did}", row.state) for row in undo_list.commands]
+    if output.is_watched() and rows:
+        # The path of a file that stands in the way is left to `mem undo ID`, which names each.
+        shown = [(*row[:3], row[3].rpartition(": ")[2]) for row in rows]
+        output.table(("id", "when", "what it did", "state"), shown, flexible=2)
+    else:
+        for row in rows:
+            output.say_row(row)
+    if not rows and output.is_heard():
+        output.note("nothing is noted")
+    if undo_list.strangers:
+        output.note(f"{undo_list.strangers:,} records in .mem/undo are not of this user's mem: they are never used")
+
+
+def upgrade(dry_run: DryRun = False, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+    """Bring the files of a workspace to the format of this mem.
+
+    Nothing is to be done but after an update whose notes say so; then all is changed or nothing, and `mem undo` takes
+    it back. `mem.yaml` says the format a workspace has; a mem that knows only older ones refuses to work there.
+    """
+    where = context.writing(workspace, scope, "upgraded in")
+    done = api.upgrade(where, dry_run=dry_run)
+    if as_json:
+        output.say_json(done.as_dict())
+    elif dry_run:
+        output.say(done.diff, end="")
+    else:
+        for line in done.changes:
+            output.say(line)
+    if not done.plan and not as_json and output.is_heard():
+        output.note(f"nothing to upgrade: the workspace has format {done.from_}")

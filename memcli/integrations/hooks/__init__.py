@@ -1,1 +1,0 @@
-"""What happens at the events of an agent's conversation."""
