@@ -6,6 +6,7 @@ more. A crash leaves all of it or nothing.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
@@ -99,9 +100,6 @@ def admit(
     """
     heard = UNHEARD
 
-    def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, drafts, last, budget=seconds, by_key_alone=by_key_alone)
-
     def decide(seen: Nearby) -> tuple[Plan, Plan]:
         plan = settle_drafts(workspace, seen, heard)
         begin(plan)
@@ -112,15 +110,16 @@ def admit(
         seen = look(workspace, drafts)
         heard = ask_judge(workspace, seen, judge)
 
-    return with_current(workspace, command, again, decide, seen)[0]
+    look_again = partial(look, workspace, drafts, by_key_alone=by_key_alone)
+    return with_current(workspace, command, look_again, decide, seen)[0]
 
 
 def look(
     workspace: Workspace,
     drafts: Sequence[Draft],
     last: Nearby | None = None,
-    *,
     budget: float | None = None,
+    *,
     keep: bool = True,
     by_key_alone: bool = False,
 ) -> Nearby:

@@ -6,6 +6,7 @@ of their own, and what the plan was made from is looked at again when it is appl
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -190,9 +191,6 @@ def _applied(
 def _applied_to(workspace: Workspace, all_findings: Sequence[Findings], heard: "Heard", seen: Nearby) -> list[Outcome]:
     """Apply what was found in conversations that are all there still; raise _LostError where one is not."""
 
-    def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, _drafts(all_findings), last, budget=seconds)
-
     def decide(now: Nearby) -> tuple[Plan, list[Outcome]]:
         homes = [home(workspace, findings.batch.session, findings.batch.events[-1].id) for findings in all_findings]
         fates = [_lost(findings.batch.session, at_) for findings, at_ in zip(all_findings, homes, strict=True)]
@@ -208,7 +206,8 @@ def _applied_to(workspace: Workspace, all_findings: Sequence[Findings], heard: "
         return sum((outcome.plan for outcome in outcomes), Plan()), outcomes
 
     command = f"mem consolidate {all_findings[0].batch.session.id}"
-    (first, *others), applied = with_current(workspace, command, again, decide, seen)
+    look_again = partial(look, workspace, _drafts(all_findings))
+    (first, *others), applied = with_current(workspace, command, look_again, decide, seen)
     set_aside = tuple(
         f"{path} was changed meanwhile: our text is in {archived}" for path, archived in applied.unapplied
     )
@@ -227,15 +226,12 @@ def keep_requests(
     if not findings.drafts:
         return (), ()
 
-    def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, findings.drafts, last, budget=seconds)
-
     def decide(seen: Nearby) -> tuple[Plan, Plan]:
         plan = plan_requests(findings, settle_drafts(workspace, seen), messages)
         return plan, plan
 
     try:
-        plan, _ = with_current(workspace, "mem session append", again, decide)
+        plan, _ = with_current(workspace, "mem session append", partial(look, workspace, findings.drafts), decide)
     except MemError as error:
         return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
     ids = (admitted.id for admitted in plan.admitted if admitted.is_let_in)

@@ -7,6 +7,7 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..beliefs.admission import UNHEARD, ask_judge, is_settled_here, look, settle_drafts, with_current
@@ -125,15 +126,12 @@ def _admit(
         if dry_run:
             return settle_drafts(workspace, apart, heard)
 
-    def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        return look(workspace, drafts, last, budget=seconds)
-
     def decide(now: Nearby) -> tuple[Plan, tuple[Plan, list[BundledFile]]]:
         plan = settle_drafts(workspace, _apart(now, candidates, together), heard)
         changes, as_they_are = _sorted_out(plan, candidates, make)
         return replace(plan, steps=tuple(changes)), (plan, as_they_are)
 
-    (plan, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen)
+    (plan, as_they_are), _ = with_current(workspace, "mem import", partial(look, workspace, drafts), decide, seen)
     for file in as_they_are:
         make(file)
     return plan
