@@ -16,7 +16,7 @@ from ..language.sentences import breaks
 from ..llm import chosen_llm
 from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import dicts, loads_lenient
-from ..store.redaction import redactor
+from ..store.redaction import Redactor, redactor
 from ..store.workspace import Workspace
 from .neighbours import Kind, Verdict
 from .pair_model import Words, opposites, read_words
@@ -75,13 +75,13 @@ class LlmJudge:
         self,
         llm: Llm,
         timeout: float = 0.0,
-        without_secrets: Callable[[str], str] = str,
+        guard: Redactor | None = None,
         progress: Callable[[int, int], object] = lambda done, total: None,
     ) -> None:
-        """Take the LLM, the seconds an answer may take (0: as usual), what blanks secrets, and a report of progress."""
+        """Take the LLM, the seconds an answer may take (0: as usual), what guards secrets, and a report of progress."""
         self._llm = llm
         self._timeout = timeout
-        self._without_secrets = without_secrets
+        self._guard = guard or Redactor("a memory")
         self._progress = progress
         self._known: dict[Pair, Verdict | None] = {}
 
@@ -109,7 +109,7 @@ class LlmJudge:
 
     def _ask(self, pairs: Sequence[Pair]) -> list[Verdict | None]:
         texts = [
-            {"pair": number, "old": self._without_secrets(old), "new": self._without_secrets(new)}
+            {"pair": number, "old": self._guard.text(old), "new": self._guard.text(new)}
             for number, (old, new) in enumerate(pairs, 1)
         ]
         messages = [
@@ -124,7 +124,7 @@ class LlmJudge:
     def _with_reason(self, verdict: Verdict, row: Mapping[str, Any]) -> Verdict:
         """Return a verdict with the reason that the LLM gave, in one line and without secrets."""
         given = row.get("reason")
-        reason = shorten(self._without_secrets(given), LONGEST_REASON) if isinstance(given, str) else ""
+        reason = shorten(self._guard.text(given), LONGEST_REASON) if isinstance(given, str) else ""
         return replace(verdict, reason=f"{verdict.reason}: {reason}" if reason else verdict.reason, by_llm=True)
 
 
@@ -136,7 +136,7 @@ def llm_judge(workspace: Workspace, progress: Callable[[int, int], object]) -> L
     llm = chosen_llm(workspace.settings)
     if llm is None:
         raise UsageError("no LLM is configured", "set llm.model or llm.command in your own settings")
-    return LlmJudge(llm, workspace.settings["llm.timeout"], redactor(workspace, "a memory").text, progress)
+    return LlmJudge(llm, workspace.settings["llm.timeout"], redactor(workspace, "a memory"), progress)
 
 
 def _parts(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
