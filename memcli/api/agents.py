@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemError
 from ..formats.ids import blake2b
+from ..git.place import place_of
 from ..store import access_log
 from ..store.access_log import is_due, log
 from ..store.conversation_keeper import keeper
+from ..store.layouts import SESSION_FOLDER
 from ..store.workspace import Workspace, unopened
 from .workspace import Surroundings, open_workspaces, recorded
 
@@ -173,6 +175,15 @@ def kept_lately(workspace: Workspace) -> str:
     records = ((number, read_record(workspace, path)) for number, path in places(workspace))
     last = next((number for number, record in records if record and record["command"] == "hook session"), "--list")
     return quoted(f"mem kept {len(texts)}: {'; '.join(texts[:_TOLD])}{more} · mem undo {last}")
+
+
+def take_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> str:
+    """Return a handoff that waits for an agent in a place, once; empty where there is none."""
+    if not any((workspace.root / SESSION_FOLDER).glob("*/handoff.txt")):
+        return ""  # what reads sessions is loaded where there is one
+    from ..consolidation.handoff import take_handoff as taken
+
+    return taken(workspace, place_of(place), agent, besides)
 
 
 def unexplained_files(workspace: Workspace, most: int) -> list[str]:

@@ -26,6 +26,7 @@ from .workspace import Workspace, Workspaces, every, open_named, recorded
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted as Compacted
     from ..consolidation.compaction import CompactReport as CompactReport
+    from ..consolidation.handoff import Handoff as Handoff
     from ..consolidation.recap import Recap as Recap
     from ..transcripts.import_all import ImportReport as ImportReport
     from ..transcripts.live_events import AddedEvents as AddedEvents
@@ -208,6 +209,27 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
     if last is None:
         raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
     return recaps.recap(where, last)
+
+
+@recorded("handoff")
+def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
+    """Write what another session needs to go on with one, by default with the one used last; return it.
+
+    The next session of an agent in that place is offered it once; `to` names the agent it is for. Raise NotFoundError
+    where there is no such session, or nothing was said in it.
+    """
+    from ..consolidation.handoff import hand_off as written
+    from ..consolidation.recap import latest
+    from ..transcripts.live_events import flush
+
+    where = every(workspaces)[0]
+    flush(where)
+    if name:
+        return written(*find_session(workspaces, name), to)
+    session = latest(where)
+    if session is None:
+        raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
+    return written(where, session, to)
 
 
 @recorded("session compact")

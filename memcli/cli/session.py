@@ -127,6 +127,33 @@ def recap(
         output.say(f"Open: {question}")
 
 
+def handoff(
+    name: Annotated[str, typer.Argument(metavar="[ID]", help="A session; else the one used last.")] = "",
+    to: Annotated[
+        str, typer.Option("--to", metavar="AGENT", help="Offer it to this agent alone.", show_default=False)
+    ] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write what another session needs to go on with one.
+
+    What was asked and done, decisions, what failed, open questions, files and the last words, in at most 4,000
+    characters, beside the session's file, which git ignores. The next session that begins in this place is offered it
+    once, by the hooks of whatever agent.
+    """
+    from ..integrations.hooks import AGENTS
+
+    if to and to not in AGENTS:
+        raise UsageError(f"no agent {to!r}", f"use one of {', '.join(AGENTS)}")
+    written = api.hand_off(context.reading(workspace, scope), name, to)
+    if as_json:
+        output.say_json(written.as_dict())
+        return
+    output.say(written.text)
+    output.note(f"the next session{f' of {to}' if to else ''} here is offered it once")
+
+
 _Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
 
 

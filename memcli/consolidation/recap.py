@@ -91,7 +91,7 @@ def last_session(workspace: Workspace, place: Path, besides: str = "") -> list[s
 
     A session of the user's own workspace is of the place whose folder it notes.
     """
-    listed = [session for session in sessions(workspace) if session.id != besides and _is_of(workspace, session, place)]
+    listed = [session for session in sessions(workspace) if session.id != besides and is_of(workspace, session, place)]
     listed.sort(key=lambda session: session.metadata.updated_at, reverse=True)
     for session in listed[:_TRIED]:
         recap_of = recap(workspace, session)
@@ -112,7 +112,8 @@ def last_session(workspace: Workspace, place: Path, besides: str = "") -> list[s
     return []
 
 
-def _is_of(workspace: Workspace, session: Session, place: Path) -> bool:
+def is_of(workspace: Workspace, session: Session, place: Path) -> bool:
+    """Tell whether a session is of a place, by the folder it notes; without one, where the workspace is a project's."""
     folder = session.metadata.metadata.get("cwd")
     if not isinstance(folder, str) or not folder:
         return not workspace.is_own

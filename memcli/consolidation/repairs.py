@@ -57,6 +57,17 @@ def repairs(events: Sequence[Event]) -> list[tuple[str, str]]:
     return list(repairs_by_command.values())
 
 
+def unfixed(events: Sequence[Event]) -> list[str]:
+    """Return the commands that failed and did not work later, each with why, in their order."""
+    failures: dict[str, str] = {}
+    for run in _runs(events):
+        if not run.failed:
+            failures.pop(run.command, None)
+        elif not _LOOKS.match(_plain(run.command)):
+            failures[run.command] = f"`{shorten(run.command, 100)}` failed{_why(run.output)}"
+    return list(failures.values())
+
+
 def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
     """Return the files that tools wrote, each once, in the order they were first written."""
     paths: dict[str, None] = {}

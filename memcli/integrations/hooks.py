@@ -230,17 +230,19 @@ def _session_start(here: HookContext) -> HookAnswer:
 
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
+    handoff = "" if is_cut else _handoff(here)
     start = session_start(
         here.workspaces,
         session=event.session,
         within_ms=int(1000 * here.left),
-        characters=ROOM - (_RECAP_ROOM if is_cut else 0),
+        characters=ROOM - (_RECAP_ROOM if is_cut else len(handoff)),
         fresh=event.source in ("compact", "clear"),
     )
     for notice in start.notices:
         log(here.workspace, f"hook {event.name}: {notice}")
     recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
-    parts = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here), start.text.strip(), recap)
+    notes = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here))
+    parts = (*notes, start.text.strip(), recap, handoff)
     return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
 
 
@@ -286,6 +288,17 @@ def _unexplained(here: HookContext) -> str:
     names = ", ".join(unexplained[:_NAMED]) + (f" and {len(unexplained) - _NAMED:,} more" * (len(unexplained) > _NAMED))
     what = "1 memory lies" if len(unexplained) == 1 else f"{len(unexplained):,} memories lie"
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
+
+
+def _handoff(here: HookContext) -> str:
+    """Return what another session handed over to this one, once; empty where nothing waits."""
+    if here.keeper is None or not here.event.session:
+        return ""
+    try:
+        return agents.take_handoff(here.keeper, here.workspace.folder, here.agent, here.event.session)
+    except (MemError, OSError) as error:
+        log(here.workspace, f"hook {here.event.name}: {error}")
+        return ""
 
 
 def _kept_lately(here: HookContext) -> str:

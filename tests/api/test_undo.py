@@ -20,6 +20,7 @@ API = Path(__file__).parents[2] / "memcli" / "api"
 READING = {
     "agents.with_lock_wait",
     "agents.kept_lately",
+    "agents.take_handoff",
     "agents.unsaved_statement",
     "context.session_start",
     "agents.keep_turn",
