@@ -135,7 +135,7 @@ class DedupReport(Result):
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _IndexedEntries:
     """What the index tells of active entries."""
 
     rows: Mapping[str, Mapping[str, Any]]  # by path
@@ -152,29 +152,29 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None, *, likely:
     problems: list[tuple[str, str]] = []
     groups: list[DuplicateGroup] = []
     steps: list[Change] = []
-    seen = ask(workspace, lambda index: _look(index, MOST if judge else MOST_LIKELY if likely else 0))
+    indexed = ask(workspace, lambda index: _read_index(index, MOST if judge else MOST_LIKELY if likely else 0))
     files: dict[str, EntryFile] = {}
-    for path in dict.fromkeys(path for paths in (*seen.alike, *seen.near) for path in paths):
+    for path in dict.fromkeys(path for paths in (*indexed.alike, *indexed.near) for path in paths):
         try:
             files[path] = read_entry_file(workspace, path)
         except MemError as error:
             problems.append((path, str(error)))
-    open_pairs = list(_open_pairs(seen, files))
-    judged, unheard = _judged(open_pairs, judge) if judge else ({}, "")
+    open_pairs = list(_open_pairs(indexed, files))
+    reasons_by_paths, unheard = _judged_same(open_pairs, judge) if judge else ({}, "")
 
     def are_one(left: EntryFile, right: EntryFile) -> bool:
-        return are_duplicates(left.entry, right.entry) or frozenset((left.path, right.path)) in judged
+        return are_duplicates(left.entry, right.entry) or frozenset((left.path, right.path)) in reasons_by_paths
 
-    for paths in _connected([*seen.alike, *map(sorted, judged)]):
+    for paths in _connected([*indexed.alike, *map(sorted, reasons_by_paths)]):
         members = [files[path] for path in paths if path in files]
-        strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
+        strengths = {indexed.rows[path]["id"]: indexed.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
-            steps += fold.steps(workspace, workspace.stamp, judged)
+            steps += fold.steps(workspace, workspace.stamp, reasons_by_paths)
             ids = tuple(file.entry.id for file in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
     plan = Plan(tuple(steps), reasons)
-    report = DedupReport(workspace, plan, False, tuple(groups), tuple(problems), seen.notices, unheard)
+    report = DedupReport(workspace, plan, False, tuple(groups), tuple(problems), indexed.notices, unheard)
     merged = {identifier for group in groups for identifier in group.merged}
     pairs = [pair for pair in open_pairs if merged.isdisjoint(side.entry.id for side in pair)]
     return _with_likely(report, pairs, likely) if likely and not judge and pairs else report
@@ -226,7 +226,7 @@ def _strengths(index: Index, body: str) -> dict[str, int]:
     return {row["path"]: row["strength"] for row in rows if row["path"] in paths}
 
 
-def _look(index: Index, most: int) -> _Seen:
+def _read_index(index: Index, most: int) -> _IndexedEntries:
     """Return the active entries that share a text or a wording, and at most so many pairs that are near in meaning."""
     index.refresh()
     rows = {row["path"]: row for row in index.list_entries(_ENTRIES, "path") if row["type"] not in EPISODIC}
@@ -236,47 +236,51 @@ def _look(index: Index, most: int) -> _Seen:
         if path in rows and not document.problem:
             entry, _ = read_entry(document, path, index.workspace.now)
             texts[path] = entry.body, *entry.wordings
-    seen = _Seen(rows, sharing(texts))
-    return _with_near(index, seen, most) if most else seen
+    indexed = _IndexedEntries(rows, sharing(texts))
+    return _with_near(index, indexed, most) if most else indexed
 
 
-def _with_near(index: Index, seen: _Seen, most: int) -> _Seen:
+def _with_near(index: Index, indexed: _IndexedEntries, most: int) -> _IndexedEntries:
     from ..index.similarity import similar_pairs
 
     try:
         missing = index.embedding.embed_missing(index.workspace.settings["search.embed_budget"], wanted=_ENTRIES)
     except UnavailableError as error:
-        return replace(seen, notices=(f"what says the same in other words is not looked for: {error}",))
+        return replace(indexed, notices=(f"what says the same in other words is not looked for: {error}",))
     notices = [f"{missing:,} texts not embedded yet are not compared: run `mem index`"] if missing else []
     paths = paths_of_chunks(index)
     count = 0
     nearest: list[tuple[float, str, str]] = []
     for left, right, cosine in similar_pairs(index, NEAR, _ENTRIES):
         first, second = sorted((paths[left], paths[right]))
-        if first != second and first in seen.rows and second in seen.rows:
+        if first != second and first in indexed.rows and second in indexed.rows:
             count += 1
             (heappush if len(nearest) < most else heappushpop)(nearest, (cosine, first, second))
     if count > len(nearest):
         notices.append(f"only the {len(nearest):,} nearest of {count:,} pairs are compared")
     near = dict.fromkeys((left, right) for _, left, right in sorted(nearest, reverse=True))
-    return replace(seen, near=tuple(near), notices=tuple(notices))
+    return replace(indexed, near=tuple(near), notices=tuple(notices))
 
 
-def _judged(pairs: Iterable[tuple[EntryFile, EntryFile]], judge: "LlmJudge") -> tuple[dict[frozenset[str], str], str]:
+def _judged_same(
+    pairs: Iterable[tuple[EntryFile, EntryFile]], judge: "LlmJudge"
+) -> tuple[dict[frozenset[str], str], str]:
     """Return the reasons of pairs of paths that a judge is sure say the same, and why it was not heard about some."""
-    asked = {frozenset((newer.path, older.path)): (older.entry.body, newer.entry.body) for newer, older in pairs}
-    verdicts_by_texts, error = judge.compare(list(asked.values()))
-    verdicts = {paths: verdicts_by_texts.get(texts) for paths, texts in asked.items()}
+    texts_by_paths = {
+        frozenset((newer.path, older.path)): (older.entry.body, newer.entry.body) for newer, older in pairs
+    }
+    verdicts_by_texts, error = judge.compare(list(texts_by_paths.values()))
+    verdicts_by_paths = {paths: verdicts_by_texts.get(texts) for paths, texts in texts_by_paths.items()}
     return {
         paths: verdict.reason
-        for paths, verdict in verdicts.items()
+        for paths, verdict in verdicts_by_paths.items()
         if verdict and verdict.kind == "same" and verdict.sure
     }, error
 
 
-def _open_pairs(seen: _Seen, files: Mapping[str, EntryFile]) -> Iterator[tuple[EntryFile, EntryFile]]:
+def _open_pairs(indexed: _IndexedEntries, files: Mapping[str, EntryFile]) -> Iterator[tuple[EntryFile, EntryFile]]:
     """Yield the pairs near in meaning whose words do not tell whether they are one, of each the newer first."""
-    for pair in seen.near:
+    for pair in indexed.near:
         left, right = map(files.get, pair)
         if left and right and _may_be_asked(left.entry, right.entry):
             yield by_age(left, right)

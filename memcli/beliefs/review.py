@@ -243,7 +243,7 @@ class _Desk:
     def pairs(self) -> list[Question]:
         """Ask about entries that are flagged with each other, or fill one key."""
         questions: dict[frozenset[str], Question] = {}
-        for left, right in self._filling():
+        for left, right in self._same_slot_pairs():
             questions[frozenset((left.entry.id, right.entry.id))] = pair_question(
                 "key", left, right, f"both fill {left.entry.key}"
             )
@@ -264,7 +264,7 @@ class _Desk:
                 if not is_guessed(file.entry, other.entry):
                     yield by_age(file, other)
 
-    def _filling(self) -> Iterator[tuple[EntryFile, EntryFile]]:
+    def _same_slot_pairs(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         slots: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             if row["key"] and (left := self.read(row["id"])):

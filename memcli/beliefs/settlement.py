@@ -146,8 +146,8 @@ class Settlement:
     def _act(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[EntryFile, Verdict]]) -> None:
         against = []
         # What fills the slot is settled with first: its place is taken, and nothing else takes the new value in.
-        filling = [item for item in weighed if is_same_slot(item[0].entry, entry)]
-        for file, verdict in filling or weighed:
+        in_same_slot = [item for item in weighed if is_same_slot(item[0].entry, entry)]
+        for file, verdict in in_same_slot or weighed:
             if verdict.kind != "same":
                 against.append((file, verdict))
             elif _may_be_one(file.entry, entry):

@@ -24,8 +24,8 @@ def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> in
         for other in row["verdicts"]
         if other in slots and slots[other] != slots[row["id"]]
     }
-    filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
-    return len(flagged) + filling + len(faded_rules(workspace, rows)) + len(workspace.inbox)
+    same_slot_pairs = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
+    return len(flagged) + same_slot_pairs + len(faded_rules(workspace, rows)) + len(workspace.inbox)
 
 
 def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:

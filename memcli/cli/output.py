@@ -263,12 +263,12 @@ def relations(
     conflicts_with: Sequence[str] = (),
 ) -> str:
     """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
-    texts = (
-        ("supersedes", supersedes),
-        ("superseded by", [superseded_by][: bool(superseded_by)]),
-        ("conflicts with", conflicts_with),
-    )
-    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in texts if ids)
+    ids_by_relation = {
+        "supersedes": supersedes,
+        "superseded by": [superseded_by] if superseded_by else [],
+        "conflicts with": conflicts_with,
+    }
+    return "; ".join(f"{relation} {', '.join(ids)}" for relation, ids in ids_by_relation.items() if ids)
 
 
 def counted(admitted: Sequence["Admitted"]) -> str:

@@ -47,7 +47,7 @@ def write(
             help="The slot it fills, such as staging/port: what filled it before is superseded.",
         ),
     ] = None,
-    kind: Annotated[
+    entry_type: Annotated[
         str | None,
         typer.Option(
             "--type",
@@ -79,7 +79,7 @@ def write(
         list[str] | None, typer.Option("--sources", help="A session, message range or commit it came from.")
     ] = None,
     references: Annotated[list[str] | None, typer.Option("--references", help="An id or a link it refers to.")] = None,
-    about: Annotated[
+    files: Annotated[
         list[str] | None, typer.Option("--files", help="A file it is about; path:12-20 keeps watch over these lines.")
     ] = None,
     status: Annotated[str | None, typer.Option(help="active, superseded or archived.")] = None,
@@ -138,7 +138,7 @@ def write(
         id=identifier,
         path=path,
         supersedes=supersedes,
-        type=kind,
+        type=entry_type,
         key=key,
         title=title,
         tags=_split(tag),
@@ -151,7 +151,7 @@ def write(
         strength=strength,
         sources=sources,
         references=references,
-        files=about,
+        files=files,
         status=status,
         superseded_by=superseded_by,
         conflicts_with=conflicts_with,

@@ -119,33 +119,35 @@ class SentencePlace:
     has_code: bool
 
 
-def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[SentencePlace]:
+def places(prompt: Prompt, sentences: Sequence[Sentence]) -> Iterator[SentencePlace]:
     """Yield each sentence of a prompt with what stands around it."""
     text = prompt.text
     lines = [(match.start(), match[0].strip()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
-    starts = [start for start, _ in lines]
-    breaks = [match.start() for match in _BREAK.finditer(text.rstrip())]
-    opening, closing = _ends(text)
-    others, has_code = len(_SPEAKER.findall(text)), _CODE.search(text) is not None
-    for sentence in whole:
-        line_number = bisect_right(starts, sentence.start) - 1
-        end = bisect_left(starts, sentence.stop) - 1
-        label = _LABEL.match(text, starts[line_number], min(sentence.stop, starts[line_number] + 120))
+    line_starts = [start for start, _ in lines]
+    paragraph_breaks = [match.start() for match in _BREAK.finditer(text.rstrip())]
+    first, last = _ends(text)
+    speaker_lines, has_code = len(_SPEAKER.findall(text)), _CODE.search(text) is not None
+    for sentence in sentences:
+        number = bisect_right(line_starts, sentence.start) - 1
+        following = bisect_left(line_starts, sentence.stop)
+        line_start = line_starts[number]
+        following_start = line_starts[following] if following < len(lines) else len(text)
+        label = _LABEL.match(text, line_start, min(sentence.stop, line_start + 120))
         yield SentencePlace(
-            sentence.text,
-            label[0] if label else "",
-            lines[line_number][1],
-            lines[line_number - 1][1] if line_number else "",
-            lines[end + 1][1] if end + 1 < len(lines) else "",
-            text[starts[line_number] : sentence.start].strip()[-_END:],
-            text[sentence.stop : starts[end + 1] if end + 1 < len(lines) else len(text)].strip()[:_END],
-            opening if text[: sentence.start].strip() else "",
-            closing if text[sentence.stop :].strip() else "",
-            bisect_right(breaks, sentence.start),
-            len(breaks) + 1,
-            prompt.is_foreign(sentence.start, sentence.stop),
-            others,
-            has_code,
+            text=sentence.text,
+            label=label[0] if label else "",
+            line=lines[number][1],
+            lead=lines[number - 1][1] if number else "",
+            follow=lines[following][1] if following < len(lines) else "",
+            before=text[line_start : sentence.start].strip()[-_END:],
+            after=text[sentence.stop : following_start].strip()[:_END],
+            first=first if text[: sentence.start].strip() else "",
+            last=last if text[sentence.stop :].strip() else "",
+            paragraph=bisect_right(paragraph_breaks, sentence.start),
+            paragraphs=len(paragraph_breaks) + 1,
+            is_foreign=prompt.is_foreign(sentence.start, sentence.stop),
+            others=speaker_lines,
+            has_code=has_code,
         )
 
 
@@ -155,7 +157,7 @@ def _ends(text: str) -> tuple[str, str]:
     return _OPENING.match(text)[0].strip(), _CLOSING.search(text[-300:])[0].strip()  # type: ignore[index]
 
 
-def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
+def is_handed_on(prompt: Prompt, sentences: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     flags: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
@@ -163,21 +165,21 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
         part for part in _BREAK.split(prompt.text.strip()) if not _pattern("courtesy").fullmatch(part.strip())
     ]
     is_plain = len(paragraphs) == 1 and not prompt.is_long
-    is_plain &= not any(is_question(sentence.text) and _points(sentence.text) for sentence in whole)
-    stands = list(places(prompt, whole))
-    is_plain &= all(not position.label or _is_own_label(position.label) for position in stands)
-    for sentence, position in zip(whole, stands, strict=True):
+    is_plain &= not any(is_question(sentence.text) and _points(sentence.text) for sentence in sentences)
+    positions = list(places(prompt, sentences))
+    is_plain &= all(not position.label or _is_own_label(position.label) for position in positions)
+    for sentence, position in zip(sentences, positions, strict=True):
         opens = prompt.is_long and position.paragraph == 0 and ":" not in position.line
-        is_own = is_plain and (opens_as_rule(sentence.text) or _is_own_label(position.label))
-        least = _least(position.label) if position.label else OPENING if opens else LIKELY
-        is_told = not is_own and handed_on(position) >= least
-        flags.append(is_told or sentence.line == labelled or _quotes_rule(sentence.text))
-        if is_told and position.label and not position.before:
+        is_users = is_plain and (opens_as_rule(sentence.text) or _is_own_label(position.label))
+        threshold = _threshold(position.label) if position.label else OPENING if opens else LIKELY
+        is_others = not is_users and handed_on(position) >= threshold
+        flags.append(is_others or sentence.line == labelled or _quotes_rule(sentence.text))
+        if is_others and position.label and not position.before:
             labelled = sentence.line
     return flags
 
 
-def _least(label: str) -> float:
+def _threshold(label: str) -> float:
     return OWNED if _is_own_label(label) else LABELLED
 
 

@@ -12,7 +12,7 @@ SHOWN = 50
 
 def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
     """Return the ids that begin or end with a text, and the summaries of their entries; the latest first."""
-    return _asked(
+    return _rows(
         derived,
         "select id, summary from entries where substr(id, 1, ?1) = ?2 or (?1 > 2 and substr(id, -?1) = ?2)"
         f" order by updated_at desc limit {SHOWN}",
@@ -22,7 +22,7 @@ def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
 
 def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
     """Return the keys that begin with a text, and the summaries of their entries."""
-    return _asked(
+    return _rows(
         derived,
         "select key, summary from entries where key <> '' and status = 'active' and substr(key, 1, ?) = ?"
         f" order by key limit {SHOWN}",
@@ -32,7 +32,7 @@ def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
 
 def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
     """Return the tags that begin with a text, the most used first, and how many entries have them."""
-    return _asked(
+    return _rows(
         derived,
         "select value, count(*) || ' entries' from entries, json_each(entries.tags)"
         f" where substr(value, 1, ?) = ? group by value order by count(*) desc limit {SHOWN}",
@@ -40,14 +40,16 @@ def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
     )
 
 
-def _asked(derived: Path, question: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
+def _rows(derived: Path, query: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
     import sqlite3
 
     from .database import FILE
 
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)) as index:
-            return index.execute(question, values).fetchall()
+        with closing(
+            sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)
+        ) as connection:
+            return connection.execute(query, values).fetchall()
     except sqlite3.Error:
         return []
 

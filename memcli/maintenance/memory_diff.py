@@ -251,13 +251,13 @@ def key_clashes(
     """Yield the keys that two active entries fill since a change to one of them."""
     old, new = ({name: _slot(version) for name, version in sides.items()} for sides in (before, after))
     changed = {name: slot for name, slot in new.items() if any(slot) and old.get(name) != slot}
-    filling: dict[tuple[str, str], list[EntryVersion]] = {slot: [] for slot in sorted(changed.values())}
+    versions_by_slot: dict[tuple[str, str], list[EntryVersion]] = {slot: [] for slot in sorted(changed.values())}
     for path, data in entries_after().items() if changed else ():
         if b"key" in data and not layout.is_archived(path):
             version = entry_version(layout, path, data)
-            if (slot := _slot(version)) in filling:
-                filling[slot].append(version)
-    for slot, versions in filling.items():
+            if (slot := _slot(version)) in versions_by_slot:
+                versions_by_slot[slot].append(version)
+    for slot, versions in versions_by_slot.items():
         touched = [version for version in versions if changed.get(version.name) == slot]
         last = max(touched, key=lambda version: version.entry.updated_at if version.entry else "", default=None)
         if last and last.entry and len(versions) > 1:
@@ -271,8 +271,8 @@ def key_clashes(
 
 def _slot(version: EntryVersion) -> tuple[str, str]:
     """Return the slot that an active entry fills; of empty words where there is none."""
-    is_filling = version.entry and version.entry.key and version.status == "active"
-    return slot_of(version.entry) if version.entry and is_filling else ("", "")
+    fills_slot = version.entry and version.entry.key and version.status == "active"
+    return slot_of(version.entry) if version.entry and fills_slot else ("", "")
 
 
 _RULES = (MARKER, ".gitignore", ".gitattributes", IGNORE)

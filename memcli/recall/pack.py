@@ -403,9 +403,9 @@ def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
         problems.append(FileProblem(path, 1, reason, scope=workspace.scope, left_out=True))
         return ""
-    marker = conflict_marker(text)
-    if marker is not None:
+    marker_line = conflict_marker(text)
+    if marker_line is not None:
         reason = "a git conflict marker: resolve the conflict; it is passed over"
-        problems.append(FileProblem(path, marker, reason, scope=workspace.scope, left_out=True))
+        problems.append(FileProblem(path, marker_line, reason, scope=workspace.scope, left_out=True))
         return ""
     return text
