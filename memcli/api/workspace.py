@@ -87,9 +87,10 @@ def open_workspace(
 
 
 def _was_here(workspace: Workspace) -> bool:
-    from ..index.completions import was_here
+    """Return whether the index in a workspace's own folder was made here, of the files that stand there."""
+    from ..index.completions import file_identities
 
-    return was_here(workspace)
+    return trust.has_one_of(workspace.root, file_identities(workspace.derived))
 
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:

@@ -19,8 +19,8 @@ _CLASSES: dict[str, Callable[[str], bool]] = {
     "punct": lambda char: char.isascii() and char.isprintable() and not char.isalnum() and char != " ",
 }
 _ANY = "*"  # the token of a star; a literal star is a test like any other character
-T = TypeVar("T")
-C = TypeVar("C")
+Part = TypeVar("Part")
+Item = TypeVar("Item")
 Token = str | Callable[[str], bool]
 Rule = tuple[bool, bool, tuple[str, ...]]  # brings back, folders only, segments
 
@@ -30,23 +30,23 @@ def ignored(patterns: str, path: str) -> bool:
     parts = [part for part in path.split("/") if part not in ("", ".")]
     for depth in range(1, len(parts) + 1):
         # As in git, nothing brings back what lies in a folder that is left out.
-        if _is_out(patterns, parts[:depth], is_folder=depth < len(parts) or path.endswith("/")):
+        if _is_matched(patterns, parts[:depth], is_folder=depth < len(parts) or path.endswith("/")):
             return True
     return False
 
 
-def names(patterns: str, path: str, *, is_folder: bool) -> bool:
+def matches(patterns: str, path: str, *, is_folder: bool) -> bool:
     """Return whether a relative path is itself left out, whatever becomes of the folders it lies in."""
-    return _is_out(patterns, path.split("/"), is_folder=is_folder)
+    return _is_matched(patterns, path.split("/"), is_folder=is_folder)
 
 
-def _is_out(patterns: str, parts: list[str], *, is_folder: bool) -> bool:
+def _is_matched(patterns: str, parts: list[str], *, is_folder: bool) -> bool:
     rules, by_ending = _rules(patterns)
     name = parts[-1]
-    keys = (name, f"*{name[-1:]}", "*")
-    for number in sorted((number for key in keys for number in by_ending.get(key, ())), reverse=True):
+    endings = (name, f"*{name[-1:]}", "*")
+    for number in sorted((number for ending in endings for number in by_ending.get(ending, ())), reverse=True):
         brings_back, folders_only, segments = rules[number]
-        if (is_folder or not folders_only) and _fits(segments, parts, _is_deep, _segment_fits):
+        if (is_folder or not folders_only) and _fits(segments, parts, _is_any_depth, _segment_fits):
             return not brings_back
     return False
 
@@ -87,7 +87,7 @@ def _rule(line: str) -> Rule | None:
     return brings_back, folders_only, tuple(segments)
 
 
-def _is_deep(segment: str) -> bool:
+def _is_any_depth(segment: str) -> bool:
     return segment == "**"
 
 
@@ -104,23 +104,28 @@ def _segment_fits(segment: str, part: str) -> bool:
     return tokens is not None and _fits(tokens, part, _is_star, _char_fits)
 
 
-def _fits(wanted: Sequence[T], given: Sequence[C], is_wild: Callable[[T], bool], fits: Callable[[T, C], bool]) -> bool:
-    """Match a sequence with wildcards greedily, going back to the last wildcard alone."""
-    position = matched = 0
-    star, resume = -1, 0
-    while matched < len(given):
-        if position < len(wanted) and is_wild(wanted[position]):
-            star, resume = position, matched
-            position += 1
-        elif position < len(wanted) and fits(wanted[position], given[matched]):
-            position += 1
-            matched += 1
-        elif star >= 0:
-            resume += 1
-            position, matched = star + 1, resume
+def _fits(
+    pattern: Sequence[Part],
+    items: Sequence[Item],
+    is_wildcard: Callable[[Part], bool],
+    fits: Callable[[Part, Item], bool],
+) -> bool:
+    """Return whether items fit a pattern: greedily, going back to the last wildcard alone."""
+    pattern_index = item_index = 0
+    wildcard, wildcard_end = -1, 0
+    while item_index < len(items):
+        if pattern_index < len(pattern) and is_wildcard(pattern[pattern_index]):
+            wildcard, wildcard_end = pattern_index, item_index
+            pattern_index += 1
+        elif pattern_index < len(pattern) and fits(pattern[pattern_index], items[item_index]):
+            pattern_index += 1
+            item_index += 1
+        elif wildcard >= 0:
+            wildcard_end += 1
+            pattern_index, item_index = wildcard + 1, wildcard_end
         else:
             return False
-    return all(is_wild(token) for token in wanted[position:])
+    return all(is_wildcard(part) for part in pattern[pattern_index:])
 
 
 @lru_cache(maxsize=16_384)
@@ -136,10 +141,10 @@ def _tokens(segment: str) -> tuple[Token, ...] | None:
         elif char == "?":
             tokens.append(lambda _: True)
         elif char == "[":
-            read = _bracket(segment, position)
-            if read is None:
+            bracket = _bracket(segment, position)
+            if bracket is None:
                 return None
-            test, position = read
+            test, position = bracket
             tokens.append(test)
         elif char == "\\":
             if position == len(segment):

@@ -1,13 +1,13 @@
 """What the index held last: nothing is refreshed, created or waited for, and nothing heavy is loaded."""
 
-import os
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from ..store.workspace import Workspace
-
 SHOWN = 50
+_MOST = 50
+"""Files by which an index is known to be of this machine."""
 
 
 def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
@@ -40,41 +40,26 @@ def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
     )
 
 
-def _rows(derived: Path, query: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
+def file_identities(derived: Path) -> list[tuple[str, int, int]]:
+    """Return path, inode and time of change of some indexed files; none where the index is no plain file."""
+    from .database import FILE
+
+    path = derived / FILE
+    if path.is_symlink() or not path.is_file():
+        return []
+    # Waits as long as SQLite does: what is asked once, to decide about trust, must not fail for a moment's lock.
+    return _rows(derived, f"select path, inode, ctime from files limit {_MOST}", (), timeout=5.0)
+
+
+def _rows(derived: Path, query: str, values: tuple[int | str, ...], timeout: float = 0.1) -> list[Any]:
     import sqlite3
 
     from .database import FILE
 
     try:
         with closing(
-            sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)
+            sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=timeout)
         ) as connection:
             return connection.execute(query, values).fetchall()
     except sqlite3.Error:
         return []
-
-
-_MOST = 50  # files looked at
-
-
-def was_here(workspace: Workspace) -> bool:
-    """Return whether the index in a workspace's own folder was made here, of the files that stand there."""
-    import sqlite3  # rarely: once for each workspace
-
-    from .database import FILE
-
-    path = workspace.derived / FILE
-    if path.is_symlink() or not path.is_file():
-        return False
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        noted = connection.execute(f"select path, inode, ctime from files limit {_MOST}").fetchall()
-        return any(_stands(workspace.root / str(name), inode, ctime) for name, inode, ctime in noted)
-    return False
-
-
-def _stands(path: Path, inode: object, ctime: object) -> bool:
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    return (status.st_ino, status.st_ctime_ns) == (inode, ctime)

@@ -20,18 +20,15 @@ class Weights(NamedTuple):
     last_line: float = 0.7  # of a query of several lines: MADial dialogues +.038
     nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.023, sessions +.005
     frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
-
     other_name: float = 0.5  # of the query with the other names of whom it names: as good as 0 or 1, see `other_word`
 
     # Keywords.
-    saturation: float = (
-        0.4  # tf / (tf + this), whatever the length: 1.2 is as good there, and .009 worse on the tuned half
-    )
+    # tf / (tf + this), whatever the length: 1.2 is as good there, and .009 worse on the tuned half
+    saturation: float = 0.4
     window: tuple[float, ...] = (0.4, 0.25, 0.15, 0.1)  # the words 1, 2, … turns away
     reach: int = 100  # characters of a turn, from which on its words count less for the turns around it
-    other_word: float = (
-        0.5  # what a word counts where another name for the same stands: LoCoMo facts asked by nicknames +.035
-    )
+    # What a word counts where another name for the same stands: LoCoMo facts asked by nicknames +.035.
+    other_word: float = 0.5
     # Of an entry of several chunks alone (turns, sections, records and notes are each found by their own words): share
     # of the words of the whole, the best chunk's being the rest. OpenClaw +.007, sessions that are entries +.003.
     whole: float = 0.4
@@ -52,9 +49,8 @@ class Weights(NamedTuple):
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
     only_asks: float = -0.75  # × the sum: an entry, record or note that repeats the question never outranks its answer
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets
-    dated: float = (
-        -0.08
-    )  # × how far outside the time the query names: .016 on 175 queries that name one, as from .06 to .1
+    # × how far outside the time the query names: .016 on 175 queries that name one, as from .06 to .1
+    dated: float = -0.08
 
     # Relevance = slope × sum + base, a line through how often hits of a sum were right: of turns over six kinds of talk
     # (.6 and -.15 said "nothing found" to 84 of 360 questions to the talk of agents and friends), else the tuned half.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..formats.frontmatter import document
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 MODES = ("hybrid", "vector", "keyword")
 DOCUMENT = "document"
 """The kind of a hit in a folder of documents."""
-T = TypeVar("T")
 
 
 def with_flagged(

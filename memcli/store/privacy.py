@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import NotFoundError, RefusedError, UsageError
-from ..formats.ignore_patterns import names
+from ..formats.ignore_patterns import matches
 
 PRIVATE = frozenset(("sessions", "notes", ".mem"))
 SESSIONS = "sessions"
@@ -173,7 +173,7 @@ class ExcludedFiles:
             if kind not in kinds or (kind == GIT_IGNORE and not (in_repository or self._is_inside(parent))):
                 continue
             # What is no file any more may have been a folder.
-            if names(patterns, f"{folder}/{name}"[len(parent.rstrip("/")) + 1 :], is_folder=True):
+            if matches(patterns, f"{folder}/{name}"[len(parent.rstrip("/")) + 1 :], is_folder=True):
                 return os.path.join(parent, kind)
         return ""
 
