@@ -65,6 +65,18 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
     talk(workspace, said)
 
 
+def test_the_start_of_a_session_is_a_resource(workspace: Path, mem: Mem) -> None:
+    mem("write", "Never push on Fridays.", "--type", "constraint")
+
+    async def said(session: ClientSession, call: Call) -> None:
+        (resource,) = (await session.list_resources()).resources
+        assert (str(resource.uri), bool(resource.description)) == ("mem://start", True)
+        (content,) = (await session.read_resource(resource.uri)).contents
+        assert content.text == mem("context").out
+
+    talk(workspace, said)
+
+
 def test_an_agent_writes_as_the_user_only_where_it_says_so(workspace: Path, mem: Mem) -> None:
     async def said(session: ClientSession, call: Call) -> None:
         guess = await call("write", text="The staging port is 8080.")
