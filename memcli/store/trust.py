@@ -213,7 +213,7 @@ def _repeat(root: Path, token: str) -> None:
     """Put the token into the workspace, beside those of others who use the folder."""
     tokens = tokens_in(root)
     path = root / DERIVED / TOKENS
-    if token in tokens or path.is_symlink() or path.parent.is_symlink():
+    if token in tokens or path.parent.is_symlink():
         return
     with suppress(MemError, OSError):
         make_derived(path.parent)

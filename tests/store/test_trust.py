@@ -104,6 +104,9 @@ def test_trust_is_given_and_taken_away(clone: Path, mem: Mem, hook: Hook) -> Non
     assert not is_trusted(mem, clone)
     assert mem("trust").code == 0
     assert is_trusted(mem, clone)
+    tokens = (clone / ".mem/trust").read_text()
+    assert mem("trust").code == 0
+    assert (clone / ".mem/trust").read_text() == tokens
     assert 'source="user"' in hook(clone.parent, "UserPromptSubmit", prompt="Should the agent ask before it deletes?")
     assert "not trusted" not in hook(clone.parent, "SessionStart", source="startup")
     assert mem("trust", "--remove", "memory").code == 0
