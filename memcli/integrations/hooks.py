@@ -67,8 +67,6 @@ def parse(data: bytes) -> HookEvent:
     """Read an event; raise UsageError saying what is wrong with it."""
     if len(data) > LARGEST:
         raise UsageError(f"the event has more than {LARGEST >> 20} MB")
-    if not data.strip():
-        raise UsageError("no event on standard input")
     try:
         given = json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:

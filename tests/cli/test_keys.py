@@ -62,6 +62,12 @@ def test_every_way_of_writing_minds_the_key(mem: Mem, at: At, doors: tuple[str, 
     assert active(mem) == [loose[1]]
 
 
+def test_one_key_holds_one_value_under_whatever_title(mem: Mem, at: At) -> None:
+    at("2026-01-10", "Port 5432", *PORT, "--title", "Before")
+    new = at("2026-02-10", "Port 6543", *PORT, "--title", "After")
+    assert active(mem) == [new[1]]
+
+
 def test_a_key_without_a_comparison_opens_no_model(mem: Mem, at: At, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memcli.index.embeddings.open_embedder", None)
     at("2026-01-10", "Port 5432", *PORT, "--no-dedup")

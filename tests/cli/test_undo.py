@@ -204,6 +204,7 @@ def test_lines_that_others_added_to_the_same_file_are_not_cut(mem: Mem, workspac
     page.write_text(page.read_text().replace("[20:16] by hand\n", ""))
     assert mem("undo").code == 0
     assert page.read_text() == "[20:15] Fed the cat.\n"
+    assert not (workspace / ".mem" / "access").exists(), "nothing was confirmed"
 
 
 def test_a_confirmation_is_taken_back_and_not_the_command_before_it(mem: Mem, workspace: Path) -> None:
