@@ -72,6 +72,7 @@ TOPICS = {
     "workspace": "what lies where, and the formats of the files",
     "settings": "every setting there is",
     "json": "the fields of every JSON document",
+    "protocol": "what an agent is told to search for, to save and never to save",
 }
 
 
@@ -79,14 +80,16 @@ def help_(
     ctx: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC...]", help="A command such as hook install, or workspace, settings, json."),
+        typer.Argument(
+            metavar="[TOPIC...]", help="A command such as hook install, or workspace, settings, json, protocol."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the help of a command or of a topic.
 
-    Topics are workspace (what lies where, and the formats of the files), settings, and json (the fields of every
-    document); with --json the last is a JSON Schema, and any other help is its text.
+    Topics are workspace (what lies where, and the formats of the files), settings, json (the fields of every
+    document), and protocol (what agents are told); with --json the page json is a JSON Schema, any other its text.
     """
     topic, *below = words or [""]
     if topic == "json" and as_json and not below:
@@ -119,6 +122,10 @@ def page(topic: str) -> str:
         return json_page()
     if topic == "settings":
         return settings_page()
+    if topic == "protocol":
+        from ..integrations.install.skill import protocol
+
+        return protocol()
     text = files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
     return text.replace("{fields of an entry}", _fields_of_an_entry())
 

@@ -99,6 +99,7 @@ def install(
 
     The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
     Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
+    The protocol (`mem help protocol`) goes between marks into CLAUDE.md, or AGENTS.md of Codex.
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
     scripts stand between marks; git also learns to merge memories by their fields: see `mem help merge-driver`.
@@ -117,7 +118,8 @@ def install(
     keeper = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
     make(plan, dry_run=dry_run, as_json=as_json, also=keeper)
     if not as_json and not dry_run:
-        _tell_keeper(keeper, [] if shared else [change.path for change in plan if change.after is not None])
+        settings = [change.path for change in plan if change.after is not None and change.path.suffix != ".md"]
+        _tell_keeper(keeper, [] if shared else settings)
     _tell_idle(target, to, workspace, scope)
     if target == "codex" and not dry_run:
         output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
@@ -181,15 +183,16 @@ def status(
 def skill(
     project: _Project = False,
     user: _User = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take both away again.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it away again.")] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Teach agents to use mem: a SKILL.md, and a block in AGENTS.md."""
-    from ..integrations.install.targets import destination_of, skill_plan
+    """Tell agents by a SKILL.md when to use mem, and where the protocol is."""
+    from ..integrations.install.skill import no_skill_plan, skill_plan
+    from ..integrations.install.targets import destination_of
 
-    to = destination_of("skill", surroundings(), project=project, user=user)
-    make(skill_plan(to, is_removal=remove), dry_run=dry_run, as_json=as_json)
+    paths = destination_of("skill", surroundings(), project=project, user=user).skills
+    make((no_skill_plan if remove else skill_plan)(paths), dry_run=dry_run, as_json=as_json)
 
 
 @hook_app.command("run")

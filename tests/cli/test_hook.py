@@ -85,8 +85,9 @@ def test_the_settings_of_others_stay_and_come_back_byte_for_byte(mem: Mem, repos
 
 
 def test_settings_that_were_not_there_are_gone_again(mem: Mem, repository: Path) -> None:
-    assert mem("hook", "install", "claude-code").rows == [["made", str(settings(repository))]]
-    assert mem("hook", "uninstall", "claude-code").rows == [["removed", str(settings(repository))]]
+    files = [str(settings(repository)), str(repository / "CLAUDE.md")]
+    assert mem("hook", "install", "claude-code").rows == [["made", path] for path in files]
+    assert mem("hook", "uninstall", "claude-code").rows == [["removed", path] for path in files]
     assert not settings(repository).exists()
     assert mem("hook", "uninstall", "claude-code").rows == []
 
@@ -166,7 +167,7 @@ def test_a_link_to_nothing_is_named_and_left_alone(mem: Mem, repository: Path) -
 
 def test_a_users_own_settings_name_the_program_by_its_place(mem: Mem, repository: Path) -> None:
     home = Path(os.environ["HOME"])
-    assert mem("hook", "install", "claude-code", "--user").rows == [["made", str(home / ".claude" / "settings.json")]]
+    assert mem("hook", "install", "claude-code", "--user").rows[0] == ["made", str(home / ".claude" / "settings.json")]
     ran = mem("hook", "install", "codex", "--user")
     assert "[features]" in ran.err
     told = json.loads((home / ".codex" / "hooks.json").read_text())
@@ -333,23 +334,43 @@ def test_the_line_for_cron_is_printed_and_no_crontab_asked_for(
     assert mem("hook", "status", "cron").code == 2
 
 
-def test_the_skill_and_the_block_come_and_go(mem: Mem, repository: Path) -> None:
-    page = repository / "AGENTS.md"
-    page.write_text("# Rules\n\nBe kind.")
+def test_the_skill_comes_and_goes(mem: Mem, repository: Path) -> None:
     mine = repository / ".claude" / "skills" / "mem-memory" / "SKILL.md"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     assert mem("hook", "skill").code == 0
-    assert page.read_text().startswith("# Rules\n\nBe kind.\n<!-- mem:agents -->\n")
     shared = repository / ".agents" / "skills" / "mem-memory" / "SKILL.md"
     head = shared.read_text().split("---")[1]
     assert "name: mem-memory\n" in head  # the folder's name
     assert mine.read_text() == shared.read_text()
     assert mem("hook", "skill").rows == []
     assert mem("hook", "skill", "--remove").code == 0
-    assert page.read_text() == "# Rules\n\nBe kind."
     assert mine.read_text() == "mine"
     assert not shared.exists()
+
+
+PAGES = [("claude-code", "CLAUDE.md"), ("codex", "AGENTS.md")]
+
+
+@pytest.mark.parametrize(("agent", "name"), PAGES)
+@pytest.mark.parametrize("text", [b"# Rules\n\nBe kind.", b"# Rules\r\n\r\nBe kind.\r\n", b"", "Señor\n".encode()])
+def test_the_protocol_stands_between_marks_and_goes_byte_for_byte(
+    mem: Mem, repository: Path, agent: str, name: str, text: bytes
+) -> None:
+    page = repository / name
+    page.write_bytes(text)
+    assert mem("hook", "install", agent).code == 0
+    written = page.read_bytes()
+    protocol = mem("help", "protocol").out
+    assert f"<!-- mem:agents -->\n{protocol}<!-- /mem:agents -->\n" in written.decode().replace("\r\n", "\n")
+    assert written.startswith(text)
+    assert mem("hook", "install", agent).rows == []
+    page.write_bytes(written.replace(b"**Search first.**", b"**Mine.**") + b"Added later.\n")
+    assert mem("hook", "install", agent).rows != []
+    assert page.read_bytes() == written + b"Added later.\n"  # what was edited inside the marks is ours
+    page.write_bytes(written)
+    assert mem("hook", "uninstall", agent).code == 0
+    assert page.read_bytes() == text
 
 
 def test_every_skill_that_said_something_else_is_kept(mem: Mem, repository: Path) -> None:
@@ -363,11 +384,13 @@ def test_every_skill_that_said_something_else_is_kept(mem: Mem, repository: Path
     assert mine.read_text() == "first"
 
 
-def test_an_agents_page_that_was_not_there_is_gone_again(mem: Mem, repository: Path) -> None:
-    mem("hook", "skill", "--user")
-    page = Path(os.environ["HOME"]) / ".codex" / "AGENTS.md"
+@pytest.mark.parametrize(("agent", "name"), PAGES)
+def test_a_page_that_was_not_there_is_gone_again(mem: Mem, repository: Path, agent: str, name: str) -> None:
+    page = Path(os.environ["HOME"]) / {"codex": ".codex", "claude-code": ".claude"}[agent] / name
+    assert mem("hook", "install", agent, "--user").code == 0
     assert "mem search" in page.read_text()
-    mem("hook", "skill", "--user", "--remove")
+    assert not (repository / name).exists()
+    assert mem("hook", "uninstall", agent, "--user").code == 0
     assert not page.exists()
 
 
@@ -383,8 +406,8 @@ def test_no_empty_folder_is_left_behind_and_no_other_is_touched(mem: Mem, reposi
 
 def test_half_a_block_is_refused(mem: Mem, repository: Path) -> None:
     (repository / "AGENTS.md").write_text("<!-- mem:agents -->\nhalf\n")
-    assert mem("hook", "skill").code == 5
-    assert not (repository / ".claude").exists()
+    assert mem("hook", "install", "codex").code == 5
+    assert not (repository / ".codex").exists()
 
 
 def test_what_is_installed_runs(spawn: Callable[..., Ran], mem: Mem, workspace: Path) -> None:

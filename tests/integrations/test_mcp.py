@@ -34,7 +34,10 @@ def talk(workspace: Path, said: Callable[[ClientSession, Call], Coroutine[Any, A
 
     async def conversation() -> None:
         async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
-            await session.initialize()
+            instructions = (await session.initialize()).instructions
+            assert instructions
+            assert "memory_write takes" in instructions
+            assert not re.search(r"`mem |--", instructions)
 
             async def call(name: str, **arguments: object) -> Any:
                 answer = await session.call_tool(f"memory_{name}", arguments)

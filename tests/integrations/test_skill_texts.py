@@ -11,7 +11,7 @@ from tests.conftest import Mem
 
 FOLDER = Path(__file__).parents[2] / "memcli" / "integrations" / "install"
 SKILL = (FOLDER / "skill.md").read_text(encoding="utf-8")
-AGENTS = (FOLDER / "agents.md").read_text(encoding="utf-8")
+PROTOCOL = (FOLDER / "protocol.md").read_text(encoding="utf-8")
 _CALL = re.compile(r"(?:`|^    )mem ([a-z]+)([^`\n]*(?:\n[^`\n]+)?)", re.MULTILINE)
 
 
@@ -24,12 +24,12 @@ def test_the_skill_is_as_its_specification_wants() -> None:
 
 
 def test_both_are_short() -> None:
-    assert SKILL.count("\n") < 100
-    assert AGENTS.count("\n") < 30
-    assert max(map(len, (*SKILL.splitlines()[6:], *AGENTS.splitlines()))) <= 130
+    assert SKILL.count("\n") < 50
+    assert len(PROTOCOL.encode()) <= 2048  # what Claude Code shows of a server's instructions
+    assert max(map(len, (*SKILL.splitlines()[6:], *PROTOCOL.splitlines()))) <= 130
 
 
-@pytest.mark.parametrize("text", [SKILL, AGENTS], ids=["skill", "agents"])
+@pytest.mark.parametrize("text", [SKILL, PROTOCOL], ids=["skill", "protocol"])
 def test_every_command_and_option_they_name_is_there(mem: Mem, text: str) -> None:
     calls = _CALL.findall(text)
     assert len(calls) >= 4
@@ -41,9 +41,13 @@ def test_every_command_and_option_they_name_is_there(mem: Mem, text: str) -> Non
             assert option in told, (name, option)
 
 
-@pytest.mark.parametrize("text", [SKILL, AGENTS], ids=["skill", "agents"])
-def test_they_teach_to_search_first_to_write_facts_and_to_cite(text: str) -> None:
-    assert text.index("mem search") < text.index("mem read") < text.index("mem write")
-    assert re.search(r"[Cc]ite the ids|name its id", text)
-    assert "chatter" in text
-    assert "secrets" in text
+def test_the_protocol_teaches_to_search_first_to_write_facts_and_to_cite() -> None:
+    assert PROTOCOL.index("mem search") < PROTOCOL.index("mem read") < PROTOCOL.index("mem write")
+    for word in ("Cite the ids", "chatter", "secrets", '"for now"', "1,500 characters", "--supersedes", "mem forget"):
+        assert word in PROTOCOL
+
+
+def test_the_skill_points_to_the_protocol_and_repeats_no_line_of_it(mem: Mem) -> None:
+    assert "`mem help protocol`" in SKILL
+    assert mem("help", "protocol").out == PROTOCOL
+    assert not {line for line in SKILL.splitlines() if len(line) > 20} & set(PROTOCOL.splitlines())

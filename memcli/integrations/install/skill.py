@@ -1,4 +1,4 @@
-"""The skill and the block of AGENTS.md that teach an agent to use mem, put in place and taken away again."""
+"""The skill, and the protocol on the page of an agent, put in place and taken away again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,43 +94,40 @@ def no_skill_plan(paths: list[Path]) -> list[FileChange]:
     return changes
 
 
-def block_plan(path: Path) -> FileChange:
-    """Propose our block at the end of AGENTS.md, or in the place of an older one."""
+def protocol() -> str:
+    """Return the text that tells an agent what to search for, what to save, and how."""
+    return (_HERE / "protocol.md").read_text(encoding="utf-8")
+
+
+def protocol_plan(path: Path) -> list[FileChange]:
+    """Propose the protocol at the end of a page of an agent, or in the place of an older one."""
     text = read_text(path)
-    is_new = text is None
-    text = text or ""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    guide = (_HERE / "agents.md").read_text(encoding="utf-8").strip()
-    block = f"{BEGIN}\n{guide}\n{END}\n".replace("\n", newline)
-    span = _span(path, text)
-    before, after = (text[: span[0]], text[span[1] :]) if span else ("" if is_new else text + newline, "")
-    new = before + block + after
-    return propose(path, new.encode())
+    newline = "\r\n" if text and "\r\n" in text else "\n"
+    block = f"{BEGIN}\n{protocol()}{END}\n".replace("\n", newline)
+    before, after = _around(path, text) or ("" if text is None else text + newline, "")
+    change = propose(path, (before + block + after).encode())
+    return [change] if change.before != change.after else []
 
 
-def no_block_plan(path: Path) -> FileChange:
-    """Propose AGENTS.md without our block: the bytes of before, and no file where there was none."""
-    text = read_text(path) or ""
-    span = _span(path, text)
-    if not span:
-        same = read_bytes(path)
-        return FileChange(path, same, same)
-    before, after = text[: span[0]], text[span[1] :]
+def no_protocol_plan(path: Path) -> list[FileChange]:
+    """Propose a page without the protocol: the bytes of before, and no file where there was none."""
+    around = _around(path, read_text(path))
+    if around is None:
+        return []
+    before, after = around
     if not before and not after:
-        return propose(path, None)
-    for end in ("\r\n", "\n"):
-        if before.endswith(end):
-            before = before.removesuffix(end)
-            break
-    return propose(path, (before + after).encode())
+        return [propose(path, None)]
+    newline = "\r\n" if before.endswith("\r\n") else "\n"
+    return [propose(path, (before.removesuffix(newline) + after).encode())]
 
 
-def _span(path: Path, text: str) -> tuple[int, int] | None:
+def _around(path: Path, text: str | None) -> tuple[str, str] | None:
+    """Return what stands before our marks and after them; None where there are none."""
+    text = text or ""
     begin, end = text.find(BEGIN), text.find(END)
     if begin < 0 and end < 0:
         return None
     if begin < 0 or end < begin or text.count(BEGIN) > 1 or text.count(END) > 1:
         raise RefusedError(f"{path} has one mark of mem without the other", f"mend or remove {BEGIN} and {END}")
-    stop = end + len(END)
-    stop += len("\r\n") if text.startswith("\r\n", stop) else len("\n") if text.startswith("\n", stop) else 0
-    return begin, stop
+    after = text[end + len(END) :]
+    return text[:begin], after.removeprefix("\r\n" if after.startswith("\r\n") else "\n")

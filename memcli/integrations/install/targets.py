@@ -56,10 +56,11 @@ class Destination:
         claude = self._own(".claude", "CLAUDE_CONFIG_DIR") if self.is_user else base / ".claude"
         return [folder / "skills" / skill.NAME / "SKILL.md" for folder in (claude, base / ".agents")]
 
-    @property
-    def agents_page(self) -> Path:
-        """Return the AGENTS.md that gets our block."""
-        return self._own(".codex", "CODEX_HOME") / "AGENTS.md" if self.is_user else self.project / "AGENTS.md"
+    def protocol_page(self, agent: str) -> Path:
+        """Return the page an agent reads at the start of every session, which gets the protocol."""
+        if agent == "codex":
+            return (self._own(".codex", "CODEX_HOME") if self.is_user else self.project) / "AGENTS.md"
+        return (self._own(".claude", "CLAUDE_CONFIG_DIR") if self.is_user else self.project) / "CLAUDE.md"
 
     @property
     def mem_path(self) -> str:
@@ -102,8 +103,9 @@ def destination_of(target: str, around: Surroundings, *, project: bool = False, 
 
 
 def install_plan(target: str, to: Destination, *, tools: bool = False, shared: bool = False) -> list[FileChange]:
-    """Propose the hooks of an agent or of git; `shared` puts those of an agent where all who have the project run them.
+    """Propose the hooks of an agent, with the protocol on its page, or those of git.
 
+    `shared` puts those of an agent where all who have the project run them.
     They stand in one file: in the other one they are taken out. Raise UsageError for `shared` where nothing is shared.
     """
     if shared and (to.is_user or target == "git"):
@@ -114,23 +116,16 @@ def install_plan(target: str, to: Destination, *, tools: bool = False, shared: b
     files = to.settings_files(target)
     chosen = files[-1] if shared else files[0]
     plan = [change for path in files if path != chosen for change in agent_settings.uninstall_plan(path)]
-    return plan + agent_settings.install_plan(
-        chosen, agent_settings.command_of(target, "mem" if shared else to.program), events
-    )
+    command = agent_settings.command_of(target, "mem" if shared else to.program)
+    return plan + agent_settings.install_plan(chosen, command, events) + skill.protocol_plan(to.protocol_page(target))
 
 
 def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
     """Propose to take the hooks of an agent or of git out again."""
     if target == "git":
         return git_hooks.uninstall_plan(git_hooks_folder(to.project))
-    return [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path)]
-
-
-def skill_plan(to: Destination, *, is_removal: bool) -> list[FileChange]:
-    """Propose the skill and the block of AGENTS.md, or to take both away."""
-    plan = skill.no_skill_plan(to.skills) if is_removal else skill.skill_plan(to.skills)
-    block = (skill.no_block_plan if is_removal else skill.block_plan)(to.agents_page)
-    return [*plan, *([block] if block.before != block.after else [])]
+    plan = [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path)]
+    return plan + skill.no_protocol_plan(to.protocol_page(target))
 
 
 @dataclass(frozen=True)
