@@ -14,7 +14,6 @@ from ..git.place import place_of
 from ..language.foreign_text import quoted
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
 from ..results import Result, SessionId
-from ..search.query import parse_query
 from ..store.history import read_log
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, counts, find, sessions
@@ -166,6 +165,8 @@ def _open(spoken: Sequence[Event]) -> list[str]:
 
 
 def _wants_something(text: str) -> bool:
+    from ..search.query import parse_query  # late: most sessions end with an answer
+
     return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not parse_query(text).is_statement
 
 

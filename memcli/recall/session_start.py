@@ -123,18 +123,17 @@ class _Room:
     lines: list[StartLine] = field(default_factory=list)
 
     def take(self, lines: Iterable[StartLine], most: int) -> int:
-        """Take lines as long as there is room, at most so many characters of them; return how many were left out."""
+        """Take lines until one has no room, at most so many characters of them; return how many were taken."""
         most = min(most, self.left)
-        left_out = 0
+        count = len(self.lines)
         for line in lines:
             size = len(line.text) + 1
-            if left_out or size > most:
-                left_out += 1
-                continue
+            if size > most:
+                break
             self.lines.append(line)
             most -= size
             self.left -= size
-        return left_out
+        return len(self.lines) - count
 
 
 def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, characters: int) -> SessionStart:
@@ -159,7 +158,7 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     rules = [entry for entry in entries if entry["type"] in _RULE_TYPES and not _is_on_page(entry, on_page)]
     facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
     facts = [entry for entry in facts if not _is_on_page(entry, on_page)]
-    left_out = room.take(
+    taken = room.take(
         (_entry_line(entry, around.place, RULES) for entry in sorted(rules, key=_rule_order)), _RULES_ROOM
     )
     last = [blanked(text, forgotten) for text in around.last_session]
@@ -170,9 +169,9 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
         room.take(days, room.left)
     newest = max((entry["updated_at"] for entry in facts), default="")
     facts.sort(key=lambda entry: (-_worth(entry, around.place, newest), entry["id"]))
-    left_out += room.take((_entry_line(entry, around.place, INDEX) for entry in facts), room.left)
+    taken += room.take((_entry_line(entry, around.place, INDEX) for entry in facts), room.left)
     closing = [StartLine(REST, one_line(text), "waits for a person") for text in around.closing]
-    if left_out:
+    if left_out := len(rules) + len(facts) - taken:
         closing.append(StartLine(REST, f"{left_out:,} more: mem search, mem ls", "what had no room"))
     return SessionStart((*pages, *room.lines, *closing), tuple(dict.fromkeys(problems)))
 
