@@ -26,19 +26,21 @@ def session_start(
     within_ms: int | None = None,
     characters: int = START_CHARACTERS,
     fresh: bool = False,
+    for_subagent: bool = False,
 ) -> SessionStart:
     """Return what an agent is told at the start of a session, in at most so many characters.
 
     With `session` it is noted as shown there, and that session is not told of as the last one; `fresh` forgets what it
-    was shown before. `within_ms` is the time to answer in: what is late is long-term memory alone, and a start that
-    `is_late` has left threads at work. Without it raise what a search raises.
+    was shown before. `for_subagent` leaves out the last session, the days and what waits for a person. `within_ms` is
+    the time to answer in: what is late is long-term memory alone, and a start that `is_late` has left threads at work.
+    Without it raise what a search raises.
     """
     found_in = every(workspaces)
     if within_ms is None:
-        start = _whole_start(found_in, session, characters)
+        start = _whole_start(found_in, session, characters, for_subagent)
     else:
         race: DeadlineRunner[SessionStart] = DeadlineRunner(monotonic() + within_ms / 1000)
-        race.enter(lambda: _whole_start(found_in, session, characters))
+        race.enter(lambda: _whole_start(found_in, session, characters, for_subagent))
         whole = race.first(within_ms / 1000 * _PATIENCE)
         start = replace(
             whole or _session_start(found_in, None, characters), is_late=race.is_busy, notices=race.failures
@@ -49,13 +51,15 @@ def session_start(
     return start
 
 
-def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int) -> SessionStart:
+def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int, for_subagent: bool) -> SessionStart:
     from ..beliefs.waiting import waiting_count
     from ..consolidation.recap import last_session
 
     place = place_of(workspaces[0].folder.absolute())
     changed = changed_lately(place, _GIT) if (place / ".git").exists() else ()
     known = [known_entries(workspace, changed) for workspace in workspaces]
+    if for_subagent:
+        return _session_start(workspaces, Surrounding(place.name, known, tells_days=False), characters)
     kept_by = keeper(workspaces)
     last = last_session(kept_by, place, session) if kept_by else []
     count = waiting_count(workspaces[0], known[0].rows)

@@ -8,6 +8,7 @@ import typer
 
 from ..api.workspace import Workspace, surroundings
 from ..errors import MemError, NotFoundError, UsageError
+from ..integrations import AGENTS
 from . import context, output
 from .app import STYLE
 from .options import AsJson, DryRun, InScope, InWorkspace
@@ -65,7 +66,7 @@ hook_app = typer.Typer(
     help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE
 )
 _ON_PATH = "put mem into a folder of PATH"
-_Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git, cron or systemd.")]
+_Target = Annotated[str, typer.Argument(metavar="TARGET", help=f"{', '.join(AGENTS)}, git, cron or systemd.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
 _User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
 
@@ -121,8 +122,8 @@ def install(
         settings = [change.path for change in plan if change.after is not None and change.path.suffix != ".md"]
         _tell_keeper(keeper, [] if shared else settings)
     _tell_idle(target, to, workspace, scope)
-    if target == "codex" and not dry_run:
-        output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
+    if target in AGENTS and AGENTS[target].condition and not dry_run:
+        output.note(AGENTS[target].condition)
 
 
 @hook_app.command("uninstall")
@@ -196,7 +197,7 @@ def skill(
 
 
 @hook_app.command("run")
-def run(agent: str = typer.Argument(metavar="AGENT", help="claude-code or codex.")) -> None:
+def run(agent: str = typer.Argument(metavar="AGENT", help=f"{', '.join(AGENTS)}.")) -> None:
     """Answer an event of an agent, given as JSON on standard input.
 
     Whatever happens, the exit code is 0 and the agent goes on; .mem/log says what went wrong.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ..api.agents import Workspace, is_due
 from ..api.workspace import surroundings
-from ..integrations.hooks import AGENTS, HookAnswer, read_all, respond
+from ..integrations import AGENTS
+from ..integrations.hooks import HookAnswer, read_all, respond
 from . import output
 
 SECONDS = 60.0
@@ -20,10 +21,11 @@ def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
     In a process that does nothing else (`is_alone`) what the agent need not wait for goes on behind it.
     """
     try:
-        answer = _answer(arguments[0] if arguments else "", is_alone=is_alone)
+        agent = arguments[0] if arguments else ""
+        answer = _answer(agent, is_alone=is_alone)
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        output.say(answer.written(), end="", raw=True)
+        output.say(answer.written(agent), end="", raw=True)
         output.flush()
     except Exception:  # a closed pipe, a clock that makes no sense: the agent goes on
         return True

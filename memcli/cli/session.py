@@ -142,7 +142,7 @@ def handoff(
     characters, beside the session's file, which git ignores. The next session that begins in this place is offered it
     once, by the hooks of whatever agent.
     """
-    from ..integrations.hooks import AGENTS
+    from ..integrations import AGENTS
 
     if to and to not in AGENTS:
         raise UsageError(f"no agent {to!r}", f"use one of {', '.join(AGENTS)}")

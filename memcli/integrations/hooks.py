@@ -11,12 +11,16 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..api import agents
 from ..api.agents import Surroundings, Workspace, keeper, log, session_name
 from ..dataclass import dataclass
 from ..errors import MemError, SwitchedOffError, UsageError
+from . import AGENTS, COMPACTION, END, PROMPT, START, SUBAGENT, TOOL, TURN, Agent
+
+if TYPE_CHECKING:
+    from ..api.context import SessionStart
 
 LARGEST = 8 << 20
 """Bytes of an event; a prompt with whole files pasted in is far smaller."""
@@ -63,8 +67,8 @@ def _piece(stream: BinaryIO, patience: float) -> bytes:
     return os.read(fd, _PIECE) if select([fd], [], [], patience)[0] else b""
 
 
-def parse(data: bytes) -> HookEvent:
-    """Read an event; raise UsageError saying what is wrong with it."""
+def parse(data: bytes, agent: Agent) -> HookEvent:
+    """Read an event of an agent; raise UsageError saying what is wrong with it."""
     if len(data) > LARGEST:
         raise UsageError(f"the event has more than {LARGEST >> 20} MB")
     try:
@@ -78,7 +82,7 @@ def parse(data: bytes) -> HookEvent:
         session=session_name(_word(given, "session_id")),
         folder=_word(given, "cwd"),
         prompt=_word(given, "prompt"),
-        answer=_word(given, "last_assistant_message"),
+        answer=_word(given, agent.answer),
         source=_word(given, "source"),
         transcript=_word(given, "transcript_path"),
         error=_error(given)[-_ERROR:],
@@ -113,9 +117,6 @@ Behind = Callable[[Callable[[], None]], None]
 """Does work for which the agent need not wait."""
 
 
-AGENTS = ("claude-code", "codex")
-
-
 @dataclass(frozen=True)
 class HookContext:
     """An event, the workspaces it concerns, and what its hook may use."""
@@ -125,7 +126,7 @@ class HookContext:
     detach: Detach
     behind: Behind
     began: float  # when the process began, on the monotonic clock
-    agent: str = AGENTS[0]
+    agent: str
 
     @property
     def workspace(self) -> Workspace:
@@ -155,17 +156,19 @@ class HookAnswer:
     context: str = ""
     is_late: bool = False  # threads may be busy still: leave the process without waiting for them
 
-    def written(self) -> str:
-        """Write the document both agents read, with no key that one of them does not know; nothing for no context."""
+    def written(self, agent: str) -> str:
+        """Write the document an agent reads, with no key that it does not know; nothing for no context."""
         if not self.context.strip():
             return ""
-        fields = {"hookEventName": self.event, "additionalContext": self.context}
-        return json.dumps({"hookSpecificOutput": fields}, ensure_ascii=False)
+        fields: dict[str, Any] = {"additionalContext": self.context}
+        if not AGENTS[agent].is_flat:
+            fields = {"hookSpecificOutput": {"hookEventName": self.event, **fields}}
+        return json.dumps(fields, ensure_ascii=False)
 
 
 INSIDE = "MEM_INSIDE_LLM"
 CHARACTERS = 10_000
-"""What both agents take of a hook's context before they cut it."""
+"""What agents take of a hook's context before they cut it."""
 _PATIENCE = 1.0  # seconds a hook waits for somebody who writes
 _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
 ROOM = 9_000
@@ -191,19 +194,21 @@ def respond(
     began = monotonic() if began is None else began
     if around.environ.get(INSIDE):
         return HookAnswer()
-    name, log_to = "", None
+    name, act, log_to = "", "", None
     try:
-        event = parse(data)
+        event = parse(data, AGENTS[agent])
         name = event.name
+        if name not in AGENTS[agent].events:
+            return HookAnswer()
+        act = AGENTS[agent].events[name].act
         folder = event.folder or around.environ.get("CLAUDE_PROJECT_DIR", "")
         around = replace(around, folder=Path(folder)) if folder else around
         opened = agents.open_workspaces(folder=around.folder, environ=around.environ, now=around.now)
         workspaces = [agents.with_lock_wait(workspace, _PATIENCE) for workspace in opened]
         log_to = workspaces[0]
-        act = _ACTS.get(name)
-        if act is None or not log_to.settings["hooks.enabled"]:
+        if not log_to.settings["hooks.enabled"]:
             return HookAnswer()
-        answer = act(HookContext(workspaces, event, detach, behind, began, agent))
+        answer = _ACTS[act](HookContext(workspaces, event, detach, behind, began, agent))
         if len(answer.context) <= CHARACTERS:
             return answer
         log(log_to, f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
@@ -215,7 +220,7 @@ def respond(
         log_to = log_to or agents.unopened(around)
         if log_to is not None:
             log(log_to, f"hook {agent} {name}: {message}")
-        if log_to is not None and not is_open and name == "SessionStart":
+        if log_to is not None and not is_open and act == START:
             # Without the reason, which may quote a file of somebody else's.
             unusable = f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why."
             return HookAnswer(name, unusable)
@@ -224,24 +229,35 @@ def respond(
 
 def _session_start(here: HookContext) -> HookAnswer:
     """Return what is known here and, if the conversation was cut, what it was about."""
-    from ..api.context import session_start
-
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
     handoff = "" if is_cut else _handoff(here)
-    start = session_start(
-        here.workspaces,
+    start = _known(
+        here,
         session=event.session,
-        within_ms=int(1000 * here.left),
         characters=ROOM - (_RECAP_ROOM if is_cut else len(handoff)),
         fresh=event.source in ("compact", "clear"),
     )
-    for notice in start.notices:
-        log(here.workspace, f"hook {event.name}: {notice}")
     recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
     notes = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here))
     parts = (*notes, start.text.strip(), recap, handoff)
     return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
+
+
+def _subagent_start(here: HookContext) -> HookAnswer:
+    """Return what is known here, without what happened in other sessions: a subagent has one task."""
+    start = _known(here, characters=ROOM, for_subagent=True)
+    parts = (*map(_untrusted, here.workspaces), start.text.strip())
+    return HookAnswer(here.event.name, "\n\n".join(part for part in parts if part), start.is_late)
+
+
+def _known(here: HookContext, **asked: Any) -> "SessionStart":
+    from ..api.context import session_start
+
+    start = session_start(here.workspaces, within_ms=int(1000 * here.left), **asked)
+    for notice in start.notices:
+        log(here.workspace, f"hook {here.event.name}: {notice}")
+    return start
 
 
 def _memories(
@@ -363,7 +379,7 @@ def _stop(here: HookContext) -> HookAnswer:
 
 def _nudge(here: HookContext, keeper: Workspace) -> HookAnswer:
     """Tell an agent, once a session, that nothing was saved of what deserves it: its turn goes on then."""
-    if here.agent not in _NUDGED or here.event.is_continued:
+    if not AGENTS[here.agent].is_nudged or here.event.is_continued:
         return HookAnswer()
     try:
         text = agents.unsaved_statement(keeper, here.event.session, keeper.settings["hooks.nudge"])
@@ -373,8 +389,6 @@ def _nudge(here: HookContext, keeper: Workspace) -> HookAnswer:
     return HookAnswer(here.event.name, _NUDGE.format(text=" ".join(text.split())[:200])) if text else HookAnswer()
 
 
-_NUDGED = ("claude-code",)
-"""Agents that take a context at the end of a turn."""
 _NUDGE = (
     "mem: nothing of this conversation is in long-term memory yet. The user said, for example: “{text}” What a later"
     " session on another task should know is kept by `mem write`, as `mem help protocol` says; most turns save nothing."
@@ -419,13 +433,13 @@ def _session_end(here: HookContext) -> HookAnswer:
 
 
 _ACTS: Mapping[str, Callable[[HookContext], HookAnswer]] = {
-    "SessionStart": _session_start,
-    "UserPromptSubmit": _user_prompt,
-    "PostToolUse": _tool_use,
-    "PostToolUseFailure": _tool_use,
-    "PreCompact": _pre_compact,
-    "Stop": _stop,
-    "SessionEnd": _session_end,
+    START: _session_start,
+    SUBAGENT: _subagent_start,
+    PROMPT: _user_prompt,
+    TOOL: _tool_use,
+    COMPACTION: _pre_compact,
+    TURN: _stop,
+    END: _session_end,
 }
 
 

@@ -105,6 +105,7 @@ class Surrounding:
     known: Sequence["KnownEntries"] = ()  # of each workspace
     last_session: Sequence[str] = ()  # lines on the session before
     closing: Sequence[str] = ()  # lines for the end, such as what waits for a yes
+    tells_days: bool = True
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     )
     last = [blanked(text, forgotten) for text in around.last_session]
     room.take([StartLine(LAST, one_line(f"- {text}"), "the last session here") for text in last], room.left)
-    for workspace in workspaces:
+    for workspace in workspaces if around.tells_days else ():
         days, unreadable = _day_lines(workspace, forgotten)
         problems += unreadable
         room.take(days, room.left)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.integrations.install.agent_settings import EVENTS
+from memcli.integrations import AGENTS
 from tests.conftest import Mem
 from tests.tables import cases
 
@@ -120,7 +120,7 @@ def off(request: pytest.FixtureRequest, mem: Mem, workspace: Path, monkeypatch: 
     return workspace
 
 
-@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize("name", AGENTS["claude-code"].events)
 def test_a_hook_does_nothing_at_all(mem: Mem, off: Path, name: str) -> None:
     before = files(off)
     told = {"prompt": "Remember this: the port is 9090.", "last_assistant_message": "Done.", "source": "startup"}

@@ -195,7 +195,7 @@ def test_status_tells_what_is_installed(mem: Mem, repository: Path) -> None:
     mem("hook", "install", "claude-code")
     mem("hook", "install", "git")
     rows = {(row[0], row[1]): row[2] for row in reversed(mem("hook", "status").rows)}
-    assert rows[("claude-code", "project")] == "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"
+    assert rows[("claude-code", "project")] == "SessionStart UserPromptSubmit PreCompact Stop SessionEnd SubagentStart"
     assert rows[("claude-code", "user")] == "not installed"
     shared = [row for row in mem("hook", "status", "claude-code").rows if row[3].endswith(".claude/settings.json")]
     assert {row[2] for row in shared} == {"not installed"}

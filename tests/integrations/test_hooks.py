@@ -15,8 +15,8 @@ import pytest
 from memcli.api.agents import remember
 from memcli.api.workspace import open_workspace, surroundings
 from memcli.errors import BusyError, RefusedError
+from memcli.integrations import AGENTS
 from memcli.integrations.hooks import _ACTS, CHARACTERS, LARGEST, respond
-from memcli.integrations.install.agent_settings import EVENTS, TOOL_EVENT
 from memcli.store.access_log import LARGEST_LOG
 from memcli.store.journal import exclusive
 from memcli.store.workspace import Surroundings, Workspace
@@ -39,8 +39,8 @@ def say(mem: Mem, workspace: Path) -> Say:
     return said
 
 
-def test_every_event_that_install_asks_for_has_an_act() -> None:
-    assert {*EVENTS, TOOL_EVENT} <= _ACTS.keys()
+def test_every_event_of_every_agent_has_an_act_and_every_act_an_event() -> None:
+    assert {event.act for agent in AGENTS.values() for event in agent.events.values()} == _ACTS.keys()
 
 
 @pytest.fixture
@@ -182,6 +182,23 @@ def test_a_secret_that_is_to_be_remembered_is_blanked_out(say: Say, workspace: P
 def test_a_session_begins_with_what_always_holds(say: Say, workspace: Path) -> None:
     (workspace / "MEMORY.md").write_text("# Memory\n\nThe user is called Inês.\n")
     assert "The user is called Inês." in say("SessionStart", source="startup")
+
+
+def test_a_subagent_gets_rules_and_index_and_nothing_of_other_sessions(say: Say, mem: Mem, workspace: Path) -> None:
+    mem("write", "Never push on Fridays.", "--type", "constraint")
+    mem("write", "The staging port is 8080.")
+    mem("history", "add", "The port was moved.")
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    say("Stop", last_assistant_message="Green.")
+    mem("handoff", "s1")
+    told = say("SubagentStart", session="s2")
+    assert "Never push on Fridays." in told
+    assert "The staging port is 8080." in told
+    assert "was moved" not in told
+    assert "bikeshed" not in told
+    started = say("SessionStart", session="s2", source="startup")
+    assert "was moved" in started
+    assert "bikeshed" in started  # the handoff was not taken
 
 
 @pytest.mark.parametrize("source", ["resume", "compact"])
@@ -345,7 +362,7 @@ def test_memories_are_recalled_where_what_is_said_cannot_be_kept(say: Say, mem: 
         b'{"hook_event_name": "Stop", "session_id": "' + b"x" * 5000 + b'", "last_assistant_message": "x"}',
     ],
 )
-@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_whatever_comes_in_the_agent_goes_on(mem: Mem, workspace: Path, stdin: bytes, agent: str) -> None:
     ran = mem("hook", "run", agent, stdin=stdin)
     assert (ran.code, ran.out, ran.err) == (0, "", "")

@@ -1,6 +1,6 @@
-"""The hooks of mem in the settings of Claude Code and Codex: put in beside those of others, and taken out again.
+"""The hooks of mem in the settings of agents: put in beside those of others, and taken out again.
 
-Both keep JSON of one shape. A file that is not plain JSON is refused and left as it is. What mem put there it knows by
+All keep JSON of one shape. A file that is not plain JSON is refused and left as it is. What mem put there it knows by
 its command; taking it out gives back the bytes that were there before, if nobody changed the rest meanwhile.
 """
 
@@ -13,12 +13,10 @@ from typing import Any
 from ...api.installation import FileChange, propose, read_bytes
 from ...dataclass import dataclass
 from ...errors import RefusedError
+from .. import AGENTS, Agent
 from .skill import BACKUP
 
-EVENTS = {"SessionStart": 10, "UserPromptSubmit": 10, "PreCompact": 60, "Stop": 30, "SessionEnd": 5}
-"""The events mem answers, each with the seconds after which the agent goes on without it."""
-TOOL_EVENT, TOOL_SECONDS = "PostToolUse", 10
-_OURS = re.compile(r"(?:^|[\s/'\"\\])mem(?:\.exe)?['\"]? hook run (?:claude-code|codex)\b")
+_OURS = re.compile(rf"(?:^|[\s/'\"\\])mem(?:\.exe)?['\"]? hook run (?:{'|'.join(AGENTS)})\b")
 _INDENTS = (2, 4, "\t", None, 3, 8, 1)
 
 
@@ -42,11 +40,20 @@ def command_of(agent: str, program: str) -> str:
     return f"{program} hook run {agent} || true"
 
 
-def install_plan(path: Path, command: str, events: Mapping[str, int]) -> list[FileChange]:
-    """Propose the hooks in a settings file, with a copy of the file as it was."""
+def hooks_of(agent: Agent, command: str, *, tools: bool) -> dict[str, dict[str, Any]]:
+    """Return the hook for each event of an agent as its settings hold it, those after tools if they are asked for."""
+    return {
+        name: {"type": "command", "command": command, "timeout": event.seconds * agent.second}
+        for name, event in agent.events.items()
+        if tools or not event.is_optional
+    }
+
+
+def install_plan(path: Path, agent: Agent, hooks: Mapping[str, Mapping[str, Any]]) -> list[FileChange]:
+    """Propose the hooks in a settings file of an agent, with a copy of the file as it was."""
     text = _text(path)
-    document = _document(path, text) if text is not None else {}
-    new = _with_hooks(path, document, command, events)
+    document = _document(path, text) if text is not None else dict(agent.head)
+    new = _with_hooks(document, hooks)
     if text is not None and new == document:
         return []
     style = _style(text) if text is not None else JsonStyle()
@@ -57,7 +64,7 @@ def install_plan(path: Path, command: str, events: Mapping[str, int]) -> list[Fi
     return [propose(copy, text.encode()), changed]
 
 
-def uninstall_plan(path: Path) -> list[FileChange]:
+def uninstall_plan(path: Path, agent: Agent) -> list[FileChange]:
     """Propose the settings file without the hooks: the bytes from before where the rest says the same as then."""
     text = _text(path)
     if text is None:
@@ -73,7 +80,7 @@ def uninstall_plan(path: Path) -> list[FileChange]:
         before = _document(copy, old.decode("utf-8", "replace"))
         same = _without_hooks(before) == new
         return [propose(path, old if same else _style(text).written(new).encode()), propose(copy, None)]
-    return [propose(path, _style(text).written(new).encode() if new else None)]
+    return [propose(path, _style(text).written(new).encode() if new != agent.head else None)]
 
 
 def is_installed(document: Mapping[str, Any]) -> bool:
@@ -145,8 +152,7 @@ def _is_ours(hook: object) -> bool:
     return isinstance(hook, dict) and isinstance(hook.get("command"), str) and bool(_OURS.search(hook["command"]))
 
 
-def _with_hooks(path: Path, document: dict[str, Any], command: str, events: Mapping[str, int]) -> dict[str, Any]:
-    wanted = {event: {"type": "command", "command": command, "timeout": seconds} for event, seconds in events.items()}
+def _with_hooks(document: dict[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     present = [(event, dict(hook)) for event, hook in _hooks_of_mem(document)]
     if sorted(event for event, _ in present) == sorted(wanted) and all(
         wanted[event_name] == hook for event_name, hook in present

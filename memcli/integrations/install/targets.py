@@ -22,7 +22,7 @@ from ...api.installation import (
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ...results import FilePath, Result
-from ..hooks import AGENTS
+from .. import AGENTS
 from . import agent_settings, git_hooks, nightly, skill
 
 SCHEDULERS = ("cron", "systemd")
@@ -42,12 +42,10 @@ class Destination:
 
     def settings_files(self, agent: str) -> list[Path]:
         """Return the files an agent reads its hooks from: the one that is one's own, then the shared one."""
-        if agent == "codex":
-            folder = self._own(".codex", "CODEX_HOME") if self.is_user else self.project / ".codex"
-            return [folder / "hooks.json"]
+        row = AGENTS[agent]
         if self.is_user:
-            return [self._own(".claude", "CLAUDE_CONFIG_DIR") / "settings.json"]
-        return [self.project / ".claude" / name for name in ("settings.local.json", "settings.json")]
+            return [self._own(row.folder, row.variable) / row.user_file]
+        return [self.project / path for path in row.project_files]
 
     @property
     def skills(self) -> list[Path]:
@@ -58,9 +56,8 @@ class Destination:
 
     def protocol_page(self, agent: str) -> Path:
         """Return the page an agent reads at the start of every session, which gets the protocol."""
-        if agent == "codex":
-            return (self._own(".codex", "CODEX_HOME") if self.is_user else self.project) / "AGENTS.md"
-        return (self._own(".claude", "CLAUDE_CONFIG_DIR") if self.is_user else self.project) / "CLAUDE.md"
+        row = AGENTS[agent]
+        return self._own(row.folder, row.variable) / row.page if self.is_user else self.project / row.page
 
     @property
     def mem_path(self) -> str:
@@ -112,19 +109,24 @@ def install_plan(target: str, to: Destination, *, tools: bool = False, shared: b
         raise UsageError("only the hooks of an agent in a project can be shared", "leave out --shared")
     if target == "git":
         return git_hooks.install_plan(git_hooks_folder(to.project), to.program)
-    events = agent_settings.EVENTS | ({agent_settings.TOOL_EVENT: agent_settings.TOOL_SECONDS} if tools else {})
+    agent = AGENTS[target]
+    if tools and not any(event.is_optional for event in agent.events.values()):
+        raise UsageError(f"{agent.title} tells nothing of failed tool calls", "leave out --tool-errors")
     files = to.settings_files(target)
     chosen = files[-1] if shared else files[0]
-    plan = [change for path in files if path != chosen for change in agent_settings.uninstall_plan(path)]
     command = agent_settings.command_of(target, "mem" if shared else to.program)
-    return plan + agent_settings.install_plan(chosen, command, events) + skill.protocol_plan(to.protocol_page(target))
+    hooks = agent_settings.hooks_of(agent, command, tools=tools)
+    plan = [change for path in files if path != chosen for change in agent_settings.uninstall_plan(path, agent)]
+    plan += agent_settings.install_plan(chosen, agent, hooks)
+    return plan + skill.protocol_plan(to.protocol_page(target))
 
 
 def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
     """Propose to take the hooks of an agent or of git out again."""
     if target == "git":
         return git_hooks.uninstall_plan(git_hooks_folder(to.project))
-    plan = [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path)]
+    agent = AGENTS[target]
+    plan = [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path, agent)]
     return plan + skill.no_protocol_plan(to.protocol_page(target))
 
 
@@ -141,7 +143,7 @@ class InstalledHooks:
 class HooksOfTarget(InstalledHooks):
     """The hooks in a file, with whose they are."""
 
-    target: Annotated[str, "claude-code, codex or git"]
+    target: Annotated[str, "an agent, or git"]
     scope: Annotated[str, "project or user"]
 
 
