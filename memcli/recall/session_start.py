@@ -39,7 +39,7 @@ from .pack import (
 
 BESIDE = 6000
 """Characters of all that is told beside the pages of long-term memory."""
-PAGE, RULES, LAST, DAYS, INDEX, REST = "page", "rules", "last session", "days", "index", "rest"
+PAGE, RULES, LAST, DAYS, RAW, INDEX, REST = "page", "rules", "last session", "days", "notes", "index", "rest"
 _HEADINGS = {
     RULES: "## Rules and Preferences",
     LAST: "## Where It Stood",
@@ -61,7 +61,7 @@ _MOMENT = re.compile(r"^\[[^\]\n]{1,20}\]\s*")
 class StartLine:
     """One line of the start of a session, or a part of a page."""
 
-    section: Annotated[str, "page, rules, last session, days, index or rest"]
+    section: Annotated[str, "page, rules, last session, days, notes, index or rest"]
     text: Annotated[str, "what is told, as it stands in the start"]
     why: Annotated[str, "why it is told, and why there"]
     id: Id = ""
@@ -318,10 +318,10 @@ def _raw_days(memories: Sequence[Memory], forgotten: Collection[str]) -> list[St
     for name in (NOTES, RECENT):
         text = section_text(name, [memory for memory in inside if memory.section == name]).rstrip("\n")
         if text:
-            lines.append(StartLine(DAYS, blanked(text, forgotten), "notes as they stand"))
+            lines.append(StartLine(RAW, blanked(text, forgotten), "notes as they stand"))
     if len(inside) < len(memories):
         count = len(memories) - len(inside)
-        lines.append(StartLine(DAYS, f"Left out for length: {count:,} earlier notes and records.", "had no room"))
+        lines.append(StartLine(RAW, f"Left out for length: {count:,} earlier notes and records.", "had no room"))
     return lines
 
 

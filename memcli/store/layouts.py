@@ -208,7 +208,6 @@ OPENCLAW = Layout(
     notes="memory/{date}.md",
     entries="memory",
     new_entry="entries/{month}/{name}-{tail}.md",
-    tells_notes=True,
     patterns=_PATTERNS
     | {
         "memory": ("MEMORY.md", "memory.md", "USER.md", "memory/MEMORY.md"),
