@@ -95,6 +95,8 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--fresh": [],
         },
     ),
+    "context": ([], {"--explain": [], "--session": ["talk"], "--characters": ["600"]}),
+    "handoff": (["talk"], {"--to": ["codex"]}),
     "init": (["fresh"], {"--layout": ["jarvis"]}),
     "write": (
         ["Tea is served at four."],

@@ -89,6 +89,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "session clear": ("session", "clear", "chat"),
     "session delete": ("session", "delete", "chat"),
     "consolidate": ("consolidate", "chat"),
+    "handoff": ("handoff", "chat"),
     "rollup": ("rollup", "shop"),
     "dedup": ("dedup", "--apply"),
     "promote": ("promote", "{tabs}"),
