@@ -100,7 +100,7 @@ def install(
 
     The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
     Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
-    The protocol (`mem help protocol`) goes between marks into CLAUDE.md, or AGENTS.md of Codex.
+    The protocol (`mem help protocol`) goes between marks into the page an agent reads: CLAUDE.md, AGENTS.md, GEMINI.md.
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
     scripts stand between marks; git also learns to merge memories by their fields: see `mem help merge-driver`.

@@ -33,8 +33,10 @@ class Agent(NamedTuple):
     project_files: tuple[str, ...]
     """The files in a project: the one that is one's own, then the shared one."""
     page: str
-    """The page it reads at the start of every session, in a project and in its folder."""
+    """The page it reads at the start of every session."""
     events: Mapping[str, AgentEvent]
+    user_page: str = ""
+    """The name of that page in its own folder, where it is another one."""
     answer: str = "last_assistant_message"
     """The key of an event that holds what the agent said."""
     second: int = 1
@@ -83,5 +85,36 @@ AGENTS: Mapping[str, Agent] = {
         "AGENTS.md",
         _EVENTS | _AFTER_TOOL,
         condition="Codex runs hooks once its config.toml has `hooks = true` under [features], and /hooks trusts them",
+    ),
+    "gemini": Agent(
+        "Gemini CLI",
+        ".gemini",
+        "",
+        "settings.json",
+        (".gemini/settings.json",),
+        "GEMINI.md",
+        {
+            "SessionStart": AgentEvent(START, 10),
+            "BeforeAgent": AgentEvent(PROMPT, 10),
+            "PreCompress": AgentEvent(COMPACTION, 60),
+            "AfterAgent": AgentEvent(TURN, 30),
+            "SessionEnd": AgentEvent(END, 5),
+        },
+        answer="prompt_response",
+        second=1000,
+        condition="Gemini CLI runs the hooks of a project in a trusted folder alone, and names new ones once",
+    ),
+    "copilot": Agent(
+        "Copilot CLI",
+        ".copilot",
+        "COPILOT_HOME",
+        "hooks/mem.json",
+        (".github/hooks/mem.json",),
+        "AGENTS.md",
+        _EVENTS,
+        user_page="copilot-instructions.md",
+        head={"version": 1},
+        is_flat=True,
+        condition="Copilot CLI runs the hooks of a project once its folder is trusted",
     ),
 }

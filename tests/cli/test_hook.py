@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli.context import shown
+from memcli.integrations import AGENTS
 from tests.conftest import Mem, Ran
 
 THEIRS = {
@@ -396,12 +397,53 @@ def test_a_page_that_was_not_there_is_gone_again(mem: Mem, repository: Path, age
 
 def test_no_empty_folder_is_left_behind_and_no_other_is_touched(mem: Mem, repository: Path) -> None:
     (repository / ".agents" / "mine").mkdir(parents=True)
-    for words in (("install", "claude-code"), ("install", "codex"), ("skill",)):
-        assert mem("hook", *words).code == 0
-    for words in (("uninstall", "claude-code"), ("uninstall", "codex"), ("skill", "--remove")):
-        assert mem("hook", *words).code == 0
+    for agent in AGENTS:
+        assert mem("hook", "install", agent).code == 0
+    assert mem("hook", "skill").code == 0
+    for agent in AGENTS:
+        assert mem("hook", "uninstall", agent).code == 0
+    assert mem("hook", "skill", "--remove").code == 0
     left = sorted(str(path.relative_to(repository)) for path in repository.rglob("*") if ".git" not in path.parts)
     assert left == [".agents", ".agents/mine"]
+
+
+FILES = {
+    "claude-code": ".claude/settings.local.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "copilot": ".github/hooks/mem.json",
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_hooks_of_an_agent_stand_in_its_file_in_its_form(mem: Mem, repository: Path, agent: str) -> None:
+    path = repository / FILES[agent]
+    assert mem("hook", "install", agent).code == 0
+    told = json.loads(path.read_text())
+    assert told.get("version") == (1 if agent == "copilot" else None)
+    assert told["hooks"].keys() == {name for name, event in AGENTS[agent].events.items() if not event.is_optional}
+    ((hook,),) = [group["hooks"] for group in told["hooks"]["SessionStart"]]
+    seconds = 10_000 if agent == "gemini" else 10
+    assert hook == {"type": "command", "command": f"mem hook run {agent} || true", "timeout": seconds}
+    assert mem("hook", "install", agent).rows == []
+    assert mem("hook", "status", agent).rows[0][2] == " ".join(told["hooks"])
+    path.write_text(json.dumps(told | {"theirs": 1}))
+    assert mem("hook", "uninstall", agent).code == 0
+    assert json.loads(path.read_text()).pop("theirs") == 1
+
+
+def test_a_page_that_two_agents_read_keeps_the_protocol_for_the_other(mem: Mem, repository: Path) -> None:
+    for agent in ("codex", "copilot"):
+        assert mem("hook", "install", agent).code == 0
+    assert mem("hook", "uninstall", "codex").code == 0
+    assert (repository / "AGENTS.md").exists()
+    assert mem("hook", "uninstall", "copilot").code == 0
+    assert not (repository / "AGENTS.md").exists()
+
+
+def test_tool_errors_are_refused_where_an_agent_tells_none(mem: Mem, repository: Path) -> None:
+    assert mem("hook", "install", "gemini", "--tool-errors").code == 2
+    assert not (repository / ".gemini").exists()
 
 
 def test_half_a_block_is_refused(mem: Mem, repository: Path) -> None:

@@ -12,7 +12,7 @@ from ...results import OPTIONAL, Applied, Diff, Result
 BACKUP = ".before-mem"
 """Ending of the copy of a file as it was before mem first changed it."""
 
-FOLDERS = ("mem-memory", "skills", ".agents", ".claude", ".codex")
+FOLDERS = ("mem-memory", "skills", ".agents", ".claude", ".codex", ".gemini", "hooks", ".github", ".copilot")
 """Folders of agents that go with the last file in them."""
 
 

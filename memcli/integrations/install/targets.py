@@ -57,7 +57,9 @@ class Destination:
     def protocol_page(self, agent: str) -> Path:
         """Return the page an agent reads at the start of every session, which gets the protocol."""
         row = AGENTS[agent]
-        return self._own(row.folder, row.variable) / row.page if self.is_user else self.project / row.page
+        if self.is_user:
+            return self._own(row.folder, row.variable) / (row.user_page or row.page)
+        return self.project / row.page
 
     @property
     def mem_path(self) -> str:
@@ -127,7 +129,11 @@ def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
         return git_hooks.uninstall_plan(git_hooks_folder(to.project))
     agent = AGENTS[target]
     plan = [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path, agent)]
-    return plan + skill.no_protocol_plan(to.protocol_page(target))
+    page = to.protocol_page(target)
+    sharing = [path for name in AGENTS if to.protocol_page(name) == page for path in to.settings_files(name)]
+    if any(map(agent_settings.installed_events, set(sharing) - set(to.settings_files(target)))):
+        return plan  # another agent reads the same page
+    return plan + skill.no_protocol_plan(page)
 
 
 @dataclass(frozen=True)
