@@ -9,7 +9,9 @@ from ..errors import MemError, RefusedError, UsageError
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
     from ..consolidation.consolidate import ConsolidationReport as ConsolidationReport
+    from ..consolidation.consolidate import ReplyRequest as ReplyRequest
     from ..consolidation.plan import Outcome
     from ..consolidation.rollup import RollupReport as RollupReport
     from ..store.entries import Admitted as Admitted
@@ -46,25 +48,14 @@ def consolidate(
     from ..consolidation.plan import Outcome
     from ..llm import chosen_llm
 
-    if not workspace.settings["consolidate.enabled"]:
-        raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
-    if keep < 0:
-        raise UsageError(f"keep {keep}", "give 0 or more")
-    named = [
-        str(session) if isinstance(session, Path) else session
-        for session in ([sessions] if isinstance(sessions, str) else sessions)
-    ]
+    named = _named(workspace, sessions, keep)
     since_moment = workspace.moment("since", since)
     llm = chosen_llm(workspace.settings)
-    asked = None
-    if judge:
-        from ..beliefs.llm_judge import llm_judge
-
-        asked = llm_judge(workspace, progress)
+    asked = _judge(workspace, progress) if judge else None
     if dry_run:
         shown: list[Outcome] = []
         for session, events in previewed_sessions(workspace, named, commits, since_moment):
-            parts = preview(workspace, session, llm, keep=keep, events=events, judge=asked)
+            parts = preview(workspace, session, llm, keep=keep, upto="", events=events, judge=asked)
             shown += (replace(part, diff=_diff(part)) for part in parts)
         return ConsolidationReport(tuple(shown), len(shown))
     chosen, imported, notices = chosen_sessions(workspace, named, commits, since_moment)
@@ -76,6 +67,67 @@ def consolidate(
         else:
             failed.append(outcome)
     return ConsolidationReport(tuple(outcomes), len(chosen), imported, tuple(failed), notices)
+
+
+@recorded("consolidate")
+def hand_in(
+    workspace: Workspace,
+    session: "str | Path | BinaryIO",
+    answer: str,
+    *,
+    upto: str = "",
+    keep: int = 0,
+    dry_run: bool = False,
+    judge: bool = False,
+    wait: float = WAIT,
+) -> "ConsolidationReport":
+    """Consolidate a session by a reply to `reply_request`, taken for an LLM's; the session is named as there.
+
+    It is about what waits up to the message `upto`, or now. What repeats whole sentences of the user is theirs; what
+    rewords them is observed, and has the sentence among its sources. Raise UsageError for an answer that cannot be
+    read, and where `upto` does not wait; then nothing is written. The rest is as in `consolidate`, but any error is
+    raised.
+    """
+    from ..consolidation.backlog import chosen_sessions, previewed_sessions
+    from ..consolidation.consolidate import ConsolidationReport, consolidate, preview
+    from ..consolidation.llm_extractor import HandedIn
+
+    named, llm = _named(workspace, [session], keep), HandedIn(answer)
+    asked = _judge(workspace) if judge else None
+    if dry_run:
+        ((previewed, events),) = previewed_sessions(workspace, named, "", "")
+        parts = preview(workspace, previewed, llm, keep=keep, upto=upto, events=events, judge=asked)
+        return ConsolidationReport(tuple(replace(part, diff=_diff(part)) for part in parts), 1)
+    (chosen,), imported, notices = chosen_sessions(workspace, named, "", "")
+    outcomes = consolidate(workspace, chosen, llm, keep=keep, upto=upto, wait=wait, most=1, judge=asked)
+    return ConsolidationReport(tuple(outcomes), 1, imported, (), notices)
+
+
+def reply_request(workspace: Workspace, session: "str | Path | BinaryIO", *, keep: int = 0) -> "ReplyRequest":
+    """Return what an LLM would be asked about a session, for whoever answers in its place; nothing is written.
+
+    The session is named as `consolidate` takes it. Raise RefusedError, UsageError and NotFoundError as that does.
+    """
+    from ..consolidation.backlog import previewed_sessions
+    from ..consolidation.consolidate import reply_request as request
+
+    ((chosen, events),) = previewed_sessions(workspace, _named(workspace, [session], keep), "", "")
+    return request(workspace, chosen, keep=keep, events=events)
+
+
+def _named(workspace: Workspace, sessions: "str | Sequence[str | Path | BinaryIO]", keep: int) -> list[str | BinaryIO]:
+    if not workspace.settings["consolidate.enabled"]:
+        raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
+    if keep < 0:
+        raise UsageError(f"keep {keep}", "give 0 or more")
+    each = [sessions] if isinstance(sessions, str) else sessions
+    return [str(session) if isinstance(session, Path) else session for session in each]
+
+
+def _judge(workspace: Workspace, progress: Callable[[int, int], object] = lambda done, total: None) -> "LlmJudge":
+    from ..beliefs.llm_judge import llm_judge
+
+    return llm_judge(workspace, progress)
 
 
 def _diff(outcome: "Outcome") -> str:

@@ -1,7 +1,8 @@
 """`mem consolidate` and `mem rollup`."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -33,6 +34,14 @@ def consolidate(
         typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
     ] = "",
     keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
+    ask: Annotated[bool, typer.Option("--ask", help="Print what an LLM would be asked about a session.")] = False,
+    answer: Annotated[
+        str,
+        typer.Option("--answer", metavar="FILE", help="Take this reply for the LLM's; - reads it from standard input."),
+    ] = "",
+    upto: Annotated[
+        str, typer.Option("--upto", metavar="ID", help="It is about what waits up to this message, as --ask said.")
+    ] = "",
     judge: Judge = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Quiet = False,
@@ -48,26 +57,30 @@ def consolidate(
     …"), as `mem write` does. Messages stay due until all of it is on disk. When the LLM fails, the last messages go
     to history as they are, the exit code is 7, and the next run tries again. With --judge the LLM also says what a
     memory is to those that stand.
+
+    An agent can answer in the LLM's place: --ask prints the question about a session and writes nothing, --answer takes
+    the reply as it would the LLM's. What repeats whole sentences of the user is the user's, what rewords them is
+    observed and has the sentence in its sources. A reply that cannot be read changes nothing (exit code 2).
     """
     where = context.writing(workspace, scope)
     if sum(map(bool, (everything, names, since_git))) > 1:
         raise UsageError("--all, --since-git and names of sessions", "give one of them")
     if since and (names or since_git):
         raise UsageError("--since is for all sessions that wait", "give --all with it")
+    _require_one_answer(names or [], ask, answer, upto, is_more=bool(everything or since or since_git))
+    reply = context.text_of(answer, "the reply") if answer else ""
     with ExitStack() as files:
         asked: list[str | BinaryIO] = [
             files.enter_context(context.opened(name, "the transcript")) if name == "-" else name for name in names or ()
         ]
-        report = api.consolidate(
-            where,
-            asked,
-            since=since,
-            commits=since_git,
-            keep=keep,
-            dry_run=dry_run,
-            judge=judge,
-            wait=0.0 if no_wait else api.WAIT,
-            progress=judge_progress(),
+        if ask:
+            _tell_request(api.reply_request(where, asked[0], keep=keep), as_json=as_json)
+            return
+        how: dict[str, Any] = {"keep": keep, "dry_run": dry_run, "judge": judge, "wait": 0.0 if no_wait else api.WAIT}
+        report = (
+            api.hand_in(where, asked[0], reply, upto=upto, **how)
+            if answer
+            else api.consolidate(where, asked, since=since, commits=since_git, progress=judge_progress(), **how)
         )
     _tell_remarks(report)
     if report.failed and report.asked == 1:
@@ -82,6 +95,28 @@ def consolidate(
         raise typer.Exit(7)
     if report.failed:
         raise typer.Exit(3)
+
+
+def _require_one_answer(names: Sequence[str], ask: bool, answer: str, upto: str, *, is_more: bool) -> None:
+    """Raise UsageError where a question, or a reply, is not about one session."""
+    if (ask and answer) or (upto and not answer):
+        raise UsageError("--ask shows the question, --answer takes the reply, up to --upto", "give one of them")
+    if (ask or answer) and (is_more or len(names) != 1):
+        raise UsageError("an LLM is asked about one session at a time", "name it")
+    if answer == "-" and "-" in names:
+        raise UsageError("the session and the reply cannot both be standard input", "name a file")
+
+
+def _tell_request(request: "api.ReplyRequest", *, as_json: bool) -> None:
+    if as_json:
+        output.say_json(request.as_dict())
+        return
+    if request.upto:
+        output.say("\n".join(message["content"] for message in request.messages))
+        rest = f"; {request.parts - 1} more parts wait" if request.parts > 1 else ""
+        output.note(f"hand in: mem consolidate {request.session} --answer - --upto {request.upto}{rest}")
+    else:
+        output.note("nothing waits")
 
 
 def _tell_remarks(report: "api.ConsolidationReport") -> None:

@@ -16,7 +16,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     """Serve the memory to agents over the Model Context Protocol, on standard input and output.
 
     Tools: memory_search, memory_read, memory_write, memory_edit, memory_ls, memory_grep, memory_delete, memory_promote,
-    memory_review, memory_recall. Each answers as the command of its name does. Needs the extra:
+    memory_review, memory_consolidate, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
     try:

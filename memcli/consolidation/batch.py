@@ -13,7 +13,7 @@ from typing import Any
 
 from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
-from ..errors import RefusedError
+from ..errors import RefusedError, UsageError
 from ..formats.ids import blake2b, day_of, parse_time, stamp
 from ..formats.session_event import Event, word
 from ..formats.text_lines import clean_text, unconflicted
@@ -188,8 +188,16 @@ def read_batch(
     return Batch(workspace, session, clean, page, waiting, tuple(guard.found), before)
 
 
-def parts(waiting: Sequence[Event], keep: int, *, for_llm: bool) -> Iterator[list[Event]]:
-    """Yield the events of each batch, the last `keep` messages left out; all are one where no LLM is shown them."""
+def parts(waiting: Sequence[Event], keep: int, *, for_llm: bool, upto: str = "") -> Iterator[list[Event]]:
+    """Yield the events of each batch, the last `keep` messages left out; all are one where no LLM is shown them.
+
+    With `upto` what stands behind that event is left out; raise UsageError where it does not wait.
+    """
+    if upto:
+        position = next((position for position, event in enumerate(waiting) if event.id == upto), None)
+        if position is None:
+            raise UsageError(f"no message {upto!r} waits in this session", "ask anew: `mem consolidate SESSION --ask`")
+        waiting = waiting[: position + 1]
     events = but_for(waiting, keep)
     if for_llm:
         yield from batches(events)

@@ -4,7 +4,7 @@ The messages stay due until all of that is on disk. No lock is held while an LLM
 of their own, and what the plan was made from is looked at again when it is applied. No text is embedded under it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ from ..beliefs.plan import Draft, Plan
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
-from ..results import Result
+from ..results import Result, SessionId
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
@@ -56,18 +56,19 @@ def consolidate(
     llm: "Llm | None",
     *,
     keep: int = 0,
+    upto: str = "",
     wait: float = 600.0,
     most: int | None = None,
     judge: "LlmJudge | None" = None,
     comparer: Comparer | None = None,
 ) -> list[Outcome]:
-    """Consolidate what waits of a session but for the last `keep` messages, in turn with others.
+    """Consolidate what waits of a session, up to an event but for the last `keep` messages, in turn with others.
 
     An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next. A judge says
     what is found is to what is known; `comparer` holds the models for who consolidates many sessions.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, [(session, keep)], llm, most=most, judge=judge, comparer=comparer)
+        return in_turn(workspace, [(session, keep)], llm, upto=upto, most=most, judge=judge, comparer=comparer)
 
 
 def consolidate_all(
@@ -110,6 +111,7 @@ def in_turn(
     block: Sequence[tuple[Session, int]],
     llm: "Llm | None",
     *,
+    upto: str = "",
     most: int | None = None,
     judge: "LlmJudge | None" = None,
     comparer: Comparer | None = None,
@@ -125,7 +127,7 @@ def in_turn(
     busy: set[str] = set()
     for part, keep in block:
         session, waiting = read_waiting(workspace, part)
-        for events in islice(parts(waiting, keep, for_llm=llm is not None), most):
+        for events in islice(parts(waiting, keep, for_llm=llm is not None, upto=upto), most):
             batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=bodies)
             all_findings.append(_asking(extract_or_fall_back(batch, llm)))
             bodies += (draft.body for draft in all_findings[-1].drafts)
@@ -146,12 +148,13 @@ def preview(
     llm: "Llm | None",
     *,
     keep: int,
+    upto: str,
     events: Sequence[Event] | None,
     judge: "LlmJudge | None",
 ) -> list[Outcome]:
     """Show what would become of a session, or of events that are in none yet, writing nothing; the first batch only."""
     waiting = waiting_as_read(workspace, session, events)
-    each = list(parts(waiting, keep, for_llm=llm is not None))
+    each = list(parts(waiting, keep, for_llm=llm is not None, upto=upto))
     if not each:
         return [Outcome(session.id, "nothing")]
     batch = read_batch(workspace, session, waiting, each[0], with_page=llm is not None)
@@ -162,6 +165,37 @@ def preview(
     if len(each) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(each)} parts is shown"))
     return [planned]
+
+
+@dataclass(frozen=True)
+class ReplyRequest(Result):
+    """What an LLM would be asked about the first part of what waits in a session."""
+
+    session: SessionId
+    messages: Annotated[
+        Sequence[Mapping[str, str]], "the prompt: role and content of each message; none, nothing waits"
+    ]
+    schema: Annotated[Mapping[str, object], "JSON Schema of the reply"]
+    covers: Annotated[Sequence[str], "ids of the messages and calls it shows, by their number"]
+    parts: Annotated[int, "how many parts wait, of which this is the first"]
+
+    @property
+    def upto(self) -> Annotated[str, "id of the last of them, which --upto takes; empty where there is none"]:
+        """Return the last of what it covers."""
+        return self.covers[-1] if self.covers else ""
+
+
+def reply_request(workspace: Workspace, session: Session, *, keep: int, events: Sequence[Event] | None) -> ReplyRequest:
+    """Return what an LLM would be asked about a session, or about events that are in none yet, writing nothing."""
+    from .llm_extractor import SCHEMA, messages_for
+
+    waiting = waiting_as_read(workspace, session, events)
+    each = list(parts(waiting, keep, for_llm=True))
+    if not each:
+        return ReplyRequest(session.id, (), SCHEMA, (), 0)
+    batch = read_batch(workspace, session, waiting, each[0], with_page=True)
+    covers = [event.id for event in batch.events]
+    return ReplyRequest(session.id, messages_for(batch), SCHEMA, covers, len(each))
 
 
 def _applied(

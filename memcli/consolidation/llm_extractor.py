@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from ..beliefs.plan import Draft
-from ..errors import LlmError, ReplyError
+from ..dataclass import dataclass
+from ..errors import LlmError, ReplyError, UsageError
 from ..formats.ids import parse_time
 from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, shorten
@@ -18,10 +19,10 @@ from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
 from ..language.foreign_text import Prompt
 from ..language.keyword_tokens import query_terms
-from ..language.sentences import sentences
-from ..llm.client import Llm, LlmRequest
+from ..language.sentences import is_question, sentences
+from ..llm.client import Completion, Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
-from .attribution import is_handed_on
+from .attribution import is_handed_on, is_standing_rule
 from .batch import Batch, shown_room
 from .llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
 
@@ -126,6 +127,21 @@ KEYS = 100
 _SHARED = 0.5  # of an entry's words, which the message has that it cites
 _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
+_LEAST_WORDS = 4  # of a text that is the user's because they said it so
+_BEFORE, _BEHIND = "\"'“‘([*_`", ".,;:!?\"'”)]*_`…。，！？"  # a word
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """Plays an LLM by a reply that was handed in: that of the agent who had the conversation."""
+
+    reply: str
+
+    def complete(self, request: LlmRequest) -> Completion:
+        """Return the reply; raise UsageError with what is wrong with it where a second one is asked for."""
+        if any(message["role"] == "assistant" for message in request.messages):
+            raise UsageError(request.messages[-1]["content"])
+        return Completion(self.reply)
 
 
 def by_llm(llm: Llm, batch: Batch) -> tuple[list[Draft], str, str | None]:
@@ -133,13 +149,16 @@ def by_llm(llm: Llm, batch: Batch) -> tuple[list[Draft], str, str | None]:
 
     It is asked once more if its reply cannot be used; raise LlmError when that fails too.
     """
-    settings = batch.workspace.settings
-    limit = settings["consolidate.page_size"]
+    reply = _reply(llm, messages_for(batch), batch.workspace.settings["llm.timeout"])
+    own = _attested if isinstance(llm, HandedIn) else _believed
+    return [_draft(batch, own(batch, entry)) for entry in reply.entries], reply.history_entry, reply.memory_update
+
+
+def messages_for(batch: Batch) -> list[dict[str, str]]:
+    """Return what an LLM is asked about a batch."""
+    limit = batch.workspace.settings["consolidate.page_size"]
     shrink_to = limit if len(batch.page.encode()) > limit else 0
-    keys = ask(batch.workspace, _keys)
-    messages = question(batch.page, batch.events, batch.workspace.zone, shrink_to, keys)
-    reply = _reply(llm, messages, settings["llm.timeout"])
-    return [_draft(batch, entry) for entry in reply.entries], reply.history_entry, reply.memory_update
+    return question(batch.page, batch.events, batch.workspace.zone, shrink_to, ask(batch.workspace, _keys))
 
 
 def is_borne_out(text: str, words: str) -> bool:
@@ -150,16 +169,20 @@ def is_borne_out(text: str, words: str) -> bool:
 
 def own_words(event: Event) -> str:
     """Return what the user wrote in a message in their own words; empty for all else."""
+    return " ".join(_own_sentences(event))
+
+
+def _own_sentences(event: Event) -> list[str]:
     if event.type != "message" or event.role != "user":
-        return ""
+        return []
     prompt = Prompt(event.text)
     whole = sentences(event.text)
     stop = prompt.first_stop if prompt.is_long else len(event.text)
-    return " ".join(
+    return [
         sentence.text
         for sentence, is_told in zip(whole, is_handed_on(prompt, whole), strict=True)
         if not is_told and sentence.stop <= stop and not prompt.is_foreign(sentence.start, sentence.stop)
-    )
+    ]
 
 
 def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Reply:
@@ -177,22 +200,72 @@ def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Repl
 
 
 def _draft(batch: Batch, entry: ReplyEntry) -> Draft:
-    """Return a draft of what the LLM proposes; whose word it is, the conversation says."""
     cited = batch.events[entry.message - 1] if 1 <= entry.message <= len(batch.events) else None
-    source = entry.source
-    if source == "user":
-        among = [cited] if cited else batch.events
-        borne_out = any(is_borne_out(entry.content, own_words(event)) for event in among)
-        source = "user" if borne_out and batch.session.metadata.channel_type != "git" else "observed"
-    return batch.draft(
+    draft = batch.draft(
         entry.content,
         type=entry.type,
-        source=source,
+        source=entry.source,
         message=cited.id if cited else "",
         files=entry.files,
         tags=entry.tags,
         key=entry.key,
     )
+    if entry.quote:
+        draft = replace(draft, told={**draft.told, "sources": (*draft.told["sources"], f"user: {entry.quote}")})
+    return draft
+
+
+def _believed(batch: Batch, entry: ReplyEntry) -> ReplyEntry:
+    """Return what an LLM proposes; whose word it is, the conversation says."""
+    if entry.source != "user":
+        return entry
+    among = batch.events[entry.message - 1 : entry.message] if entry.message else ()
+    borne_out = any(is_borne_out(entry.content, own_words(event)) for event in among or batch.events)
+    return replace(entry, source="user" if borne_out and _is_talk(batch) else "observed")
+
+
+def _attested(batch: Batch, entry: ReplyEntry) -> ReplyEntry:
+    """Return what was handed in: the user's is what repeats whole sentences of theirs.
+
+    A rewording that claims to be the user's is observed, and has the sentence it is nearest to as its quote.
+    """
+    said = [
+        (text, number)
+        for number, event in enumerate(batch.events if _is_talk(batch) else (), 1)
+        for text in _own_sentences(event)
+        if not is_question(text) or is_standing_rule(text)
+    ]
+    first = _repeated(entry.content, [text for text, _ in said])
+    if first is not None:
+        return replace(entry, source="user", message=said[first][1])
+    if entry.source != "user":
+        return entry
+    wanted = _stems(entry.content)
+    text, number = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", 0))
+    if not is_borne_out(entry.content, text):
+        return replace(entry, source="observed")
+    return replace(entry, source="observed", message=number, quote=" ".join(text.split()))
+
+
+def _is_talk(batch: Batch) -> bool:
+    return batch.session.metadata.channel_type != "git"
+
+
+def _repeated(text: str, said: Sequence[str]) -> int | None:
+    """Return with which of the sentences a text begins that is some of them joined, word by word; None if it is not."""
+    words = _spoken_words(text)
+    parts = [_spoken_words(sentence) for sentence in said]
+    first_of: dict[int, int] = {}  # by where some sentences joined end in the text
+    for start in range(len(words)):
+        for number, part in enumerate(parts):
+            if (not start or start in first_of) and part and words[start : start + len(part)] == part:
+                first_of.setdefault(start + len(part), first_of.get(start, number))
+    return first_of.get(len(words)) if len(words) >= _LEAST_WORDS else None
+
+
+def _spoken_words(text: str) -> list[str]:
+    """Return the words of a text without case and punctuation around them; signs and numbers stay as they are."""
+    return [word for raw in text.replace("’", "'").casefold().split() if (word := raw.lstrip(_BEFORE).rstrip(_BEHIND))]
 
 
 def _keys(index: Index) -> list[str]:

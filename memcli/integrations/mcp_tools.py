@@ -13,6 +13,7 @@ from pydantic import Field, WithJsonSchema
 
 from ..api import edit, find, maintain, read, recall, review
 from ..api.choice import KINDS, SOURCES, TYPES, Choice
+from ..api.consolidate import hand_in, reply_request
 from ..api.context import session_start
 from ..api.find import SORTS
 from ..api.review import DECISIONS
@@ -33,6 +34,7 @@ _ARGUMENTS = {
     "grep": {"fixed", "ignore-case", "context", "limit", "path"},
     "promote": {"demote", "source"},
     "recall": {"session"},
+    "consolidate": {"answer", "upto"},
 }
 """The options of a command that a tool has as arguments: a fix may name them."""
 _CALLED = {"ignore-case": "ignore_case", "replace": "old and new", "patch": "diff", "as-of": "as_of"}
@@ -40,6 +42,7 @@ _CALLED |= {"C": "context", "F": "fixed", "i": "ignore_case", "n": "limit"}
 _OPTION = re.compile(r"(?<![\w-])(?:--(?P<long>[a-z][a-z-]+)|-(?P<short>[FinC]))(?:[= ][A-Z]+\b)*")
 _COMMAND = re.compile(r"`mem (?P<name>[a-z-]+)[^`]*`")
 _TOOLS = {name: f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "promote", "recall")}
+_TOOLS["consolidate"] = "memory_consolidate"
 _TOOLS["forget"] = "memory_delete"
 
 
@@ -90,7 +93,8 @@ class Tools:
     @property
     def changing(self) -> list[Callable[..., Any]]:
         """Give those that change memory."""
-        return [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote, self.memory_review]
+        plain: list[Callable[..., Any]] = [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote]
+        return [*plain, self.memory_review, self.memory_consolidate]
 
     def memory_search(
         self,
@@ -322,6 +326,28 @@ class Tools:
             return text if text.endswith("\n") or not text else f"{text}\n"
 
         return self._answer("recall", job, query, session)
+
+    def memory_consolidate(
+        self,
+        session: Annotated[str, Field(description="The id of the conversation.")],
+        answer: Annotated[str, Field(description="The reply: one JSON object by the schema; empty to ask.")] = "",
+        upto: Annotated[str, Field(description="With `answer`: `upto` of what was asked.")] = "",
+    ) -> Any:
+        """Ask what is to be kept of a conversation, and hand in the reply.
+
+        Without `answer` it gives the prompt and the schema, and changes nothing. What repeats whole sentences of the
+        user counts as the user's; what rewords them is observed.
+        """
+
+        def job(opened: list[Workspace]) -> str:
+            self._require_one("a conversation is kept in one workspace")
+            if upto and not answer:
+                raise UsageError("upto without an answer", "give both, or neither")
+            if not answer:
+                return json_reply(reply_request(opened[0], session).as_dict())
+            return json_reply(hand_in(opened[0], session, answer, upto=upto).as_dict())
+
+        return self._answer("consolidate", job, session, answer, upto)
 
     def _answer(self, name: str, job: Callable[[list[Workspace]], str], *words: str | None) -> Any:
         """Do a job in workspaces opened for it; return its text, or the tool's error without the secrets of `words`."""

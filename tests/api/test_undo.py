@@ -22,6 +22,7 @@ READING = {
     "agents.kept_lately",
     "agents.take_handoff",
     "agents.unsaved_statement",
+    "consolidate.reply_request",
     "context.session_start",
     "agents.keep_turn",
     "agents.waiting_messages",

@@ -96,6 +96,7 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("session stats", "session", "stats", "talk")
     yield ask("session recap", "session", "recap", "talk")
     yield ask("consolidate", "consolidate", "chat", "--dry-run")
+    yield ask("consolidate --ask", "consolidate", "chat", "--ask")
     yield ask("handoff", "handoff", "chat")
     yield ask("consolidate")
     chat = next(row["id"] for row in ask("ls")[1]["entries"] if "restore" in row["summary"])

@@ -20,7 +20,7 @@ from memcli.store.layouts import KINDS
 from tests.cli.test_review import flagged
 from tests.conftest import Mem, Ran
 
-CHANGING = {f"memory_{name}" for name in ("write", "edit", "delete", "promote", "review")}
+CHANGING = {f"memory_{name}" for name in ("write", "edit", "delete", "promote", "review", "consolidate")}
 TOOLS = CHANGING | {f"memory_{name}" for name in ("search", "read", "ls", "grep", "recall")}
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 Call = Callable[..., Coroutine[Any, Any, Any]]
@@ -108,6 +108,32 @@ def test_a_client_reads_what_fills_a_key_without_knowing_an_id(workspace: Path, 
         ):
             assert refused.startswith("refused: ")
             assert "--" not in refused
+
+    talk(workspace, said)
+
+
+def test_a_client_is_asked_about_a_conversation_and_hands_in_what_to_keep(workspace: Path, mem: Mem) -> None:
+    rule = "We deploy from CI only, never by hand."
+    assert mem("session", "append", "--session", "s", "--text", rule).code == 0
+
+    async def said(session: ClientSession, call: Call) -> None:
+        asked = await call("consolidate", session="s")
+        assert rule in asked["messages"][1]["content"]
+        wrong = await call("consolidate", session="s", answer=f"{SECRET}?", upto=asked["upto"])
+        assert wrong.startswith("refused: That reply cannot be used")
+        assert SECRET not in wrong
+        for refused in (
+            await call("consolidate", session="s", answer="{}", upto="m0"),
+            await call("consolidate", session="s", upto="m0"),
+        ):
+            assert refused.startswith("refused: ")
+            assert not re.search(r"`mem |--", refused)
+        assert (await call("consolidate", session="nobody")).startswith("refused: no session")
+        reply = json.dumps({"history_entry": "They met.", "entries": [{"content": rule}]})
+        done = await call("consolidate", session="s", answer=reply, upto=asked["upto"])
+        assert [(one["messages"], one["entries"]) for one in done["sessions"]] == [(1, 1)]
+        assert (await call("ls", type=["fact"]))["entries"][0]["source"] == "user"
+        assert (await call("consolidate", session="s"))["covers"] == []
 
     talk(workspace, said)
 

@@ -1,0 +1,96 @@
+"""`mem consolidate --ask` and `--answer`: an agent is asked in the LLM's place, and its reply becomes memory."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+RULE = "We deploy from CI only, never by hand."
+SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+SECTION = PAGE[PAGE.index("## The agent that had") : PAGE.index("## Claude Code")]
+COMMANDS, REPLY = re.findall(r"(?ms)^```\w+\n(.*?)^```$", SECTION)
+
+
+@pytest.fixture
+def session(mem: Mem, workspace: Path) -> str:
+    for role, text in (("user", f"{RULE} Where is the log?"), ("assistant", "In CI.")):
+        assert mem("session", "append", "--session", "s", "--role", role, "--text", text).code == 0
+    return "s"
+
+
+def test_the_section_of_the_manual_does_what_it_says(mem: Mem, session: str, world: Path) -> None:
+    asked = mem("consolidate", session, "--ask")
+    last = mem("consolidate", session, "--ask", "--json").json["upto"]
+    assert f"user: {RULE}" in asked.out
+    assert asked.err == f"mem: hand in: mem consolidate s --answer - --upto {last}\n"
+    (world / "reply.json").write_text(REPLY)
+    line = COMMANDS.splitlines()[1].replace("SESSION", session).replace("ID", last)
+    assert mem(*line.split()[1:]).rows == [["s", "llm", "2", "1"]]
+    (entry,) = mem("ls", "--type", "constraint", "--json").json["entries"]
+    assert (entry["summary"], entry["source"]) == (RULE, "user")
+    assert mem("consolidate", session, "--ask").out == ""
+    assert mem("undo").code == 0
+    assert mem("consolidate", session, "--ask", "--json").json["upto"] == last
+
+
+def test_a_reply_that_cannot_be_read_is_exit_2_and_quotes_no_secret(mem: Mem, session: str) -> None:
+    ran = mem("consolidate", session, "--answer", "-", stdin=f"{SECRET} is all I know")
+    assert (ran.code, ran.out) == (2, "")
+    assert "That reply cannot be used: no JSON object" in ran.err
+    assert SECRET not in ran.err
+    assert mem("consolidate", session, "--ask", "--json").json["covers"] != []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["s", "s2", "--ask"],
+        ["--ask"],
+        ["--all", "--answer", "-"],
+        ["s", "--ask", "--answer", "-"],
+        ["s", "--ask", "--keep", "-1"],
+        ["s", "--upto", "m1"],
+        ["-", "--answer", "-"],
+        ["--since", "2026-01-01", "--ask"],
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(mem: Mem, session: str, words: list[str]) -> None:
+    assert mem("consolidate", *words, stdin=REPLY).code == 2
+    assert mem("consolidate", session, "--ask", "--json").json["covers"] != []
+
+
+def test_a_dry_run_shows_what_an_answer_would_do(mem: Mem, session: str) -> None:
+    assert f"+{RULE}" in mem("consolidate", session, "--answer", "-", "--dry-run", stdin=REPLY).out
+    assert mem("ls").out == ""
+
+
+@pytest.mark.parametrize(("writing", "listed", "waits"), [("off", 1, 0), ("ask", 0, 1)])
+def test_the_setting_for_writing_holds(mem: Mem, session: str, writing: str, listed: int, waits: int) -> None:
+    assert mem("config", "set", "memory.writing", writing).code == 0
+    assert mem("consolidate", session, "--answer", "-", stdin=REPLY).code == 0
+    assert len(mem("ls", "--type", "constraint", "--json").json["entries"]) == listed
+    assert mem("review", "--json").json["count"] == waits
+
+
+def test_a_transcript_that_goes_on_is_answered_up_to_where_it_was_asked(mem: Mem, workspace: Path, world: Path) -> None:
+    def line(number: int, role: str, text: str) -> str:
+        message = {"role": role, "content": text}
+        at = f"2026-11-20T10:0{number}:00.000Z"
+        fields = {"type": role, "uuid": f"u{number}", "sessionId": "chat", "timestamp": at, "cwd": str(world)}
+        return json.dumps({**fields, "message": message}) + "\n"
+
+    path = world / "chat.jsonl"
+    path.write_text(line(1, "user", RULE) + line(2, "assistant", "Noted.") + line(3, "user", "Backups run at 3")[:50])
+    asked = mem("consolidate", "chat.jsonl", "--ask", "--json").json
+    assert len(asked["covers"]) == 2
+    assert mem("session", "ls").out == ""
+    path.write_text(line(1, "user", RULE) + line(2, "assistant", "Noted.") + line(3, "user", "Backups run at 3."))
+    assert mem("consolidate", "chat.jsonl", "--answer", "-", "--upto", asked["upto"], stdin=REPLY).code == 0
+    rest = mem("consolidate", "chat", "--ask", "--json").json
+    assert [text for text in ("Backups", RULE) if text in rest["messages"][1]["content"].partition("<conv")[2]] == [
+        "Backups"
+    ]

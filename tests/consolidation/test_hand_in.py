@@ -1,0 +1,179 @@
+"""An agent hands in what is to be kept of a conversation: it plays the LLM, and what is the user's the talk says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memcli.consolidation.consolidate import ReplyRequest, consolidate, reply_request
+from memcli.consolidation.llm_extractor import SCHEMA, HandedIn
+from memcli.consolidation.plan import Outcome
+from memcli.errors import UsageError
+from memcli.store.sessions.sessions import find
+from memcli.store.workspace import Workspace
+from tests.consolidation.conversations import cursor, documents, history, reply, say, state
+from tests.scenes import at
+from tests.tables import table
+
+SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+PORT = "The staging database listens on port 6543"
+TALK = (
+    f"We deploy from CI only, never by hand. {PORT}.",
+    "Noted. I would move it to port 7000.",
+    "No. Is Postgres 18 out yet? I like tabs better than spaces in Go code.",
+    "It is.",
+    "Bert wrote:\n> We always squash our commits before a merge.",
+    "I see.",
+)
+GOOD = reply("They set the rules.", None, {"content": "The staging port is 6543.", "source": "user_stated"})
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = at(tmp_path / "memory")
+    say(made, *TALK)
+    return made
+
+
+def handed(workspace: Workspace, text: str, upto: str = "") -> list[Outcome]:
+    return consolidate(workspace, find(workspace, "s"), HandedIn(text), upto=upto, most=1)
+
+
+def asked(workspace: Workspace) -> ReplyRequest:
+    return reply_request(workspace, find(workspace, "s"), keep=0, events=None)
+
+
+def test_what_is_asked_covers_what_waits_and_writes_nothing(workspace: Workspace) -> None:
+    before = state(workspace)
+    request = asked(workspace)
+    assert state(workspace) == before
+    assert (request.covers, request.upto, request.parts) == ([f"m{number}" for number in range(1, 7)], "m6", 1)
+    assert [message["role"] for message in request.messages] == ["system", "user"]
+    assert "#3 [2026-11-20 10:03] user: No. Is Postgres 18 out yet?" in request.messages[1]["content"]
+    assert request.schema == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("content", "claimed", "source", "quote"),
+    [
+        ("We deploy from CI only, never by hand.", "inferred", "user", ""),
+        ("we deploy from CI only, never by hand", "user_stated", "user", ""),
+        ("I like tabs better than spaces in Go code. We deploy from CI only, never by hand.", "user", "user", ""),
+        ("The staging port is 6543.", "user", "observed", f"{PORT}."),
+        ("The staging port is 6543.", "inferred", "inferred", ""),
+        ("We deploy from CI only, by hand.", "user", "observed", "We deploy from CI only, never by hand."),
+        (
+            "The staging database listens on port 6544.",
+            "user",
+            "observed",
+            "The staging database listens on port 6543.",
+        ),
+        ("We deploy from CI only.", "user", "observed", "We deploy from CI only, never by hand."),
+        ("Is Postgres 18 out yet?", "user", "observed", ""),
+        ("I would move it to port 7000.", "user", "observed", ""),
+        ("We always squash our commits before a merge.", "user", "observed", ""),
+        ("The cat is called Tom.", "user", "observed", ""),
+        ("No.", "user", "observed", "No."),
+    ],
+)
+def test_whole_sentences_of_the_user_are_theirs_and_a_rewording_has_its_quote(
+    workspace: Workspace, content: str, claimed: str, source: str, quote: str
+) -> None:
+    handed(workspace, reply("They talked.", None, {"content": content, "source": claimed}))
+    (entry,) = documents(workspace)
+    assert entry.body.strip() == content
+    assert entry.fields["source"] == source
+    assert entry.fields["sources"][1:] == ([f"user: {quote}"] if quote else [])
+
+
+def test_every_fact_of_a_good_reply_is_kept_with_its_source_key_and_message(workspace: Workspace) -> None:
+    facts = [
+        {"content": "We deploy from CI only, never by hand.", "type": "constraint", "source": "user_stated"},
+        {"content": "The staging database listens on port 6543.", "source": "user_stated", "key": "staging/port"},
+        {"content": "I like tabs better than spaces in Go code.", "type": "preference", "source": "user_stated"},
+        {"content": "Postgres 18 is out.", "source": "observed", "message": 4, "key": "postgres/version"},
+    ]
+    (done,) = handed(workspace, reply("They set the rules.", None, *facts), upto="m6")
+    assert (done.how, done.messages, done.entries) == ("llm", 6, 4)
+    kept = {entry.body.strip(): entry.fields for entry in documents(workspace)}
+    assert [
+        (fields["source"], fields.get("key"), fields["sources"]) for fields in (kept[fact["content"]] for fact in facts)
+    ] == [
+        ("user", None, ["session:s#m1"]),
+        ("user", "staging/port", ["session:s#m1"]),
+        ("user", None, ["session:s#m3"]),
+        ("observed", "postgres/version", ["session:s#m4"]),
+    ]
+    assert cursor(workspace) == "m6"
+    before = state(workspace)
+    for _ in range(10):
+        assert handed(workspace, GOOD)[0].how == "nothing"
+    assert state(workspace) == before
+
+
+MALFORMED = {
+    **table(__file__, "MALFORMED"),
+    "cut in the middle": GOOD[: len(GOOD) // 2],
+    "cut in a text": GOOD[:-20],
+    "cut in a fence": f"```json\n{GOOD[:60]}",
+    "the schema": json.dumps(SCHEMA),
+    "the schema in a fence": f"```json\n{json.dumps(SCHEMA, indent=2)}\n```",
+    "too large": GOOD + " " * 3_000_000 + "x" * 3_000_000,
+    "deep": "[" * 50_000,
+    "control characters": "\x00\x01\x1b[2J",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
+def test_a_reply_that_cannot_be_read_changes_nothing_and_loses_nothing(workspace: Workspace, text: str) -> None:
+    before = state(workspace)
+    with pytest.raises(UsageError, match=r"^That reply cannot be used: .*\S\. Answer again with one JSON object"):
+        handed(workspace, text)
+    assert state(workspace) == before
+    assert handed(workspace, GOOD)[0].messages == len(TALK)
+
+
+def test_a_reply_that_only_repeats_the_question_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match="repeats the prompt"):
+        handed(workspace, "\n".join(message["content"] for message in asked(workspace).messages))
+    assert cursor(workspace) == ""
+
+
+def test_what_was_said_after_the_question_is_not_taken_for_answered(workspace: Workspace) -> None:
+    last = asked(workspace).upto
+    say(workspace, "Backups run at three in the morning.", "Good.", first=7)
+    handed(workspace, GOOD, last)
+    assert cursor(workspace) == "m6"
+    assert asked(workspace).covers == ["m7", "m8"]
+
+
+@pytest.mark.parametrize("upto", ["m7", "of_another_session"])
+def test_a_reply_about_messages_that_do_not_wait_is_refused(workspace: Workspace, upto: str) -> None:
+    before = state(workspace)
+    with pytest.raises(UsageError, match=f"no message '{upto}' waits"):
+        handed(workspace, GOOD, upto)
+    assert state(workspace) == before
+
+
+def test_a_long_conversation_is_answered_part_by_part(workspace: Workspace) -> None:
+    say(workspace, *("word " * 700 for _ in range(40)), into="long")
+    request = reply_request(workspace, find(workspace, "long"), keep=0, events=None)
+    assert request.parts > 1
+    consolidate(workspace, find(workspace, "long"), HandedIn(GOOD), most=1)
+    assert cursor(workspace, "long") == request.upto
+    assert len(history(workspace)) == 1
+
+
+def test_numbers_of_messages_that_are_not_there_and_another_language_are_no_harm(workspace: Workspace) -> None:
+    fact = {"content": "Die Datenbank lauscht auf Port 6543.", "source": "user_stated", "message": 99, "key": "/ /"}
+    handed(workspace, reply("Sie legten Regeln fest.", None, fact))
+    (entry,) = documents(workspace)
+    assert (entry.fields["source"], entry.fields["sources"][0]) == ("observed", "session:s#m1")
+    assert "key" not in entry.fields
+
+
+def test_secrets_of_a_reply_are_blanked_out(workspace: Workspace) -> None:
+    fact = {"content": f"The token is {SECRET}.", "tags": [SECRET], "files": [SECRET]}
+    (done,) = handed(workspace, reply(f"They used {SECRET}.", f"# Memory\n\n{SECRET}\n", fact))
+    assert len(done.redacted) >= 4
+    assert SECRET not in "".join(state(workspace).values())
