@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
+from itertools import takewhile
 
 from ..beliefs.plan import Draft
 from ..dataclass import dataclass
@@ -22,7 +23,10 @@ from ..language.keyword_tokens import query_terms
 from ..language.sentences import is_question, sentences
 from ..llm.client import Completion, Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
+from ..store.redaction import redactor
+from ..store.sessions.reading import QUOTE
 from .attribution import is_handed_on, is_standing_rule
+from .backlog import all_events
 from .batch import Batch, shown_room
 from .llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
 
@@ -150,8 +154,12 @@ def by_llm(llm: Llm, batch: Batch) -> tuple[list[Draft], str, str | None]:
     It is asked once more if its reply cannot be used; raise LlmError when that fails too.
     """
     reply = _reply(llm, messages_for(batch), batch.workspace.settings["llm.timeout"])
-    own = _attested if isinstance(llm, HandedIn) else _believed
-    return [_draft(batch, own(batch, entry)) for entry in reply.entries], reply.history_entry, reply.memory_update
+    if isinstance(llm, HandedIn):
+        said = _said(batch)
+        drafts = [_attested(batch, entry, said) for entry in reply.entries]
+    else:
+        drafts = [_believed(batch, entry) for entry in reply.entries]
+    return drafts, reply.history_entry, reply.memory_update
 
 
 def messages_for(batch: Batch) -> list[dict[str, str]]:
@@ -199,52 +207,65 @@ def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Repl
     return reply
 
 
-def _draft(batch: Batch, entry: ReplyEntry) -> Draft:
-    cited = batch.events[entry.message - 1] if 1 <= entry.message <= len(batch.events) else None
+def _draft(batch: Batch, entry: ReplyEntry, message: str = "", quote: str = "") -> Draft:
+    """Return a draft of what a message says, or else the one that is cited by its number."""
+    cited = batch.events[entry.message - 1].id if 1 <= entry.message <= len(batch.events) else ""
     draft = batch.draft(
         entry.content,
         type=entry.type,
         source=entry.source,
-        message=cited.id if cited else "",
+        message=message or cited,
         files=entry.files,
         tags=entry.tags,
         key=entry.key,
     )
-    if entry.quote:
-        draft = replace(draft, told={**draft.told, "sources": (*draft.told["sources"], f"user: {entry.quote}")})
+    if quote:
+        draft = replace(draft, told={**draft.told, "sources": (*draft.told["sources"], f"{QUOTE}{quote}")})
     return draft
 
 
-def _believed(batch: Batch, entry: ReplyEntry) -> ReplyEntry:
-    """Return what an LLM proposes; whose word it is, the conversation says."""
+def _believed(batch: Batch, entry: ReplyEntry) -> Draft:
+    """Return a draft of what an LLM proposes; whose word it is, the conversation says."""
     if entry.source != "user":
-        return entry
+        return _draft(batch, entry)
     among = batch.events[entry.message - 1 : entry.message] if entry.message else ()
     borne_out = any(is_borne_out(entry.content, own_words(event)) for event in among or batch.events)
-    return replace(entry, source="user" if borne_out and _is_talk(batch) else "observed")
+    return _draft(batch, replace(entry, source="user" if borne_out and _is_talk(batch) else "observed"))
 
 
-def _attested(batch: Batch, entry: ReplyEntry) -> ReplyEntry:
-    """Return what was handed in: the user's is what repeats whole sentences of theirs.
+def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, str]]) -> Draft:
+    """Return a draft of what was handed in: the user's is what repeats whole sentences of theirs.
 
-    A rewording that claims to be the user's is observed, and has the sentence it is nearest to as its quote.
+    A rewording that claims to be the user's is observed, and has the sentence it is nearest to among its sources.
+    `said` are the sentences of the user, each with the id of its message.
     """
-    said = [
-        (text, number)
-        for number, event in enumerate(batch.events if _is_talk(batch) else (), 1)
+    first = _repeated(entry.content, [text for text, _ in said])
+    if first is not None:
+        return _draft(batch, replace(entry, source="user"), said[first][1])
+    if entry.source != "user":
+        return _draft(batch, entry)
+    entry, wanted = replace(entry, source="observed"), _stems(entry.content)
+    text, message = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", ""))
+    return (
+        _draft(batch, entry, message, " ".join(text.split()))
+        if is_borne_out(entry.content, text)
+        else _draft(batch, entry)
+    )
+
+
+def _said(batch: Batch) -> list[tuple[str, str]]:
+    """Return what the user stated in a session up to the end of a batch, a sentence each, with the message's id."""
+    if not _is_talk(batch):
+        return []
+    first = batch.events[0].id
+    earlier = takewhile(lambda event: event.id != first, all_events(batch.workspace, batch.session))
+    prompts = [event for event in earlier if event.type == "message" and event.role == "user"]
+    return [
+        (text, event.id)
+        for event in (*redactor(batch.workspace, batch.session.path).events(prompts), *batch.events)
         for text in _own_sentences(event)
         if not is_question(text) or is_standing_rule(text)
     ]
-    first = _repeated(entry.content, [text for text, _ in said])
-    if first is not None:
-        return replace(entry, source="user", message=said[first][1])
-    if entry.source != "user":
-        return entry
-    wanted = _stems(entry.content)
-    text, number = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", 0))
-    if not is_borne_out(entry.content, text):
-        return replace(entry, source="observed")
-    return replace(entry, source="observed", message=number, quote=" ".join(text.split()))
 
 
 def _is_talk(batch: Batch) -> bool:

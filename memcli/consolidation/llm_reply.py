@@ -55,7 +55,6 @@ class ReplyEntry:
     tags: tuple[str, ...] = ()
     message: int = 0  # the number of the message it cites; 0 where it cites none
     key: str = ""  # the slot it fills
-    quote: str = ""  # the sentence of the user that it rewords, where that was looked up
 
 
 @dataclass(frozen=True)

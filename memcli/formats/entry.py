@@ -100,7 +100,7 @@ class Entry:
     `mem decay --apply` folds it in with its sources, so that confirming makes no noise in git."""
     sources: tuple[Any, ...] = stated((), read_things, merge=KEPT, branches=UNION)
     """Sessions with message ranges (`session:ID#3:8`), commits (`commit:SHA`) or imported memories (`import:ID`) it
-    came from."""
+    came from; of a rewording also what the user said (`user: …`)."""
     references: tuple[str, ...] = stated((), read_texts, "refs", "related", merge=JOINED, branches=UNION)
     """Ids or links it refers to."""
     files: tuple[str, ...] = stated((), read_texts, merge=JOINED, branches=UNION)

@@ -9,7 +9,7 @@ from ..errors import GitError, MemError
 from ..formats.session_event import Event, said, view
 from ..git import run
 from ..results import FilePath, Id, Result
-from ..store.sessions.reading import parse_name, span_events
+from ..store.sessions.reading import QUOTE, parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
 from ..store.workspace import Workspace
 
@@ -54,6 +54,8 @@ def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> It
                 yield _messages(workspace, source, session, named[1], about)
             elif commit:
                 yield _commit(workspace, source, commit[1])
+            elif source.startswith(QUOTE):
+                yield Origin(source, f"{source}\n", by="user", said=source.removeprefix(QUOTE))
             else:
                 yield Origin(source, problem="is not in the workspace")
         except MemError as error:

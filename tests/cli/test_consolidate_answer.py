@@ -63,6 +63,16 @@ def test_what_makes_no_sense_together_is_refused(mem: Mem, session: str, words: 
     assert mem("consolidate", session, "--ask", "--json").json["covers"] != []
 
 
+def test_the_quote_of_a_rewording_is_shown_as_its_source(mem: Mem, session: str) -> None:
+    fact = {"content": "Deploys go from CI only, never by hand.", "type": "constraint", "source": "user_stated"}
+    reply = json.dumps({"history_entry": "They met.", "entries": [fact]})
+    assert mem("consolidate", session, "--answer", "-", stdin=reply).code == 0
+    (entry,) = mem("ls", "--type", "constraint", "--json").json["entries"]
+    shown = mem("read", entry["id"], "--source")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.endswith(f"user: {RULE}\n")
+
+
 def test_a_dry_run_shows_what_an_answer_would_do(mem: Mem, session: str) -> None:
     assert f"+{RULE}" in mem("consolidate", session, "--answer", "-", "--dry-run", stdin=REPLY).out
     assert mem("ls").out == ""

@@ -147,6 +147,17 @@ def test_what_was_said_after_the_question_is_not_taken_for_answered(workspace: W
     assert asked(workspace).covers == ["m7", "m8"]
 
 
+def test_what_the_user_said_before_the_question_is_theirs_too_and_what_comes_after_is_not(workspace: Workspace) -> None:
+    late = "Backups run at three in the morning."
+    say(workspace, "Thanks a lot for that.", "Gladly.", late, first=7)
+    handed(workspace, GOOD, "m6")
+    facts = [{"content": f"{PORT}.", "source": "user"}, {"content": late, "source": "user"}]
+    handed(workspace, reply("They went on.", None, *facts), "m8")
+    kept = {entry.body.strip(): (entry.fields["source"], entry.fields["sources"]) for entry in documents(workspace)}
+    assert kept[f"{PORT}."] == ("user", ["session:s#m1"])
+    assert kept[late] == ("observed", ["session:s#m7:m8"])
+
+
 @pytest.mark.parametrize("upto", ["m7", "of_another_session"])
 def test_a_reply_about_messages_that_do_not_wait_is_refused(workspace: Workspace, upto: str) -> None:
     before = state(workspace)

@@ -24,6 +24,10 @@ _NAMED = re.compile(r"session:(?P<id>.*?)(?:#(?P<span>(?:(?=[^#]*\d)[^\s#:]*:?[^
 _PLAIN = re.compile(r"(?=.*\d)[^\s#:]+")
 
 
+QUOTE = "user: "
+"""How a source begins that is a sentence of the user, which a memory says in other words."""
+
+
 def parse_name(name: str) -> tuple[str, str] | None:
     """Take `session:<id>#<span>` apart; None for the name of anything else. An id may hold `#` too."""
     match = _NAMED.fullmatch(name)
