@@ -183,3 +183,22 @@ def test_the_prompt_after_it_does_not_tell_a_rule_again(mem: Mem, workspace: Pat
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "What about pushing to the main branch on Friday?"}
     assert "on Fridays" not in started(mem, workspace.parent, **prompt).out
     assert "on Fridays" in started(mem, workspace.parent, session="another", **prompt).out
+
+
+def test_the_users_own_workspace_tells_of_this_repository_whichever_worktree_it_is(mem: Mem, world: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    places = {name: world / name for name in ("shop", "other")}
+    for place in places.values():
+        place.mkdir()
+        subprocess.run([*git, "init", "-q", "."], check=True, cwd=place)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True, cwd=place)
+    subprocess.run([*git, "worktree", "add", "-q", "../aside"], check=True, cwd=places["shop"])
+    assert mem("ls", "--scope", "user").code == 0, "it is made at the first use"
+    write(mem, "The shop needs Node 20.", "--project", "shop", "--scope", "user")
+    turn(mem, places["shop"] / ".", "s-1", "Please fix the login redirect.", "It uses https now.")
+    begin = {"hook_event_name": "SessionStart", "source": "startup"}
+    aside, elsewhere = (started(mem, place, **begin).out for place in (world / "aside", places["other"]))
+    assert "Node 20" in aside
+    assert "Asked: Please fix the login redirect." in aside
+    assert "Node 20" not in elsewhere
+    assert "login redirect" not in elsewhere
