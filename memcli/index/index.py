@@ -213,12 +213,16 @@ class Index(Database):
             (file, line),
         ).fetchall()
 
-    def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
+    def list_entries(
+        self, wanted: Filter, order: str, limit: int = -1, among: Collection[int] | None = None
+    ) -> list[dict[str, Any]]:
         """Return the rows of entries that pass the filter, with their paths; `order` is one of `filters.SORTS`.
 
-        Confirmations that wait beside the files are counted in.
+        Confirmations that wait beside the files are counted in. `among` are numbers of files, None: of all.
         """
         where = entry_condition(wanted)
+        if among is not None:
+            where.parts.append(f"file in ({', '.join(map(str, among))})")
         names = [row[1] for row in self.connection.execute("pragma table_info(entries)")]
         columns = [_COUNTED.get(name, f"entries.{name}") for name in names]
         waiting = {identifier: [noted.count, noted.last] for identifier, noted in confirmations(self.workspace).items()}

@@ -290,6 +290,32 @@ def digests_of(index: Index, paths: Collection[str]) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
+def telling_files(index: Index, named: Collection[str], most: int) -> set[int]:
+    """Return the files of active entries that a session may begin with: rules, marked ones, the newest, the named.
+
+    Marked are those that are pinned, fill a key or have a verdict; `most` is the number of the newest.
+    """
+    rows = index.connection.execute(
+        "select file from entries join files using(file) where files.status = 'active' and (pinned or key <> ''"
+        " or verdicts <> '' or type in ('constraint', 'preference')"
+        " or path in (select value from json_each(?))"
+        " or file in (select file from entries join files using(file) where files.status = 'active'"
+        " order by updated_at desc, id desc limit ?))",
+        (json.dumps(list(named)), most),
+    )
+    return {file for (file,) in rows}
+
+
+def count_of_active(index: Index, besides: Collection[str]) -> int:
+    """Count the active entries that are of none of some types."""
+    (count,) = index.connection.execute(
+        f"select count(*) from entries join files using(file) where files.status = 'active' and not {IS_ITEM}"
+        " and coalesce(type, '') not in (select value from json_each(?))",
+        (json.dumps(list(besides)),),
+    ).fetchone()
+    return int(count)
+
+
 def shared_tails(index: Index) -> set[str]:
     """Return the last six characters of ids that more than one entry has."""
     tail = "substr(id, -6)"

@@ -19,7 +19,14 @@ from ..formats.memory_page import read_promoted
 from ..formats.text_lines import STOPS, FileProblem, FileProblems, blanked, first_line, normalized, shorten
 from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
-from ..index.lookups import digests_of, entries_naming, forgotten_texts, shared_tails
+from ..index.lookups import (
+    count_of_active,
+    digests_of,
+    entries_naming,
+    forgotten_texts,
+    shared_tails,
+    telling_files,
+)
 from ..results import Id, Result
 from ..store.workspace import Workspace
 from .pack import (
@@ -49,7 +56,7 @@ _HEADINGS = {
 _RULE_TYPES = ("constraint", "preference")
 _TALES = ("episode", "summary")  # told by the day, not in the index
 _RULES_ROOM, _RAW_ROOM = 2400, 3000  # characters at most of rules, and of notes as they stand
-_MOST_DAYS = 6  # lines on days
+_MOST_DAYS, _NEWEST = 6, 300  # lines on days, and of what has no mark the newest that may be told
 _LEAST = 1500  # characters for all beside the pages, however long they are
 _DAY, _SUBJECT = 200, 80  # characters of the line of a day, and of each subject in it
 _FADING = 30.0  # days after which the date of a memory counts for 37 % of what it did
@@ -110,9 +117,10 @@ class Surrounding:
 
 @dataclass(frozen=True)
 class KnownEntries:
-    """The active entries of a workspace as rows of the index, and the texts that were forgotten there."""
+    """The active entries of a workspace that may be told, as rows of the index, and the texts forgotten there."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]]  # those that may be told
+    others: int  # active entries besides
     forgotten: frozenset[str]
 
 
@@ -172,7 +180,7 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     facts.sort(key=lambda entry: (-_worth(entry, around.place, newest), entry["id"]))
     taken += room.take((_entry_line(entry, around.place, INDEX) for entry in facts), room.left)
     closing = [StartLine(REST, one_line(text), "waits for a person") for text in around.closing]
-    if left_out := len(rules) + len(facts) - taken:
+    if left_out := sum(known.others for known in around.known) + len(rules) + len(facts) - taken:
         closing.append(StartLine(REST, f"{left_out:,} more: mem search, mem ls", "what had no room"))
     return SessionStart((*pages, *room.lines, *closing), tuple(dict.fromkeys(problems)))
 
@@ -203,8 +211,8 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
 
     def question(index: Index) -> KnownEntries:
         index.refresh()
-        rows = index.list_entries(Filter(), SORTS["updated"])
         named = entries_naming(index, changed)
+        rows = index.list_entries(Filter(), SORTS["updated"], among=telling_files(index, named, _NEWEST))
         tails = shared_tails(index)
         digests = digests_of(index, [row["path"] for row in rows if row["type"] in _RULE_TYPES])
         promoted = _promoted(workspace)
@@ -215,8 +223,9 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
             row["is_promoted"] = row["id"] in promoted
             row["scope"] = workspace.scope
             row["source"] = row["source"] if workspace.is_trusted else REPOSITORY
+        others = count_of_active(index, _TALES) - sum(row["type"] not in _TALES for row in rows)
         rows = [row for row in rows if not past(row["expires_at"], workspace.now)]
-        return KnownEntries(rows, forgotten_texts(index))
+        return KnownEntries(rows, others, forgotten_texts(index))
 
     return ask(workspace, question)
 
