@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import MemError
@@ -35,6 +36,14 @@ def without_injected(prompt: str) -> str:
     from ..language.foreign_text import without_injected as said
 
     return said(prompt)
+
+
+def as_data(text: str, characters: int) -> str:
+    """Return a text as one line for an agent: cut at a word, and with nothing in it that opens or closes a block."""
+    from ..formats.text_lines import shorten
+    from ..language.foreign_text import quoted
+
+    return quoted(shorten(text, characters))
 
 
 def remember_request(prompt: str) -> "RememberRequest | None":
@@ -113,25 +122,29 @@ def waiting_messages(workspace: Workspace, session: str) -> int:
     return waiting(workspace, session)
 
 
-def unsaved_statement(workspace: Workspace, session: str, every: int) -> str:
+def unsaved_statement(workspace: Workspace, session: str, every: int, seconds: float) -> tuple[str, bool]:
     """Return what a user said that should be kept, at each so many turns of a session in which nothing was written.
 
-    Empty at other turns, where nothing deserves it, and where it was told before; `every` 0 is never.
+    Empty at other turns, where nothing deserves it, where it was told before, and where that takes longer than so many
+    seconds; then a thread may be busy still, as the second value says. `every` 0 is never.
     """
     if not every:
-        return ""
+        return "", False
     name = f"nudges/{blake2b(session.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
     turns = access_log.append(workspace, name, b"\n", 0o600)
     if turns == 1:
         access_log.sweep(workspace.derived / "nudges", "*", _SESSIONS)
     if not turns or turns % every or _TOLD_MARK in access_log.text_of(workspace, name):
-        return ""
+        return "", False
     from ..consolidation.live_session import unsaved_statement as statement
+    from ..recall.request import DeadlineRunner
 
-    text = statement(workspace, session)
+    race: DeadlineRunner[str] = DeadlineRunner(monotonic() + seconds)
+    race.enter(lambda: statement(workspace, session))
+    text = race.first() or ""
     if text:
         access_log.replace_text(workspace, name, _TOLD_MARK)
-    return text
+    return text, race.is_busy
 
 
 def last_answer(transcript: Path, zone: tzinfo) -> str:
@@ -153,7 +166,8 @@ _TOLD, _EACH = 3, 80  # memories of which it is told what they say, in so many c
 
 def kept_lately(workspace: Workspace) -> str:
     """Return a line on the memories made of conversations since it was told last; empty where none were made."""
-    paths = dict.fromkeys(access_log.text_of(workspace, access_log.KEPT).splitlines())
+    lines = [line.partition(" ") for line in access_log.text_of(workspace, access_log.KEPT).splitlines()]
+    paths = dict.fromkeys(path for _, _, path in lines)
     if not paths:
         return ""
     from ..formats.entry import read_entry
@@ -163,27 +177,35 @@ def kept_lately(workspace: Workspace) -> str:
     from ..store.text_files import read_file
     from ..store.undo_log import places, read_record
 
-    access_log.replace_text(workspace, access_log.KEPT, "")
     texts = []
     for path in paths:
         with suppress(MemError):
             entry, _ = read_entry(parse(read_file(workspace, path)), path, workspace.now)
             texts.append(shorten(entry.body, _EACH))
+    access_log.replace_text(workspace, access_log.KEPT, "")
     if not texts:
         return ""
     more = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
     records = ((number, read_record(workspace, path)) for number, path in places(workspace))
-    last = next((number for number, record in records if record and record["command"] == "hook session"), "--list")
+    last = next((str(number) for number, record in records if record and record["command"] == "hook session"), "")
+    last = last if last and len({mark for mark, _, _ in lines}) == 1 else "--list"
     return quoted(f"mem kept {len(texts)}: {'; '.join(texts[:_TOLD])}{more} · mem undo {last}")
 
 
-def take_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> str:
-    """Return a handoff that waits for an agent in a place, once; empty where there is none."""
+def waiting_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> tuple[str, Path] | None:
+    """Return the handoff that waits for an agent in a place, and its file for `take_handoff`; None for none."""
     if not any((workspace.root / SESSION_FOLDER).glob("*/handoff.txt")):
-        return ""  # what reads sessions is loaded where there is one
-    from ..consolidation.handoff import take_handoff as taken
+        return None  # what reads sessions is loaded where there is one
+    from ..consolidation.handoff import waiting_handoff as waiting
 
-    return taken(workspace, place_of(place), agent, besides)
+    return waiting(workspace, place_of(place), agent, besides)
+
+
+def take_handoff(path: Path) -> bool:
+    """Mark a handoff as taken; return False where another session has it already."""
+    from ..consolidation.handoff import is_taken
+
+    return is_taken(path)
 
 
 def unexplained_files(workspace: Workspace, most: int) -> list[str]:

@@ -15,7 +15,6 @@ from .workspace import Workspace, Workspaces, every
 
 START_CHARACTERS = 16_000
 """Characters of the start of a session where nothing less is asked for."""
-_GIT = 0.05  # seconds that the files changed last may take to be found
 _PATIENCE = 0.7  # share of the time after which long-term memory alone is told
 
 
@@ -56,12 +55,13 @@ def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int,
     from ..consolidation.recap import last_session
 
     place = place_of(workspaces[0].folder.absolute())
-    changed = changed_lately(place, _GIT) if (place / ".git").exists() else ()
+    changed = changed_lately(workspaces[0])
     known = [known_entries(workspace, changed) for workspace in workspaces]
     if for_subagent:
         return _session_start(workspaces, Surrounding(place.name, known, tells_days=False), characters)
     kept_by = keeper(workspaces)
-    last = last_session(kept_by, place, session) if kept_by else []
+    forgotten = frozenset().union(*(entries.forgotten for entries in known))
+    last = last_session(kept_by, place, session, forgotten) if kept_by else []
     count = waiting_count(workspaces[0], known[0].rows)
     waiting = "1 memory needs" if count == 1 else f"{count:,} memories need"
     closing = [f"mem: {waiting} a yes or no: mem review"] if count else []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import NotFoundError, UsageError
 from ..formats.session_event import STATES
+from ..store.conversation_keeper import keeper
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.reading import (
     ClearedSession,
@@ -204,7 +205,8 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
 
     if name:
         return recaps.recap(*find_session(workspaces, name))
-    where = every(workspaces)[0]
+    opened = every(workspaces)
+    where = keeper(opened) or opened[0]
     last = recaps.latest(where)
     if last is None:
         raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
@@ -220,13 +222,15 @@ def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
     """
     from ..consolidation.handoff import hand_off as written
     from ..consolidation.recap import latest
+    from ..git.place import place_of
     from ..transcripts.live_events import flush
 
-    where = every(workspaces)[0]
+    opened = every(workspaces)
+    where = keeper(opened) or opened[0]
     flush(where)
     if name:
         return written(*find_session(workspaces, name), to)
-    session = latest(where)
+    session = latest(where, place_of(where.folder.absolute()))
     if session is None:
         raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
     return written(where, session, to)

@@ -303,9 +303,10 @@ def told_of(file: EntryFile) -> tuple[str, str, str]:
 
 
 def expired(workspace: Workspace) -> list[EntryFile]:
-    """Return what nobody decided about for 90 days."""
+    """Return what may say what was forgotten and nobody decided about for 90 days; what is only new waits on."""
     oldest = stamp(workspace.now - HELD_FOR)
-    return [file for file in held_files(workspace) if "" < told_of(file)[1] < oldest]
+    marked = ((file, *told_of(file)) for file in held_files(workspace))
+    return [file for file, why, since, _ in marked if why != NEW and "" < since < oldest]
 
 
 def accepting(workspace: Workspace, file: EntryFile) -> Plan:
@@ -316,8 +317,13 @@ def accepting(workspace: Workspace, file: EntryFile) -> Plan:
 
 
 def refusing(workspace: Workspace, file: EntryFile) -> Plan:
-    """Propose to take a held text away, as another wording of what was forgotten: it is refused from then on."""
-    about = told_of(file)[2]
+    """Propose to take a held text away: it is refused from then on, as forgotten or as another wording of what was."""
+    why, _, about = told_of(file)
+    if why == NEW:
+        path = workspace.free_name(workspace.layout.archive + place_of(workspace, file.entry))
+        marks = dict.fromkeys(_MARKS) | {"forgotten_at": workspace.stamp, "forgotten_by": "user"}
+        text = edit(file.text, marks)
+        return Plan((Move(file.path, path, digest(file.text.encode())), Change(path, file.text, text)))
     path = ask(workspace, lambda index: _places(index).get(about, ""))
     plan = Plan((Change(file.path, file.text, None),))
     if not workspace.layout.is_archived(path):

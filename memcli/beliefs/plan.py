@@ -59,8 +59,8 @@ class Plan:
 
     @property
     def held_back(self) -> tuple[str, ...]:
-        """Return a line about each draft that waits in the inbox, since it may say what was forgotten."""
-        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "held"))
+        """Return a line about each draft that waits in the inbox."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action in ("held", "waits")))
 
 
 def as_diff(plan: Plan, workspace: Workspace | None = None) -> str:

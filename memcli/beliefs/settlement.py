@@ -200,7 +200,7 @@ class Settlement:
                 if name not in self._files and not self.workspace.path(name).exists():
                     self._before[name] = None
                     self._put(name, content)
-        self.admitted.append(Admitted("held", identifier, path, reason=reason))
+        self.admitted.append(Admitted("held" if forgotten else "waits", identifier, path, reason=reason))
 
     def near_to(self, entry: Entry, cosines: Mapping[str, float | None]) -> tuple[NearEntry, ...]:
         """Return what lies near to a memory that is kept as it is, the nearest first."""

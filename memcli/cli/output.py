@@ -276,6 +276,7 @@ def counted(admitted: Sequence["Admitted"]) -> str:
     numbers = {
         "forgotten": sum(admission.action == "forgotten" for admission in admitted),
         "held back": sum(admission.action == "held" for admission in admitted),
+        "waiting for a yes": sum(admission.action == "waits" for admission in admitted),
         "merged": sum(admission.action == "merged" for admission in admitted),
         "superseded": sum(len(admission.supersedes) + bool(admission.superseded_by) for admission in admitted),
         "in conflict": sum(bool(admission.conflicts_with) for admission in admitted),

@@ -126,7 +126,7 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
 
     def tell(line: api.ImportedLine) -> None:
         counts[line.action] += 1
-        if line.action in ("conflict", "refused", "forgotten", "held"):
+        if line.action in ("conflict", "refused", "forgotten", "held", "waits"):
             if counts[line.action] <= TOLD:
                 output.note(f"{name}:{line.line}: {f'{line.path}: ' if line.path else ''}{line.reason}")
             elif counts[line.action] == TOLD + 1:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..beliefs.plan import Draft, read_page
@@ -17,6 +18,7 @@ from ..errors import RefusedError, UsageError
 from ..formats.ids import blake2b, day_of, parse_time, stamp
 from ..formats.session_event import Event, word
 from ..formats.text_lines import clean_text, unconflicted
+from ..git.place import place_of
 from ..store.redaction import Redacted, Redactor, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.event_file import is_due, standing_ids
@@ -90,6 +92,15 @@ class Batch:
         return stated or self.project_line or earlier
 
     @cached_property
+    def _place(self) -> str:
+        """Return the name of the repository of a conversation that the user's own workspace keeps; empty for none.
+
+        What was said in one is nothing of another's, but for what the user prefers.
+        """
+        folder = word(self.session.metadata.metadata.get("cwd")) if self.workspace.is_own else ""
+        return place_of(Path(folder)).name if folder else ""
+
+    @cached_property
     def _by_id(self) -> dict[str, Event]:
         return {event.id: event for event in self.events}
 
@@ -114,8 +125,8 @@ class Batch:
             "sources": (self.source_of(message),),
             "created_at": self.said_at(self.event(message).timestamp or self.events[-1].timestamp),
         }
-        if self.project:
-            fields = {**fields, "project": self.project}
+        if project := self.project or ("" if type == "preference" else self._place):
+            fields = {**fields, "project": project}
         return Draft(fields, text, self.noise(text))
 
     def day_of(self, message: str) -> date | None:

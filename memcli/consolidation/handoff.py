@@ -57,13 +57,14 @@ def hand_off(workspace: Workspace, session: Session, to: str = "") -> Handoff:
     return Handoff(session.id, to, path, text)
 
 
-def take_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> str:
-    """Return the last handoff of a place that is for an agent, for its context, and mark it as taken; empty for none.
+def waiting_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> tuple[str, Path] | None:
+    """Return the last handoff of a place that is for an agent, for its context, and the file; None for none.
 
-    Nothing of the session named is offered, and nothing in a workspace that is not trusted.
+    Nothing of the session named is offered, and nothing in a workspace that is not trusted. Who gives it to an agent
+    takes it by `is_taken`.
     """
     if not workspace.is_trusted:
-        return ""
+        return None
     for session, path in sorted(_waiting(workspace), key=lambda pair: -pair[1].stat().st_mtime):
         if session.id == besides or not is_of(workspace, session, place):
             continue
@@ -71,11 +72,19 @@ def take_handoff(workspace: Workspace, place: Path, agent: str, besides: str) ->
             head, _, text = path.read_text("utf-8", "replace").partition("\n\n")
             if head.removeprefix(_TO).strip() not in ("", agent):
                 continue
-            os.rename(path, path.with_name(TAKEN))  # one of two that begin at once gets it
             name = "".join(letter for letter in session.id if letter.isalnum() or letter in "-_")[:80]
-            body = quoted(text.strip()[:LONGEST]).replace("<", "&lt;")
-            return f'## Handed Over\n\n<memory id="session:{name}" source="observed">\n{body}\n</memory>'
-    return ""
+            body = quoted(blanked(text.strip(), all_forgotten(workspace))).replace("<", "&lt;")[:LONGEST]
+            return f'## Handed Over\n\n<memory id="session:{name}" source="observed">\n{body}\n</memory>', path
+    return None
+
+
+def is_taken(path: Path) -> bool:
+    """Mark a handoff as taken; return False where another session has it already."""
+    try:
+        os.rename(path, path.with_name(TAKEN))
+    except OSError:
+        return False
+    return True
 
 
 def _waiting(workspace: Workspace) -> Iterator[tuple[Session, Path]]:
@@ -89,14 +98,15 @@ def _text(workspace: Workspace, session: Session) -> str:
     if not any(event.type == "message" for event in events):
         return ""
     batch = read_batch(workspace, session, events, events, with_page=False)
-    summary = extract(batch, None).summary
-    told = recap(workspace, session)
+    forgotten = all_forgotten(workspace)
+    summary = extract(batch, None).summary.mapped(lambda text: blanked(text, forgotten))
+    told = recap(workspace, session, forgotten)
     lines = [
         f"Handoff of session {session.id}, {told.ended[:10]}",
         f"Asked: {shorten(summary.goal, _EACH)}" if summary.goal else "",
         f"Done: {shorten(summary.outcome, _EACH)}" if summary.outcome else "",
         *_listed("Decided", summary.decisions[:_DECISIONS]),
-        *_listed("Failed and not solved", unfixed(batch.events)[-_FAILURES:]),
+        *_listed("Failed and not solved", [blanked(text, forgotten) for text in unfixed(batch.events)[-_FAILURES:]]),
         *_listed("Open", told.open),
         f"Files: {', '.join(batch.changed_files[:_FILES])}" if batch.changed_files else "",
         "Said last:",
@@ -109,7 +119,7 @@ def _text(workspace: Workspace, session: Session) -> str:
             break
         turns.insert(0, line)
     text = redactor(workspace, "the handoff").text("\n".join([head, *turns]))
-    return blanked(text, all_forgotten(workspace))[:LONGEST]
+    return text[:LONGEST]
 
 
 def _listed(label: str, texts: tuple[str, ...] | list[str]) -> list[str]:

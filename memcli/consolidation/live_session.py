@@ -5,10 +5,11 @@ Hooks wait for both, so that what is heavy is loaded where it is used.
 
 from pathlib import Path
 from threading import Lock
-from time import monotonic
+from time import monotonic, time_ns
 from typing import TYPE_CHECKING
 
 from ..errors import BusyError, RefusedError, UnfinishedError
+from ..formats.text_lines import blanked
 from ..store import access_log
 from ..store.sessions.event_file import is_due, recent_events
 from ..store.sessions.sessions import counts, made
@@ -111,23 +112,25 @@ def unsaved_statement(workspace: Workspace, session: str) -> str:
 
     Empty where nothing deserves it, or something was written.
     """
+    from ..beliefs.forgotten import all_forgotten
     from ..index.filters import SORTS, Filter
     from ..index.index import Index, ask
     from .candidates import candidates
     from .worth import judge
 
-    events = [
-        event for event in recent_events(workspace.path(made(workspace, session).path)) if event.type == "message"
-    ]
+    path = workspace.path(made(workspace, session).path)
+    events = [event for event in recent_events(path) if event.type == "message"]
+    forgotten = all_forgotten(workspace)
     spoken = [candidate for candidate in candidates(events) if candidate.role == "user" and candidate.is_own]
+    spoken = [candidate for candidate in spoken if blanked(candidate.text, forgotten) == candidate.text]
     best = max(zip(judge(spoken), spoken, strict=True), key=lambda pair: pair[0].probability, default=None)
     if best is None or best[0].probability < _DESERVING:
         return ""
-    began = events[0].timestamp
+    since = Filter(since=events[0].timestamp, statuses=())
 
     def is_written(index: Index) -> bool:
         index.refresh()
-        return bool(index.list_entries(Filter(since=began), SORTS["created"], 1))
+        return bool(index.list_entries(since, SORTS["created"], 1))
 
     return "" if ask(workspace, is_written) else best[1].text
 
@@ -160,5 +163,6 @@ def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcri
 
     outcomes = consolidate(workspace, appended, chosen_llm(workspace.settings), keep=keep, wait=0.0)
     if workspace.settings["memory.writing"] == "tell":
+        mark = time_ns()  # of one consolidation, which one undo takes back
         kept = [memory.path for outcome in outcomes for memory in outcome.memories if memory.action == "created"]
-        access_log.append(workspace, access_log.KEPT, "".join(f"{path}\n" for path in kept).encode())
+        access_log.append(workspace, access_log.KEPT, "".join(f"{mark} {path}\n" for path in kept).encode())

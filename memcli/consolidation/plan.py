@@ -161,9 +161,9 @@ class Outcome:
     @property
     def held(
         self,
-    ) -> Annotated[int, "how many wait in the inbox, since they may say in other words what was forgotten"]:
+    ) -> Annotated[int, "how many wait in the inbox for a yes"]:
         """Count the memories that wait in the inbox."""
-        return self._count("held")
+        return self._count("held") + self._count("waits")
 
     @property
     def paths(self) -> Annotated[list[str], "paths of the files"]:

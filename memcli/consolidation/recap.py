@@ -1,6 +1,7 @@
 """The little that is told of a session that was begun before: to a person, to its own agent, at the next start."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.ids import day_of, parse_time, stamp
 from ..formats.session_event import Event
-from ..formats.text_lines import shorten
+from ..formats.text_lines import blanked, shorten
 from ..git.place import place_of
 from ..language.foreign_text import quoted
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
@@ -54,9 +55,10 @@ class Recap(Result):
     said: Annotated[tuple[Said, ...], "the last messages in their order"] = ()
 
 
-def latest(workspace: Workspace) -> Session | None:
-    """Return the session in which something was said last."""
-    sessions_with_messages = [session for session in sessions(workspace) if counts(workspace, session).messages]
+def latest(workspace: Workspace, place: Path | None = None) -> Session | None:
+    """Return the session in which something was said last, in a place or anywhere."""
+    listed = [session for session in sessions(workspace) if place is None or is_of(workspace, session, place)]
+    sessions_with_messages = [session for session in listed if counts(workspace, session).messages]
     return max(
         sessions_with_messages,
         key=lambda session: counts(workspace, session).last or session.metadata.updated_at,
@@ -64,10 +66,17 @@ def latest(workspace: Workspace) -> Session | None:
     )
 
 
-def recap(workspace: Workspace, session: Session) -> Recap:
-    """Return what is worth knowing of a session; only the end of its file is read."""
+def recap(workspace: Workspace, session: Session, forgotten: Collection[str] | None = None) -> Recap:
+    """Return what is worth knowing of a session; only the end of its file is read.
+
+    What was forgotten is blanked out before anything is cut: `forgotten` are the texts, None: all there are here.
+    """
+    if forgotten is None:
+        from ..beliefs.forgotten import all_forgotten
+
+        forgotten = all_forgotten(workspace)
     spoken = [
-        event
+        replace(event, text=blanked(event.text, forgotten))
         for event in recent_events(workspace.path(session.path))
         if event.type == "message" and event.role != "system" and event.text.strip()
     ]
@@ -78,22 +87,22 @@ def recap(workspace: Workspace, session: Session) -> Recap:
         sums.first or session.metadata.created_at,
         sums.last or session.metadata.updated_at,
         sums.messages,
-        _history(workspace, session, sums.last),
+        shorten(blanked(_history(workspace, session, sums.last), forgotten), _HISTORY_LENGTH),
         tuple(_open(spoken)),
         tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
         _last(spoken),
     )
 
 
-def last_session(workspace: Workspace, place: Path, besides: str = "") -> list[str]:
+def last_session(workspace: Workspace, place: Path, besides: str, forgotten: Collection[str]) -> list[str]:
     """Return lines on where the last session of a place stood, but for the one named; nothing where there is none.
 
-    A session of the user's own workspace is of the place whose folder it notes.
+    A session of the user's own workspace is of the place whose folder it notes. `forgotten` texts are blanked out.
     """
     listed = [session for session in sessions(workspace) if session.id != besides and is_of(workspace, session, place)]
     listed.sort(key=lambda session: session.metadata.updated_at, reverse=True)
     for session in listed[:_TRIED]:
-        recap_of = recap(workspace, session)
+        recap_of = recap(workspace, session, forgotten)
         if not recap_of.prompts:
             continue
         said = next((message.text for message in reversed(recap_of.said) if message.role == "assistant"), "")
@@ -176,10 +185,10 @@ def _history(workspace: Workspace, session: Session, last: str) -> str:
     named = session.metadata.metadata.get("history")
     for record in records:
         if named and record.record.id == named:
-            return shorten(record.record.text, _HISTORY_LENGTH)
+            return record.record.text
     ended = parse_time(last or session.metadata.updated_at)
     if ended is None:
         return ""
     begin, end = session.metadata.created_at, stamp(ended + _AFTER)
     within = [record.record.text for record in records if begin <= record.record.timestamp <= end]
-    return shorten(within[-1], _HISTORY_LENGTH) if within else ""
+    return within[-1] if within else ""

@@ -1,43 +1,67 @@
 """The place a session works at: the top of its repository, and the files that changed there last."""
 
+import json
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
 
 from ..errors import GitError
+from ..store import access_log
+from ..store.workspace import Workspace
 
 _COMMITS, _CHANGED = 3, 40  # the last commits that are looked at, and files of them
+_SECONDS = 0.5
+_NOTED = "changed"  # file of derived data: what git told, and for which state of the repository
 
 
 def place_of(folder: Path) -> Path:
     """Return the top of the repository a folder lies in, the main one of a linked worktree; else the folder itself."""
-    for parent in (folder, *folder.parents):
-        mark = parent / ".git"
-        if mark.is_dir():
-            return parent
-        if mark.is_file():
-            with suppress(OSError):
-                _, _, target = mark.read_text("utf-8", "replace").partition("gitdir: ")
-                main, _, worktree = target.strip().partition("/.git/worktrees/")
-                if worktree:
-                    return Path(main)
-            return parent
-    return folder
+    top, git = _repository(folder)
+    main, marked, _ = str(git).partition("/worktrees/")
+    return Path(main.removesuffix("/.git")) if marked else top
 
 
-def changed_lately(folder: Path, seconds: float) -> tuple[str, ...]:
-    """Return the paths of a repository that are changed, or that its last commits changed; nothing without git.
+def _repository(folder: Path) -> tuple[Path, Path]:
+    """Return the top of the worktree a folder lies in, and its folder of git; twice the folder where there is none."""
+    for top in (folder, *folder.parents):
+        git = top / ".git"
+        if git.is_dir():
+            return top, git
+        with suppress(OSError):
+            _, marked, target = git.read_text("utf-8", "replace").partition("gitdir: ")
+            if marked:
+                return top, (top / target.strip()).resolve()
+    return folder, folder
 
-    Git is stopped after so many seconds, and what it told by then is returned.
+
+def changed_lately(workspace: Workspace) -> tuple[str, ...]:
+    """Return the paths that are staged where the workspace was opened, or that the last commits changed.
+
+    Git is asked when the repository changed since, and compares nothing of the worktree, where a filter that the
+    repository names would run. What it told stays told, so that the same start has the same bytes. Nothing without git,
+    or where the workspace is not trusted.
     """
-    from . import run  # late: most places are asked for their name alone
+    top, git = _repository(workspace.folder.absolute())
+    if git == top or not workspace.is_trusted:
+        return ()
+    state = [str(top), *(_time_of(git / name) for name in ("index", "HEAD", "logs/HEAD"))]
+    with suppress(ValueError, TypeError, KeyError):
+        noted = json.loads(access_log.text_of(workspace, _NOTED))
+        if noted["state"] == state:
+            return tuple(map(str, noted["paths"]))
+    from . import run
 
-    end = monotonic() + seconds
     paths: dict[str, None] = {}
-    with suppress(GitError):
-        status = run.run(folder, "status", "--porcelain", "-z", "--untracked-files=no", seconds=seconds)
-        paths.update((line[3:], None) for line in run.split(status))
-        left = max(end - monotonic(), 0.001)
-        named = run.run(folder, "log", f"-{_COMMITS}", "--format=", "--name-only", "-z", seconds=left)
-        paths.update(dict.fromkeys(run.split(named)))
-    return tuple(paths)[:_CHANGED]
+    for words in (("diff", "--cached", "--name-only", "-z"), ("log", f"-{_COMMITS}", "--format=", "--name-only", "-z")):
+        with suppress(GitError):
+            paths.update(dict.fromkeys(run.split(run.run(top, *words, seconds=_SECONDS))))
+    listed = list(paths)[:_CHANGED]
+    with suppress(OSError):
+        access_log.replace_text(workspace, _NOTED, json.dumps({"state": state, "paths": listed}))
+    return tuple(listed)
+
+
+def _time_of(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

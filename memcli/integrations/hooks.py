@@ -231,16 +231,18 @@ def _session_start(here: HookContext) -> HookAnswer:
     """Return what is known here and, if the conversation was cut, what it was about."""
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
-    handoff = "" if is_cut else _handoff(here)
+    notes = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here))
+    handoff = None if is_cut else _handoff(here)
+    reserved = _RECAP_ROOM if is_cut else len(handoff[0]) if handoff else 0
     start = _known(
         here,
         session=event.session,
-        characters=ROOM - (_RECAP_ROOM if is_cut else len(handoff)),
+        characters=ROOM - reserved - sum(len(note) + 2 for note in notes),
         fresh=event.source in ("compact", "clear"),
     )
     recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
-    notes = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here))
-    parts = (*notes, start.text.strip(), recap, handoff)
+    handed = handoff[0] if handoff and agents.take_handoff(handoff[1]) else ""
+    parts = (*notes, start.text.strip(), recap, handed)
     return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
 
 
@@ -304,15 +306,15 @@ def _unexplained(here: HookContext) -> str:
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 
-def _handoff(here: HookContext) -> str:
-    """Return what another session handed over to this one, once; empty where nothing waits."""
+def _handoff(here: HookContext) -> tuple[str, Path] | None:
+    """Return what another session hands over to this one, and its file; None where nothing waits."""
     if here.keeper is None or not here.event.session:
-        return ""
+        return None
     try:
-        return agents.take_handoff(here.keeper, here.workspace.folder, here.agent, here.event.session)
+        return agents.waiting_handoff(here.keeper, here.workspace.folder, here.agent, here.event.session)
     except (MemError, OSError) as error:
         log(here.workspace, f"hook {here.event.name}: {error}")
-        return ""
+        return None
 
 
 def _kept_lately(here: HookContext) -> str:
@@ -382,11 +384,12 @@ def _nudge(here: HookContext, keeper: Workspace) -> HookAnswer:
     if not AGENTS[here.agent].is_nudged or here.event.is_continued:
         return HookAnswer()
     try:
-        text = agents.unsaved_statement(keeper, here.event.session, keeper.settings["hooks.nudge"])
+        every = keeper.settings["hooks.nudge"]
+        text, is_late = agents.unsaved_statement(keeper, here.event.session, every, here.left)
     except (MemError, OSError) as error:
         log(here.workspace, f"hook {here.event.name}: {error}")
         return HookAnswer()
-    return HookAnswer(here.event.name, _NUDGE.format(text=" ".join(text.split())[:200])) if text else HookAnswer()
+    return HookAnswer(here.event.name, _NUDGE.format(text=agents.as_data(text, 200)) if text else "", is_late)
 
 
 _NUDGE = (

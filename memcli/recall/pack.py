@@ -275,6 +275,24 @@ def cut(memory: Memory, room: int) -> Memory | None:
     return None
 
 
+def end_of(memory: Memory, room: int) -> Memory | None:
+    """Cut the beginning off the latest text of a day, where it alone is too long."""
+    if memory.section not in DAYS or room < LEAST:
+        return None
+    for border in (BLOCK_END, SENTENCE_END):
+        text = next(
+            (
+                tail
+                for match in border.finditer(memory.text)
+                if len(tail := memory.text[match.end() :].strip()) < room - 2
+            ),
+            "",
+        )
+        if text:
+            return replace(memory, text=f"… {text}", is_whole=False)
+    return None
+
+
 def shown_mark(scope: str, identifier: str, text_digest: str) -> str:
     """Return how a session notes that it was shown a memory: one that has changed since is shown again."""
     return f"{scope} {identifier} {text_digest}"

@@ -15,26 +15,24 @@ from ..search.query import asks_memory, gate_of, is_other_topic, thresholds
 from ..store.settings import Settings
 from . import request as session_state
 from .pack import (
-    BLOCK_END,
     CHARACTERS_A_TOKEN,
     DAYS,
     DOCUMENTS,
     FRAME,
     HEADINGS,
     LAYERS,
-    LEAST,
     LONG_TERM,
     NAMES,
     NOTES,
     RECENT,
     RELEVANT,
     SECTIONS,
-    SENTENCE_END,
     STANDING,
     LeftOut,
     Memory,
     Pack,
     cut,
+    end_of,
     piece,
     section_text,
     shown_mark,
@@ -96,7 +94,7 @@ def fitted(
             if total < until:
                 closed[file] = _key(memory)
             left = int(min(until, most) - total - (cost - len(memory.text)))
-            shortened = cut(memory, left) if memory.section == LONG_TERM else _end_of(memory, left)
+            shortened = cut(memory, left) if memory.section == LONG_TERM else end_of(memory, left)
             if shortened is None:
                 return
             memory, cost = shortened, cost - len(memory.text) + len(shortened.text)
@@ -139,24 +137,6 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
 def _oldest(inside: Sequence[Memory]) -> Memory:
     """Return the first note or record of the day that is shown last."""
     return next(memory for memory in inside if memory.date == inside[-1].date)
-
-
-def _end_of(memory: Memory, room: int) -> Memory | None:
-    """Cut the beginning off the latest text of a day, where it alone is too long."""
-    if memory.section not in DAYS or room < LEAST:
-        return None
-    for border in (BLOCK_END, SENTENCE_END):
-        text = next(
-            (
-                tail
-                for match in border.finditer(memory.text)
-                if len(tail := memory.text[match.end() :].strip()) < room - 2
-            ),
-            "",
-        )
-        if text:
-            return replace(memory, text=f"… {text}", is_whole=False)
-    return None
 
 
 def _cost(memory: Memory) -> int:

@@ -12,10 +12,8 @@ from math import ceil, exp
 from typing import Annotated, Any
 
 from ..dataclass import dataclass, field
-from ..errors import MemError
 from ..formats.entry import REPOSITORY
 from ..formats.ids import day_of, past
-from ..formats.memory_page import read_promoted
 from ..formats.text_lines import STOPS, FileProblem, FileProblems, blanked, first_line, normalized, shorten
 from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
@@ -38,6 +36,7 @@ from .pack import (
     always_on_memories,
     cut,
     day_memories,
+    end_of,
     framed,
     one_line,
     section_text,
@@ -152,26 +151,28 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     """
     problems: list[FileProblem] = []
     pages: list[StartLine] = []
+    left = characters - len(framed("")) - sum(len(heading) + 2 for heading in _HEADINGS.values())
     for workspace in workspaces:
-        memories, unreadable = always_on_memories(workspace, (LONG_TERM,))
+        memories, unreadable = always_on_memories(workspace, (LONG_TERM,), is_in_step=around is None)
         problems += unreadable
-        pages += _page_lines(memories, min(workspace.settings["memory.budget"], max(0, characters - _LEAST)))
-    size = len(framed("")) + sum(len(line.text) + 1 for line in pages)
-    room = _Room(min(BESIDE, characters - size - sum(len(heading) + 2 for heading in _HEADINGS.values())))
+        pages += _page_lines(memories, min(workspace.settings["memory.budget"], max(0, left - _LEAST)))
+        left = left - sum(len(line.text) + 1 for line in pages)
+    room = _Room(min(BESIDE, left))
     if around is None:
         return SessionStart(tuple(pages), tuple(problems))
     room.left -= sum(len(line) + 1 for line in around.closing) + 60  # the closing lines are told whatever happens
     entries = [entry for known in around.known for entry in known.rows if _concerns(entry, around.place)]
     forgotten = frozenset().union(*(known.forgotten for known in around.known))
-    on_page = {normalized(line.lstrip("-*+ ")) for page in pages for line in page.text.splitlines()}
-    rules = [entry for entry in entries if entry["type"] in _RULE_TYPES and not _is_on_page(entry, on_page)]
+    page = "\n".join(line.text for line in pages)
+    page_lines = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
+    entries = [entry for entry in entries if not _is_on_page(entry, page, page_lines)]
+    rules = [entry for entry in entries if entry["type"] in _RULE_TYPES]
     facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
-    facts = [entry for entry in facts if not _is_on_page(entry, on_page)]
     taken = room.take(
         (_entry_line(entry, around.place, RULES) for entry in sorted(rules, key=_rule_order)), _RULES_ROOM
     )
-    last = [blanked(text, forgotten) for text in around.last_session]
-    room.take([StartLine(LAST, one_line(f"- {text}"), "the last session here") for text in last], room.left)
+    last = (StartLine(LAST, one_line(f"- {text}"), "the last session here") for text in around.last_session)
+    room.take(last, room.left)
     for workspace in workspaces if around.tells_days else ():
         days, unreadable = _day_lines(workspace, forgotten)
         problems += unreadable
@@ -215,12 +216,10 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
         rows = index.list_entries(Filter(), SORTS["updated"], among=telling_files(index, named, _NEWEST))
         tails = shared_tails(index)
         digests = digests_of(index, [row["path"] for row in rows if row["type"] in _RULE_TYPES])
-        promoted = _promoted(workspace)
         for row in rows:
             row["is_touched"] = row["path"] in named
             row["digest"] = digests.get(row["path"], "")[:12]
             row["name"] = row["id"][-6:] if row["id"].startswith("mem_") and row["id"][-6:] not in tails else row["id"]
-            row["is_promoted"] = row["id"] in promoted
             row["scope"] = workspace.scope
             row["source"] = row["source"] if workspace.is_trusted else REPOSITORY
         others = count_of_active(index, _TALES) - sum(row["type"] not in _TALES for row in rows)
@@ -239,16 +238,9 @@ def _is_of(entry: Mapping[str, Any], place: str) -> bool:
     return bool(entry["project"]) and entry["project"].casefold() == place.casefold()
 
 
-def _promoted(workspace: Workspace) -> set[str]:
-    try:
-        text = workspace.path(workspace.layout.memory).read_text("utf-8", "replace")
-    except (MemError, OSError):
-        return set()
-    return {line.id for line in read_promoted(text).lines}
-
-
-def _is_on_page(entry: Mapping[str, Any], page: Collection[str]) -> bool:
-    return entry["is_promoted"] or normalized(entry["summary"]) in page
+def _is_on_page(entry: Mapping[str, Any], page: str, page_lines: Collection[str]) -> bool:
+    """Tell whether a page that is told says an entry: as its promoted line, which names it, or in the same words."""
+    return f"({entry['id']})" in page or normalized(entry["summary"]) in page_lines
 
 
 def _rule_order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -309,20 +301,26 @@ def _day_lines(workspace: Workspace, forgotten: Collection[str]) -> tuple[list[S
     for back in range(workspace.settings["recall.days"] + 1):
         day = today - timedelta(days=back)
         if text := _subjects(day_memories(workspace, [day], problems), forgotten):
-            lines.append(StartLine(DAYS, one_line(f"- {day}: {text}"), "a day of late"))
+            origin = "" if workspace.is_trusted else f" ({REPOSITORY})"
+            lines.append(StartLine(DAYS, one_line(f"- {day}: {text}{origin}"), "a day of late"))
     return lines[:_MOST_DAYS], problems
 
 
 def _raw_days(memories: Sequence[Memory], forgotten: Collection[str]) -> list[StartLine]:
     """Return notes and records as they stand, the latest ones where there is no room for all."""
-    newest_first = sorted(range(len(memories)), key=lambda number: (memories[number].date, number), reverse=True)
-    left, chosen = _RAW_ROOM, set()
-    for number in newest_first:
-        left -= len(memories[number].text) + 2
-        if left < 0:
+    order = sorted(range(len(memories)), key=lambda number: (memories[number].date, number), reverse=True)
+    left = _RAW_ROOM
+    told: dict[int, Memory] = {}
+    for number in order:
+        memory = memories[number]
+        whole = memory if len(memory.text) + 2 <= left else end_of(memory, left)
+        if whole is None:
             break
-        chosen.add(number)
-    inside = [memory for number, memory in enumerate(memories) if number in chosen]
+        told[number] = whole
+        left -= len(whole.text) + 2
+        if not whole.is_whole:
+            break
+    inside = [told[number] for number in sorted(told)]
     lines = []
     for name in (NOTES, RECENT):
         text = section_text(name, [memory for memory in inside if memory.section == name]).rstrip("\n")

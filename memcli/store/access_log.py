@@ -75,7 +75,7 @@ def sweep(folder: Path, pattern: str, most: int) -> None:
 
 
 KEPT = "kept"
-"""Paths of entries made of conversations behind an agent's back, until its user is told of them."""
+"""Paths of entries made of conversations behind an agent's back, each after a mark of its consolidation."""
 FAILURES = "log"
 LARGEST_LOG = 64 << 10
 """Bytes of a log of failures from which a new one is begun."""

@@ -74,8 +74,8 @@ class Admitted:
 
     action: Annotated[
         str,
-        "what was done: created, updated, unchanged, merged, held (in the inbox), forgotten (left out), archived,"
-        " restored, purged, superseded",
+        "what was done: created, updated, unchanged, merged, held or waits (in the inbox), forgotten (left out),"
+        " archived, restored, purged, superseded",
     ]
     id: Id  # of the entry that says it now; where it was forgotten, of the one that was forgotten
     path: FilePath
@@ -94,7 +94,7 @@ class Admitted:
     @property
     def is_let_in(self) -> bool:
         """Return whether a memory says it now: it was not left out as forgotten, and does not wait in the inbox."""
-        return self.action not in ("forgotten", "held")
+        return self.action not in ("forgotten", "held", "waits")
 
 
 def write(

@@ -260,7 +260,9 @@ def load_settings(
         for name, value in _file_values(path, ignored, is_lenient=is_lenient):
             if name == _NOTES:
                 ignored.append(f"{path}: {_NOTES} is memory.writing now: off, ask, tell or quiet")
-                name, value = "memory.writing", "off" if str(value).lower() in _FALSE else "tell"
+                if str(value).lower() not in _FALSE:
+                    continue
+                name, value = "memory.writing", "off"
             setting = BY_NAME.get(name)
             try:
                 if name == FORMAT_KEY and not trusted:
@@ -284,6 +286,8 @@ def load_settings(
             except UsageError as error:
                 values[name], places[name] = BY_NAME[name].default, "default"
                 ignored.append(f"{workspace_file}: {error.message}")
+    if environ.get("MEM_HOOKS_NOTES", "").lower() in _FALSE:
+        environ = {"MEM_MEMORY_WRITING": "off", **environ}
     for setting in TABLE:
         given = environ.get(setting.variable)
         # Empty means none where none is allowed, whatever the files say; elsewhere it is as if it were not there.

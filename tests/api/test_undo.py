@@ -20,7 +20,7 @@ API = Path(__file__).parents[2] / "memcli" / "api"
 READING = {
     "agents.with_lock_wait",
     "agents.kept_lately",
-    "agents.take_handoff",
+    "agents.waiting_handoff",
     "agents.unsaved_statement",
     "consolidate.reply_request",
     "context.session_start",

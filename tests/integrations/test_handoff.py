@@ -102,3 +102,27 @@ def test_there_is_nothing_to_hand_over(mem: Mem, workspace: Path, words: tuple[s
     ran = mem("handoff", *words)
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith("mem: ")
+
+
+def test_the_users_workspace_hands_over_the_session_of_this_place(mem: Mem, world: Path) -> None:
+    places = [world / name for name in ("here", "there")]
+    assert mem("ls", "--scope", "user").code == 0
+    for place in places:
+        place.mkdir()
+        for name, fields in (
+            ("UserPromptSubmit", {"prompt": f"Please look at the folder {place.name}."}),
+            ("Stop", {"last_assistant_message": "I looked at it."}),
+        ):
+            event = {"hook_event_name": name, "session_id": place.name, "cwd": str(place), **fields}
+            assert mem("hook", "run", "codex", stdin=json.dumps(event)).code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(places[0])
+        assert mem("handoff", "--json").json["session"] == "here"
+
+
+def test_one_that_somebody_else_took_is_not_told(say: Say, mem: Mem, workspace: Path, talk: None) -> None:
+    mem("handoff")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memcli.consolidation.handoff.os.rename", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
+        assert "Handed Over" not in say("SessionStart", "s2", source="startup")
+    assert "Handed Over" in say("SessionStart", "s3", source="startup")

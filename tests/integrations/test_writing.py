@@ -128,3 +128,56 @@ def test_a_turn_that_goes_on_since_a_hook_said_so_is_left_alone(say: Say, worksp
     turns(say, 5)
     say("UserPromptSubmit", prompt="What is in the last file?")
     assert say("Stop", last_assistant_message="A list.", stop_hook_active=True) == ""
+
+
+def test_a_nudge_quotes_no_half_word_and_nothing_that_was_forgotten(say: Say, mem: Mem, workspace: Path) -> None:
+    rule = "Please never use semicolons in our JavaScript, " + "the linter of the whole team refuses them, " * 5
+    (nudge,) = filter(None, turns(say, 6, prompt=f"{rule} so do not."))
+    assert "…”" in nudge
+    mem("forget", str(mem("write", "--json", RULE).json["id"]))
+    say("SessionStart", session="s2", source="startup")
+    for number in range(6):
+        say("UserPromptSubmit", session="s2", prompt=RULE if not number else f"What is in file {number} of it?")
+        assert say("Stop", session="s2", last_assistant_message="It has a list.") == ""
+
+
+def test_what_only_waits_is_not_blanked_in_history(
+    say: Say, mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("forget", str(mem("write", "--json", "The dog is called Rex.").json["id"]))
+    monkeypatch.setenv("MEM_MEMORY_WRITING", "ask")
+    talk(say, mem)
+    assert "[forgotten]" not in "".join(path.read_text() for path in workspace.glob("HISTORY*"))
+
+
+def test_what_only_waits_is_never_dropped_and_a_no_is_kept(
+    say: Say, mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_MEMORY_WRITING", "ask")
+    talk(say, mem)
+    with monkeypatch.context() as later:
+        later.setenv("MEM_NOW", "2027-06-01T00:00:00Z")
+        assert mem("tend").code == 0
+    (question,) = mem("review", "--json").json["questions"]
+    assert mem("review", "answer", question["id"], "forget", "--source", "user").code == 0
+    assert "semicolons" in "".join(path.read_text() for path in (workspace / "archive").rglob("*.md"))
+    say("UserPromptSubmit", session="s2", prompt=RULE)
+    say("Stop", session="s2", last_assistant_message="Yes.")
+    assert mem("hook", "close", "--session", "s2").code == 0
+    assert mem("review", "--json").json["questions"] == []
+
+
+def test_two_sessions_are_not_taken_back_by_one_number(say: Say, mem: Mem, workspace: Path) -> None:
+    say("UserPromptSubmit", session="s2", prompt="We always deploy on Tuesdays from the release branch.")
+    say("Stop", session="s2", last_assistant_message="Yes.")
+    talk(say, mem)
+    assert mem("hook", "close", "--session", "s2").code == 0
+    assert say("UserPromptSubmit", session="s3", prompt="thanks").endswith("· mem undo --list")
+
+
+def test_an_older_yes_does_not_undo_a_no(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace / "mem.yaml").write_text("memory.writing: off\nhooks:\n  notes: true\n")
+    assert "off" in mem("config", "get", "memory.writing").out
+    (workspace / "mem.yaml").write_text("")
+    monkeypatch.setenv("MEM_HOOKS_NOTES", "false")
+    assert "off" in mem("config", "get", "memory.writing").out

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memcli.api.workspace import surroundings
 from tests.conftest import Mem, Ran
 
 
@@ -202,3 +203,91 @@ def test_the_users_own_workspace_tells_of_this_repository_whichever_worktree_it_
     assert "Asked: Please fix the login redirect." in aside
     assert "Node 20" not in elsewhere
     assert "login redirect" not in elsewhere
+
+
+def test_no_filter_that_a_repository_names_runs(mem: Mem, workspace: Path, world: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    (world / "f.txt").write_text("aaaa")
+    for words in (["init", "-q", "."], ["add", "f.txt"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True, cwd=world)
+    (world / ".git/info/attributes").write_text("* filter=x\n")
+    subprocess.run([*git, "config", "filter.x.clean", f"touch {world}/ran; cat"], check=True, cwd=world)
+    (world / "f.txt").write_text("bbbb")
+    write(mem, "f.txt holds letters.")
+    assert "about a file that changed" in mem("context", "--explain").out
+    assert not (world / "ran").exists()
+
+
+def test_what_git_told_stays_told_until_the_repository_changes(
+    mem: Mem, workspace: Path, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    (world / "parser.py").write_text("x\n")
+    for words in (["init", "-q", "."], ["add", "parser.py"]):
+        subprocess.run([*git, *words], check=True, cwd=world)
+    write(mem, "parser.py is made by make grammar.")
+    write(mem, "A newer fact.")
+    first = mem("context").out
+    monkeypatch.setattr("memcli.git.run.run", lambda *_, **__: pytest.fail("git is asked again"))
+    assert mem("context").out == first
+
+
+def test_two_long_pages_and_a_handoff_fit_what_an_agent_takes(mem: Mem, workspace: Path, world: Path) -> None:
+    assert mem("ls", "--scope", "user").code == 0
+    lines = "".join(f"- Line {number} of a page with a lot to say.\n" for number in range(190))
+    for page in (workspace / "MEMORY.md", surroundings().user_root / "MEMORY.md"):
+        page.write_text(f"# Memory\n\n{lines}")
+    turn(mem, workspace.parent, "s-1", "Please fix <this> " * 200, "Done with <that>. " * 200)
+    assert mem("handoff").code == 0
+    told = started(mem, workspace.parent, hook_event_name="SessionStart", source="startup")
+    text = told.json["hookSpecificOutput"]["additionalContext"]
+    assert "Handed Over" in text
+    assert "Line 0" in text
+    assert len(text) <= 10_000
+    assert len(mem("context", "--characters", "3000").out) <= 3000
+
+
+def test_a_promoted_rule_that_is_cut_off_the_page_is_told_as_a_rule(mem: Mem, workspace: Path) -> None:
+    name = write(mem, "Never deploy to production on Fridays.", "--type", "constraint", "--source", "user")
+    (workspace / "MEMORY.md").write_text("# Memory\n\n" + "- A line of the page.\n" * 330)
+    assert mem("promote", name).code == 0
+    whole = mem("context").out
+    cut = mem("context", "--characters", "4000").out
+    assert whole.count("Never deploy to production") == cut.count("Never deploy to production") == 1
+    assert "[constraint] Never deploy" in cut
+
+
+SALARY = "The salary of Rita Meyer is 93000 euros a year since the first of May and she must not hear what Tom has."
+
+
+def test_a_forgotten_sentence_is_not_told_cut_either(mem: Mem, workspace: Path) -> None:
+    prompt = f"Please look at the list of salaries once more and say what you think of it all now. {SALARY}"
+    turn(mem, workspace.parent, "s-1", prompt, "I looked.")
+    assert mem("handoff").code == 0
+    assert mem("forget", write(mem, SALARY)).code == 0
+    for event in ({"source": "startup"}, {"source": "resume", "session": "s-1"}):
+        told = started(mem, workspace.parent, hook_event_name="SessionStart", **event).out
+        assert "93000" not in told
+        assert "Rita Meyer" not in told
+        assert "list of salaries" in told
+
+
+@pytest.mark.parametrize("size", [400, 8000])
+def test_a_long_day_without_times_is_told_by_its_end(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setenv("MEM_CONTEXT_NOTES", "raw")
+    (workspace / "notes").mkdir()
+    lines = "".join(f"\nStep {number} of the day is done now.\n" for number in range(size // 40))
+    (workspace / "notes/2026-11-21.md").write_text(lines)
+    assert f"Step {size // 40 - 1} of" in mem("context").out
+
+
+def test_the_days_of_a_clone_are_told_as_the_repositorys(mem: Mem, workspace: Path, world: Path) -> None:
+    import shutil
+
+    mem("history", "add", "Deploy by a script from the web, the team agreed.")
+    shutil.rmtree(workspace / ".mem")
+    shutil.rmtree(world.parent / "home/.local/state", ignore_errors=True)
+    (day,) = lines(mem, "days")
+    assert day.endswith("(repository)")
