@@ -61,6 +61,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "subprocess": (
         "cli/hook_run.py",
         "cli/edit.py",
+        "integrations/install/doctor.py",
         "llm/client.py",
         *GIT,
     ),

@@ -39,8 +39,7 @@ def make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: di
 def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: bool = False) -> None:
     """Print what lets cron or systemd tend a workspace each night, or what of it is to be taken out again."""
     from ..api.installation import propose
-    from ..integrations.install import nightly
-    from ..integrations.install.targets import tending_line, tending_units
+    from ..integrations.install.targets import commands_of, script, tending_line, tending_units
 
     if target == "cron":
         line = tending_line(surroundings(), where.root)
@@ -50,7 +49,7 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
     units = tending_units(surroundings(), where.root)
     if as_json:
         plan = [propose(path, None if is_removal else text.encode()) for path, text in units.items()]
-        commands = nightly.commands_of(units, is_removal=is_removal)
+        commands = commands_of(units, is_removal=is_removal)
         make(
             [change for change in plan if change.before != change.after],
             dry_run=True,
@@ -58,7 +57,7 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
             also={"commands": commands},
         )
         return
-    output.say(nightly.script(units, is_removal=is_removal), raw=True)
+    output.say(script(units, is_removal=is_removal), raw=True)
     output.note("printed, not run: pipe it into `sh`")
 
 
@@ -178,6 +177,31 @@ def status(
         if row.missing:
             again = f"`mem hook install {row.target}{' --user' if row.scope == 'user' else ''}` again"
             output.note(f"{row.path}: {row.missing} is not found, so these hooks do nothing: {_ON_PATH} or {again}")
+
+
+@hook_app.command("doctor")
+def doctor(
+    agent: Annotated[str, typer.Argument(metavar="[AGENT]", help=f"{', '.join(AGENTS)}; without: all.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Try the installed hooks of agents: what came of each event, how long it took and how many tokens it costs.
+
+    The hooks are run here as mem writes them, with sample events, and nothing is kept. An entry of a settings file
+    that differs is shown and never run. The exit code is 0 when all is fine and 1 when something is wrong.
+    """
+    from ..integrations.install.doctor import diagnose
+
+    diagnosis = diagnose(agent, surroundings())
+    if as_json:
+        output.say_json(diagnosis.as_dict())
+    else:
+        for tried in diagnosis.tried:
+            values = (tried.agent, tried.event, tried.outcome, f"{tried.milliseconds} ms", f"{tried.tokens} tokens")
+            output.say_row((*values, tried.error) if tried.error else values)
+        for line in (*diagnosis.faults, *diagnosis.notes):
+            output.note(line)
+    if not diagnosis.is_fine:
+        raise typer.Exit(1)
 
 
 @hook_app.command("skill")

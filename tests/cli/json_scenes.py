@@ -140,8 +140,8 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     with (workspace / "mem.yaml").open("a") as file:
         file.write("nobody: 1\n")
     yield ask("config list")
-    for verb in ("install", "status", "uninstall"):
-        yield ask(f"hook {verb}", "hook", verb, "claude-code")
+    for verb in ("install", "status", "doctor", "uninstall"):
+        yield ask(f"hook {verb}", "hook", verb, "claude-code", codes=(0, 1))
     for verb in ("install", "uninstall"):
         yield ask(f"hook {verb}", "hook", verb, "systemd", "--dry-run")
     yield ask("hook skill", "hook", "skill", "--dry-run")

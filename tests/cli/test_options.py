@@ -228,6 +228,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     ),
     "hook uninstall": (["claude-code"], {"--project": [], "--user": [], "--dry-run": []}),
     "hook status": ([], {"--project": [], "--user": []}),
+    "hook doctor": ([], {}),
     "hook skill": ([], {"--project": [], "--user": [], "--remove": [], "--dry-run": []}),
     "hook run": (["claude-code"], {}),
     "merge-driver": ([], {}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.integrations.install import nightly
+from memcli.integrations.install import targets
 from tests.conftest import Mem
 from tests.tables import table
 
@@ -97,7 +97,7 @@ NAMES = table(__file__, "NAMES")
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_path_is_one_word_of_the_command(tmp_path: Path, name: str) -> None:
-    made = nightly.units_of(tmp_path, str(tmp_path / name / "mem"), tmp_path / name, "0123abcd")
+    made = targets.units_of(tmp_path, str(tmp_path / name / "mem"), tmp_path / name, "0123abcd")
     (line,) = [line for text in made.values() for line in text.splitlines() if line.startswith("ExecStart=")]
     words = shlex.split(line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$"))
     if words[0] == "/usr/bin/env":
@@ -113,7 +113,7 @@ def test_systemd_takes_the_units(tmp_path: Path, name: str) -> None:
     real.parent.mkdir()
     real.write_text("#!/bin/sh\n")
     real.chmod(0o755)
-    made = nightly.units_of(tmp_path / "units", str(real), tmp_path / name, "0123abcd")
+    made = targets.units_of(tmp_path / "units", str(real), tmp_path / name, "0123abcd")
     (tmp_path / "units").mkdir()
     for path, text in made.items():
         path.write_text(text)
@@ -124,4 +124,4 @@ def test_systemd_takes_the_units(tmp_path: Path, name: str) -> None:
 
 def test_a_path_that_no_unit_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="rename the folder"):
-        nightly.units_of(tmp_path, "/usr/bin/mem", tmp_path / "new\nline", "0123abcd")
+        targets.units_of(tmp_path, "/usr/bin/mem", tmp_path / "new\nline", "0123abcd")

@@ -88,17 +88,20 @@ def is_installed(document: Mapping[str, Any]) -> bool:
     return any(True for _ in _hooks_of_mem(document))
 
 
-def installed_events(path: Path) -> list[str]:
-    """List the events that mem answers by a settings file; RefusedError for one that cannot be read."""
+def installed_hooks(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """List the hooks of mem in a settings file with their events; raise RefusedError for one that cannot be read."""
     text = _text(path)
-    return [] if text is None else list(dict.fromkeys(event for event, _ in _hooks_of_mem(_document(path, text))))
+    return [] if text is None else list(_hooks_of_mem(_document(path, text)))
+
+
+def installed_events(path: Path) -> list[str]:
+    """List the events that mem answers by a settings file; raise RefusedError for one that cannot be read."""
+    return list(dict.fromkeys(event for event, _ in installed_hooks(path)))
 
 
 def programs(path: Path) -> list[str]:
     """List by what names a settings file calls mem, as the shell reads them."""
-    text = _text(path)
-    hooks = [] if text is None else [hook for _, hook in _hooks_of_mem(_document(path, text))]
-    return list(dict.fromkeys(str(hook["command"]).partition(" hook run ")[0] for hook in hooks))
+    return list(dict.fromkeys(str(hook["command"]).partition(" hook run ")[0] for _, hook in installed_hooks(path)))
 
 
 def _backup(path: Path) -> Path:
