@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test soak check lint format bench man faults fuzz
+.PHONY: help setup demo test soak check lint format bench man plugin faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -50,3 +50,6 @@ bench: setup ## measure speed and memory (see bench/README.md)
 
 man: setup ## write the man pages anew
 	$(BIN)/python man/generate.py
+
+plugin: setup ## build the Claude Code plugin into build/plugin
+	$(BIN)/python man/plugin.py

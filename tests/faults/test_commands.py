@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs L
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
 ONLY_READ = {
     *("completion", "diff", "grep", "help", "ls", "stats"),
-    *("config get", "config list", "history show", "hook status", "model list", "model status"),
+    *("config get", "config list", "history show", "hook doctor", "hook status", "model list", "model status"),
     *("session ls", "session recap", "session show", "session stats"),
 }
 ELSEWHERE = {
