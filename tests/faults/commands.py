@@ -74,6 +74,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("dedup, of two", ("dedup", "gate.md", "gate-new.md", "--source", "user"), repeats=False),
     Command("dedup --distinct", ("dedup", "gate.md", "gate-new.md", "--distinct")),
     Command("consolidate", ("consolidate", "monday", "tuesday")),
+    Command(
+        "consolidate --answer",
+        ("consolidate", "monday", "--answer", "-"),
+        stdin=json.dumps({"history_entry": "The team saw a heron.", "entries": [{"text": "The heron nests in May."}]}),
+        repeats=False,
+    ),
+    Command("handoff", ("handoff", "monday")),
     Command("rollup", ("rollup", "shop")),
     Command("decay --apply", ("decay", "--apply", "--max-fraction", "1"), before=(("read", "kai.md"),)),
     Command("promote", ("promote", "retry.md", "kai.md")),

@@ -15,7 +15,7 @@ from tests.faults.trial import Trials, cuts, trials, tries
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
 ONLY_READ = {
-    *("completion", "diff", "grep", "help", "ls", "stats"),
+    *("completion", "context", "diff", "grep", "help", "ls", "stats"),
     *("config get", "config list", "history show", "hook doctor", "hook status", "model list", "model status"),
     *("session ls", "session recap", "session show", "session stats"),
 }
@@ -34,7 +34,7 @@ NO_OTHER_WAY = {
     *("--json", "--quiet", "--dry-run", "--list", "--status", "--explain", "--gate", "--raw", "--history"),
     *("--staged", "--secrets", "--cited", "--no-wait", "--wait", "--fail-safe", "--fresh", "--error", "--pinned"),
     *("--all", "--archived", "--source", "--project", "--user", "--shared", "--tool-errors"),
-    *("--no-dedup", "--allow-secret"),
+    *("--no-dedup", "--allow-secret", "--ask"),
 }
 """Switches with which a command writes nothing, or something else or elsewhere in the same way."""
 
