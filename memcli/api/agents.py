@@ -4,6 +4,7 @@ Turns that hooks keep wait in `.mem/turns`; `flush_turns` brings them into notes
 """
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
@@ -122,11 +123,14 @@ def waiting_messages(workspace: Workspace, session: str) -> int:
     return waiting(workspace, session)
 
 
-def unsaved_statement(workspace: Workspace, session: str, every: int, seconds: float) -> tuple[str, bool]:
+def unsaved_statement(
+    workspace: Workspace, session: str, every: int, seconds: float, opened: Sequence[Workspace]
+) -> tuple[str, bool]:
     """Return what a user said that should be kept, at each so many turns of a session in which nothing was written.
 
     Empty at other turns, where nothing deserves it, where it was told before, and where that takes longer than so many
-    seconds; then a thread may be busy still, as the second value says. `every` 0 is never.
+    seconds; then a thread may be busy still, as the second value says. `every` 0 is never. What was forgotten in one of
+    the `opened` workspaces deserves nothing.
     """
     if not every:
         return "", False
@@ -136,11 +140,12 @@ def unsaved_statement(workspace: Workspace, session: str, every: int, seconds: f
         access_log.sweep(workspace.derived / "nudges", "*", _SESSIONS)
     if not turns or turns % every or _TOLD_MARK in access_log.text_of(workspace, name):
         return "", False
+    from ..beliefs.forgotten import forgotten_in
     from ..consolidation.live_session import unsaved_statement as statement
     from ..recall.request import DeadlineRunner
 
     race: DeadlineRunner[str] = DeadlineRunner(monotonic() + seconds)
-    race.enter(lambda: statement(workspace, session))
+    race.enter(lambda: statement(workspace, session, forgotten_in(opened)))
     text = race.first() or ""
     if text:
         access_log.replace_text(workspace, name, _TOLD_MARK)
@@ -154,11 +159,15 @@ def last_answer(transcript: Path, zone: tzinfo) -> str:
     return said(transcript, zone)
 
 
-def session_recap(workspace: Workspace, session: str, told_already: str = "") -> str:
-    """Return what a session was about, for its agent, without what was told already; empty for an unknown session."""
+def session_recap(workspace: Workspace, session: str, told_already: str, opened: Sequence[Workspace]) -> str:
+    """Return what a session was about, for its agent, without what was told already; empty for an unknown session.
+
+    What was forgotten in one of the `opened` workspaces is blanked out.
+    """
+    from ..beliefs.forgotten import forgotten_in
     from ..consolidation.recap import retold_session
 
-    return retold_session(workspace, session, told_already)
+    return retold_session(workspace, session, told_already, forgotten_in(opened))
 
 
 _TOLD, _EACH = 3, 80  # memories of which it is told what they say, in so many characters
@@ -192,13 +201,19 @@ def kept_lately(workspace: Workspace) -> str:
     return quoted(f"mem kept {len(texts)}: {'; '.join(texts[:_TOLD])}{more} · mem undo {last}")
 
 
-def waiting_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> tuple[str, Path] | None:
-    """Return the handoff that waits for an agent in a place, and its file for `take_handoff`; None for none."""
+def waiting_handoff(
+    workspace: Workspace, place: Path, agent: str, besides: str, opened: Sequence[Workspace]
+) -> tuple[str, Path] | None:
+    """Return the handoff that waits for an agent in a place, and its file for `take_handoff`; None for none.
+
+    What was forgotten in one of the `opened` workspaces is blanked out.
+    """
     if not any((workspace.root / SESSION_FOLDER).glob("*/handoff.txt")):
         return None  # what reads sessions is loaded where there is one
+    from ..beliefs.forgotten import forgotten_in
     from ..consolidation.handoff import waiting_handoff as waiting
 
-    return waiting(workspace, place_of(place), agent, besides)
+    return waiting(workspace, place_of(place), agent, besides, forgotten_in(opened))
 
 
 def take_handoff(path: Path) -> bool:

@@ -75,7 +75,7 @@ def hand_in(
     session: "str | Path | BinaryIO",
     answer: str,
     *,
-    upto: str = "",
+    upto: str,
     keep: int = 0,
     dry_run: bool = False,
     judge: bool = False,
@@ -83,10 +83,10 @@ def hand_in(
 ) -> "ConsolidationReport":
     """Consolidate a session by a reply to `reply_request`, taken for an LLM's; the session is named as there.
 
-    It is about what waits up to the message `upto`, or now. What repeats whole sentences of the user is theirs; what
-    rewords them is observed, and has the sentence among its sources. Raise UsageError for an answer that cannot be
-    read, and where `upto` does not wait; then nothing is written. The rest is as in `consolidate`, but any error is
-    raised.
+    It is about what waits up to the message `upto`, which the request names. What repeats whole sentences of the user
+    is theirs; what rewords them is observed, and has the sentence among its sources. Raise UsageError for an answer
+    that cannot be read, and where `upto` does not wait; then nothing is written. The rest is as in `consolidate`, but
+    any error is raised.
     """
     from ..consolidation.backlog import chosen_sessions, previewed_sessions
     from ..consolidation.consolidate import ConsolidationReport, consolidate, preview

@@ -220,6 +220,7 @@ def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
     The next session of an agent in that place is offered it once; `to` names the agent it is for. Raise NotFoundError
     where there is no such session, or nothing was said in it.
     """
+    from ..beliefs.forgotten import forgotten_in
     from ..consolidation.handoff import hand_off as written
     from ..consolidation.recap import latest
     from ..git.place import place_of
@@ -228,12 +229,13 @@ def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
     opened = every(workspaces)
     where = keeper(opened) or opened[0]
     flush(where)
+    forgotten = forgotten_in(opened)
     if name:
-        return written(*find_session(workspaces, name), to)
+        return written(*find_session(workspaces, name), to, forgotten)
     session = latest(where, place_of(where.folder.absolute()))
     if session is None:
         raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
-    return written(where, session, to)
+    return written(where, session, to, forgotten)
 
 
 @recorded("session compact")

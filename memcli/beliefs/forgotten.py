@@ -196,6 +196,11 @@ def _paths(index: Index, texts: Collection[str]) -> list[str]:
     return forgotten_saying(index, texts)
 
 
+def forgotten_in(workspaces: Iterable[Workspace]) -> frozenset[str]:
+    """Return all texts that were forgotten in some workspaces, as `normalized` gives texts."""
+    return frozenset().union(*map(all_forgotten, workspaces))
+
+
 def all_forgotten(workspace: Workspace) -> frozenset[str]:
     """Return all texts that were forgotten here, as `normalized` gives texts."""
 

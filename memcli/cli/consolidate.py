@@ -101,6 +101,8 @@ def _require_one_answer(names: Sequence[str], ask: bool, answer: str, upto: str,
     """Raise UsageError where a question, or a reply, is not about one session."""
     if (ask and answer) or (upto and not answer):
         raise UsageError("--ask shows the question, --answer takes the reply, up to --upto", "give one of them")
+    if answer and not upto:
+        raise UsageError("what was said since the question would be passed over", "give --upto ID, as --ask said it")
     if (ask or answer) and (is_more or len(names) != 1):
         raise UsageError("an LLM is asked about one session at a time", "name it")
     if answer == "-" and "-" in names:

@@ -4,12 +4,11 @@ It lies beside the session's events, which git ignores. Every line is what someb
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-from ..beliefs.forgotten import all_forgotten
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import blanked, shorten
@@ -43,9 +42,12 @@ class Handoff(Result):
     text: Annotated[str, "what the next session is given"]
 
 
-def hand_off(workspace: Workspace, session: Session, to: str = "") -> Handoff:
-    """Write the handoff of a session, in the place of an earlier one; raise NotFoundError where nothing was said."""
-    text = _text(workspace, session)
+def hand_off(workspace: Workspace, session: Session, to: str, forgotten: Collection[str]) -> Handoff:
+    """Write the handoff of a session, in the place of an earlier one; raise NotFoundError where nothing was said.
+
+    `forgotten` texts are blanked out.
+    """
+    text = _text(workspace, session, forgotten)
     if not text:
         raise NotFoundError(f"nothing was said in {session.id}", "`mem session ls` lists others")
     path = f"{session.folder}/{FILE}"
@@ -57,7 +59,9 @@ def hand_off(workspace: Workspace, session: Session, to: str = "") -> Handoff:
     return Handoff(session.id, to, path, text)
 
 
-def waiting_handoff(workspace: Workspace, place: Path, agent: str, besides: str) -> tuple[str, Path] | None:
+def waiting_handoff(
+    workspace: Workspace, place: Path, agent: str, besides: str, forgotten: Collection[str]
+) -> tuple[str, Path] | None:
     """Return the last handoff of a place that is for an agent, for its context, and the file; None for none.
 
     Nothing of the session named is offered, and nothing in a workspace that is not trusted. Who gives it to an agent
@@ -73,7 +77,7 @@ def waiting_handoff(workspace: Workspace, place: Path, agent: str, besides: str)
             if head.removeprefix(_TO).strip() not in ("", agent):
                 continue
             name = "".join(letter for letter in session.id if letter.isalnum() or letter in "-_")[:80]
-            body = quoted(blanked(text.strip(), all_forgotten(workspace))).replace("<", "&lt;")[:LONGEST]
+            body = quoted(blanked(text.strip(), forgotten)).replace("<", "&lt;")[:LONGEST]
             return f'## Handed Over\n\n<memory id="session:{name}" source="observed">\n{body}\n</memory>', path
     return None
 
@@ -93,12 +97,11 @@ def _waiting(workspace: Workspace) -> Iterator[tuple[Session, Path]]:
             yield at(workspace, f"{SESSION_FOLDER}/{path.parent.name}"), path
 
 
-def _text(workspace: Workspace, session: Session) -> str:
+def _text(workspace: Workspace, session: Session, forgotten: Collection[str]) -> str:
     events = [event for event in all_events(workspace, session) if event.text.strip() or event.type != "message"]
     if not any(event.type == "message" for event in events):
         return ""
     batch = read_batch(workspace, session, events, events, with_page=False)
-    forgotten = all_forgotten(workspace)
     summary = extract(batch, None).summary.mapped(lambda text: blanked(text, forgotten))
     told = recap(workspace, session, forgotten)
     lines = [

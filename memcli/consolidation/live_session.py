@@ -3,6 +3,7 @@
 Hooks wait for both, so that what is heavy is loaded where it is used.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from threading import Lock
 from time import monotonic, time_ns
@@ -107,12 +108,11 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str
     return written.id, f"Kept in memory as {written.id}: {text}", race.is_busy
 
 
-def unsaved_statement(workspace: Workspace, session: str) -> str:
+def unsaved_statement(workspace: Workspace, session: str, forgotten: Collection[str]) -> str:
     """Return what the user of a session said that most deserves to be kept, where nothing was written since it began.
 
     Empty where nothing deserves it, or something was written.
     """
-    from ..beliefs.forgotten import all_forgotten
     from ..index.filters import SORTS, Filter
     from ..index.index import Index, ask
     from .candidates import candidates
@@ -120,7 +120,6 @@ def unsaved_statement(workspace: Workspace, session: str) -> str:
 
     path = workspace.path(made(workspace, session).path)
     events = [event for event in recent_events(path) if event.type == "message"]
-    forgotten = all_forgotten(workspace)
     spoken = [candidate for candidate in candidates(events) if candidate.role == "user" and candidate.is_own]
     spoken = [candidate for candidate in spoken if blanked(candidate.text, forgotten) == candidate.text]
     best = max(zip(judge(spoken), spoken, strict=True), key=lambda pair: pair[0].probability, default=None)

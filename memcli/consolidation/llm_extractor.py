@@ -20,7 +20,7 @@ from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
 from ..language.foreign_text import Prompt
 from ..language.keyword_tokens import query_terms
-from ..language.sentences import is_question, sentences
+from ..language.sentences import Sentence, is_question, sentences
 from ..llm.client import Completion, Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
 from ..store.redaction import redactor
@@ -131,6 +131,7 @@ KEYS = 100
 _SHARED = 0.5  # of an entry's words, which the message has that it cites
 _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _LEAST_WORDS = 4  # of a text that is the user's because they said it so
 _BEFORE, _BEHIND = "\"'“‘([*_`", ".,;:!?\"'”)]*_`…。，！？"  # a word
 
@@ -177,17 +178,17 @@ def is_borne_out(text: str, words: str) -> bool:
 
 def own_words(event: Event) -> str:
     """Return what the user wrote in a message in their own words; empty for all else."""
-    return " ".join(_own_sentences(event))
+    return " ".join(sentence.text for sentence in _own_sentences(event))
 
 
-def _own_sentences(event: Event) -> list[str]:
+def _own_sentences(event: Event) -> list[Sentence]:
     if event.type != "message" or event.role != "user":
         return []
     prompt = Prompt(event.text)
     whole = sentences(event.text)
     stop = prompt.first_stop if prompt.is_long else len(event.text)
     return [
-        sentence.text
+        sentence
         for sentence, is_told in zip(whole, is_handed_on(prompt, whole), strict=True)
         if not is_told and sentence.stop <= stop and not prompt.is_foreign(sentence.start, sentence.stop)
     ]
@@ -207,18 +208,20 @@ def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Repl
     return reply
 
 
-def _draft(batch: Batch, entry: ReplyEntry, message: str = "", quote: str = "") -> Draft:
-    """Return a draft of what a message says, or else the one that is cited by its number."""
+def _draft(batch: Batch, entry: ReplyEntry, said_in: Event = Event(""), quote: str = "") -> Draft:
+    """Return a draft of what a message says, perhaps of an earlier batch, or the one that is cited by its number."""
     cited = batch.events[entry.message - 1].id if 1 <= entry.message <= len(batch.events) else ""
     draft = batch.draft(
         entry.content,
         type=entry.type,
         source=entry.source,
-        message=message or cited,
+        message=said_in.id or cited,
         files=entry.files,
         tags=entry.tags,
         key=entry.key,
     )
+    if said_in.timestamp:
+        draft = replace(draft, told={**draft.told, "created_at": batch.said_at(said_in.timestamp)})
     if quote:
         draft = replace(draft, told={**draft.told, "sources": (*draft.told["sources"], f"{QUOTE}{quote}")})
     return draft
@@ -233,11 +236,11 @@ def _believed(batch: Batch, entry: ReplyEntry) -> Draft:
     return _draft(batch, replace(entry, source="user" if borne_out and _is_talk(batch) else "observed"))
 
 
-def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, str]]) -> Draft:
+def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, Event]]) -> Draft:
     """Return a draft of what was handed in: the user's is what repeats whole sentences of theirs.
 
     A rewording that claims to be the user's is observed, and has the sentence it is nearest to among its sources.
-    `said` are the sentences of the user, each with the id of its message.
+    `said` are the sentences of the user, each with its message.
     """
     first = _repeated(entry.content, [text for text, _ in said])
     if first is not None:
@@ -245,7 +248,7 @@ def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, str]]) 
     if entry.source != "user":
         return _draft(batch, entry)
     entry, wanted = replace(entry, source="observed"), _stems(entry.content)
-    text, message = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", ""))
+    text, message = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", Event("")))
     return (
         _draft(batch, entry, message, " ".join(text.split()))
         if is_borne_out(entry.content, text)
@@ -253,19 +256,29 @@ def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, str]]) 
     )
 
 
-def _said(batch: Batch) -> list[tuple[str, str]]:
-    """Return what the user stated in a session up to the end of a batch, a sentence each, with the message's id."""
+def _said(batch: Batch) -> list[tuple[str, Event]]:
+    """Return what the user stated in a session up to the end of a batch, a sentence each, with its message."""
     if not _is_talk(batch):
         return []
     first = batch.events[0].id
     earlier = takewhile(lambda event: event.id != first, all_events(batch.workspace, batch.session))
     prompts = [event for event in earlier if event.type == "message" and event.role == "user"]
     return [
-        (text, event.id)
+        (sentence.text, event)
         for event in (*redactor(batch.workspace, batch.session.path).events(prompts), *batch.events)
-        for text in _own_sentences(event)
-        if not is_question(text) or is_standing_rule(text)
+        for sentence in _own_sentences(event)
+        if not _is_headed(event.text, sentence.start)
+        and (not is_question(sentence.text) or is_standing_rule(sentence.text))
     ]
+
+
+def _is_headed(text: str, start: int) -> bool:
+    """Tell whether a sentence is in a list below a line that ends with a colon: without that it says something else."""
+    begin = text.rfind("\n", 0, start) + 1
+    if not _ITEM.match(text, begin):
+        return False
+    above = (line for line in reversed(text[:begin].splitlines()) if line.strip() and not _ITEM.match(line))
+    return next(above, "").rstrip().endswith(":")
 
 
 def _is_talk(batch: Batch) -> bool:

@@ -128,10 +128,10 @@ def is_of(workspace: Workspace, session: Session, place: Path) -> bool:
     return place_of(Path(folder)) == place
 
 
-def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
+def retold_session(workspace: Workspace, name: str, told_already: str, forgotten: Collection[str]) -> str:
     """Write the recap of a session for its agent, without what was told already; empty for an unknown session."""
     try:
-        recap_of = recap(workspace, find(workspace, name, strict=True))
+        recap_of = recap(workspace, find(workspace, name, strict=True), forgotten)
     except NotFoundError:
         return ""
     lines = [f"- Done: {recap_of.history}"] if recap_of.history else []

@@ -16,8 +16,10 @@ _NOTED = "changed"  # file of derived data: what git told, and for which state o
 def place_of(folder: Path) -> Path:
     """Return the top of the repository a folder lies in, the main one of a linked worktree; else the folder itself."""
     top, git = _repository(folder)
-    main, marked, _ = str(git).partition("/worktrees/")
-    return Path(main.removesuffix("/.git")) if marked else top
+    if git in (top, top / ".git") or git.parent.name != "worktrees":
+        return top
+    main = git.parent.parent  # of a linked worktree git's folder is MAIN/.git/worktrees/NAME
+    return main.parent if main.name == ".git" else main
 
 
 def _repository(folder: Path) -> tuple[Path, Path]:
@@ -50,10 +52,15 @@ def changed_lately(workspace: Workspace) -> tuple[str, ...]:
             return tuple(map(str, noted["paths"]))
     from . import run
 
+    words: list[tuple[str, ...]] = [("diff", "--cached", "--name-only", "-z")]
+    if state[-1]:  # there are commits
+        words.append(("log", f"-{_COMMITS}", "--format=", "--name-only", "-z"))
     paths: dict[str, None] = {}
-    for words in (("diff", "--cached", "--name-only", "-z"), ("log", f"-{_COMMITS}", "--format=", "--name-only", "-z")):
-        with suppress(GitError):
-            paths.update(dict.fromkeys(run.split(run.run(top, *words, seconds=_SECONDS))))
+    try:
+        for each in words:
+            paths.update(dict.fromkeys(run.split(run.run(top, *each, seconds=_SECONDS))))
+    except GitError:
+        return ()
     listed = list(paths)[:_CHANGED]
     with suppress(OSError):
         access_log.replace_text(workspace, _NOTED, json.dumps({"state": state, "paths": listed}))

@@ -240,7 +240,9 @@ def _session_start(here: HookContext) -> HookAnswer:
         characters=ROOM - reserved - sum(len(note) + 2 for note in notes),
         fresh=event.source in ("compact", "clear"),
     )
-    recap = agents.session_recap(here.keeper, event.session, start.text) if is_cut and here.keeper else ""
+    recap = ""
+    if is_cut and here.keeper:
+        recap = agents.session_recap(here.keeper, event.session, start.text, here.workspaces)
     handed = handoff[0] if handoff and agents.take_handoff(handoff[1]) else ""
     parts = (*notes, start.text.strip(), recap, handed)
     return HookAnswer(event.name, "\n\n".join(part for part in parts if part), start.is_late)
@@ -311,7 +313,8 @@ def _handoff(here: HookContext) -> tuple[str, Path] | None:
     if here.keeper is None or not here.event.session:
         return None
     try:
-        return agents.waiting_handoff(here.keeper, here.workspace.folder, here.agent, here.event.session)
+        folder, opened = here.workspace.folder, here.workspaces
+        return agents.waiting_handoff(here.keeper, folder, here.agent, here.event.session, opened)
     except (MemError, OSError) as error:
         log(here.workspace, f"hook {here.event.name}: {error}")
         return None
@@ -385,7 +388,7 @@ def _nudge(here: HookContext, keeper: Workspace) -> HookAnswer:
         return HookAnswer()
     try:
         every = keeper.settings["hooks.nudge"]
-        text, is_late = agents.unsaved_statement(keeper, here.event.session, every, here.left)
+        text, is_late = agents.unsaved_statement(keeper, here.event.session, every, here.left, here.workspaces)
     except (MemError, OSError) as error:
         log(here.workspace, f"hook {here.event.name}: {error}")
         return HookAnswer()

@@ -17,6 +17,7 @@ from ..api.consolidate import hand_in, reply_request
 from ..api.context import session_start
 from ..api.find import SORTS
 from ..api.review import DECISIONS
+from ..api.sessions import find_session
 from ..api.workspace import Workspace, unsaid
 from ..api.write import NewEntry, write
 from ..dataclass import dataclass
@@ -341,11 +342,12 @@ class Tools:
 
         def job(opened: list[Workspace]) -> str:
             self._require_one("a conversation is kept in one workspace")
-            if upto and not answer:
-                raise UsageError("upto without an answer", "give both, or neither")
+            if bool(upto) != bool(answer):
+                raise UsageError("upto and answer belong together", "give both, or neither")
+            where, conversation = find_session(opened, session)  # an id: a client reads no files of the machine
             if not answer:
-                return json_reply(reply_request(opened[0], session).as_dict())
-            return json_reply(hand_in(opened[0], session, answer, upto=upto).as_dict())
+                return json_reply(reply_request(where, conversation.id).as_dict())
+            return json_reply(hand_in(where, conversation.id, answer, upto=upto).as_dict())
 
         return self._answer("consolidate", job, session, answer, upto)
 

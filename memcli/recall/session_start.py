@@ -155,8 +155,9 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     for workspace in workspaces:
         memories, unreadable = always_on_memories(workspace, (LONG_TERM,), is_in_step=around is None)
         problems += unreadable
-        pages += _page_lines(memories, min(workspace.settings["memory.budget"], max(0, left - _LEAST)))
-        left = left - sum(len(line.text) + 1 for line in pages)
+        page_lines = _page_lines(memories, min(workspace.settings["memory.budget"], max(0, left - _LEAST)))
+        left -= sum(len(line.text) + 1 for line in page_lines)
+        pages += page_lines
     room = _Room(min(BESIDE, left))
     if around is None:
         return SessionStart(tuple(pages), tuple(problems))
@@ -164,8 +165,8 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     entries = [entry for known in around.known for entry in known.rows if _concerns(entry, around.place)]
     forgotten = frozenset().union(*(known.forgotten for known in around.known))
     page = "\n".join(line.text for line in pages)
-    page_lines = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
-    entries = [entry for entry in entries if not _is_on_page(entry, page, page_lines)]
+    told = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
+    entries = [entry for entry in entries if not _is_on_page(entry, page, told)]
     rules = [entry for entry in entries if entry["type"] in _RULE_TYPES]
     facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
     taken = room.take(

@@ -22,6 +22,12 @@ def session(mem: Mem, workspace: Path) -> str:
     return "s"
 
 
+@pytest.fixture
+def last(mem: Mem, session: str) -> str:
+    """The message up to which the session is asked about."""
+    return str(mem("consolidate", session, "--ask", "--json").json["upto"])
+
+
 def test_the_section_of_the_manual_does_what_it_says(mem: Mem, session: str, world: Path) -> None:
     asked = mem("consolidate", session, "--ask")
     last = mem("consolidate", session, "--ask", "--json").json["upto"]
@@ -37,8 +43,8 @@ def test_the_section_of_the_manual_does_what_it_says(mem: Mem, session: str, wor
     assert mem("consolidate", session, "--ask", "--json").json["upto"] == last
 
 
-def test_a_reply_that_cannot_be_read_is_exit_2_and_quotes_no_secret(mem: Mem, session: str) -> None:
-    ran = mem("consolidate", session, "--answer", "-", stdin=f"{SECRET} is all I know")
+def test_a_reply_that_cannot_be_read_is_exit_2_and_quotes_no_secret(mem: Mem, session: str, last: str) -> None:
+    ran = mem("consolidate", session, "--answer", "-", "--upto", last, stdin=f"{SECRET} is all I know")
     assert (ran.code, ran.out) == (2, "")
     assert "That reply cannot be used: no JSON object" in ran.err
     assert SECRET not in ran.err
@@ -54,6 +60,7 @@ def test_a_reply_that_cannot_be_read_is_exit_2_and_quotes_no_secret(mem: Mem, se
         ["s", "--ask", "--answer", "-"],
         ["s", "--ask", "--keep", "-1"],
         ["s", "--upto", "m1"],
+        ["s", "--answer", "-"],
         ["-", "--answer", "-"],
         ["--since", "2026-01-01", "--ask"],
     ],
@@ -63,25 +70,27 @@ def test_what_makes_no_sense_together_is_refused(mem: Mem, session: str, words: 
     assert mem("consolidate", session, "--ask", "--json").json["covers"] != []
 
 
-def test_the_quote_of_a_rewording_is_shown_as_its_source(mem: Mem, session: str) -> None:
+def test_the_quote_of_a_rewording_is_shown_as_its_source(mem: Mem, session: str, last: str) -> None:
     fact = {"content": "Deploys go from CI only, never by hand.", "type": "constraint", "source": "user_stated"}
     reply = json.dumps({"history_entry": "They met.", "entries": [fact]})
-    assert mem("consolidate", session, "--answer", "-", stdin=reply).code == 0
+    assert mem("consolidate", session, "--answer", "-", "--upto", last, stdin=reply).code == 0
     (entry,) = mem("ls", "--type", "constraint", "--json").json["entries"]
     shown = mem("read", entry["id"], "--source")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.endswith(f"user: {RULE}\n")
 
 
-def test_a_dry_run_shows_what_an_answer_would_do(mem: Mem, session: str) -> None:
-    assert f"+{RULE}" in mem("consolidate", session, "--answer", "-", "--dry-run", stdin=REPLY).out
+def test_a_dry_run_shows_what_an_answer_would_do(mem: Mem, session: str, last: str) -> None:
+    assert f"+{RULE}" in mem("consolidate", session, "--answer", "-", "--upto", last, "--dry-run", stdin=REPLY).out
     assert mem("ls").out == ""
 
 
 @pytest.mark.parametrize(("writing", "listed", "waits"), [("off", 1, 0), ("ask", 0, 1)])
-def test_the_setting_for_writing_holds(mem: Mem, session: str, writing: str, listed: int, waits: int) -> None:
+def test_the_setting_for_writing_holds(
+    mem: Mem, session: str, last: str, writing: str, listed: int, waits: int
+) -> None:
     assert mem("config", "set", "memory.writing", writing).code == 0
-    assert mem("consolidate", session, "--answer", "-", stdin=REPLY).code == 0
+    assert mem("consolidate", session, "--answer", "-", "--upto", last, stdin=REPLY).code == 0
     assert len(mem("ls", "--type", "constraint", "--json").json["entries"]) == listed
     assert mem("review", "--json").json["count"] == waits
 
@@ -104,3 +113,9 @@ def test_a_transcript_that_goes_on_is_answered_up_to_where_it_was_asked(mem: Mem
     assert [text for text in ("Backups", RULE) if text in rest["messages"][1]["content"].partition("<conv")[2]] == [
         "Backups"
     ]
+
+
+def test_what_was_said_since_the_question_waits_on(mem: Mem, session: str, last: str) -> None:
+    mem("session", "append", "--session", session, "--role", "user", "--text", "Always sign commits.")
+    assert mem("consolidate", session, "--answer", "-", "--upto", last, stdin=REPLY).code == 0
+    assert "Always sign commits." in mem("consolidate", session, "--ask").out

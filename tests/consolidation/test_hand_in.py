@@ -188,3 +188,19 @@ def test_secrets_of_a_reply_are_blanked_out(workspace: Workspace) -> None:
     (done,) = handed(workspace, reply(f"They used {SECRET}.", f"# Memory\n\n{SECRET}\n", fact))
     assert len(done.redacted) >= 4
     assert SECRET not in "".join(state(workspace).values())
+
+
+def test_an_item_of_a_list_is_not_the_users_word_without_its_head(tmp_path: Path) -> None:
+    made = at(tmp_path / "memory")
+    say(made, "Never do any of this:\n- commit directly to the main branch\n- push without asking the team")
+    handed(made, reply("Rules.", None, {"content": "Commit directly to the main branch.", "source": "inferred"}))
+    (document,) = documents(made)
+    assert document.fields["source"] == "inferred"
+
+
+def test_what_was_said_earlier_has_the_day_it_was_said(workspace: Workspace) -> None:
+    consolidate(workspace, find(workspace, "s"), None)
+    say(workspace, "Thanks, that is all for now.", first=30)
+    handed(workspace, reply("They left.", None, {"content": PORT, "key": "staging/port", "source": "user_stated"}))
+    (document,) = (each for each in documents(workspace) if each.fields.get("key") == "staging/port")
+    assert str(document.fields["created_at"]).replace(" ", "T").startswith("2026-11-20T10:01")

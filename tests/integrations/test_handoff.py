@@ -126,3 +126,17 @@ def test_one_that_somebody_else_took_is_not_told(say: Say, mem: Mem, workspace: 
         patch.setattr("memcli.consolidation.handoff.os.rename", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
         assert "Handed Over" not in say("SessionStart", "s2", source="startup")
     assert "Handed Over" in say("SessionStart", "s3", source="startup")
+
+
+def test_what_was_forgotten_in_the_project_is_not_handed_on_by_the_users_workspace(
+    say: Say, mem: Mem, workspace: Path
+) -> None:
+    assert mem("hook", "install", "claude-code", "--notes", "user").code == 0
+    fact = "The vault code name is Bluebird Seven for staging."
+    say("UserPromptSubmit", prompt=f"{fact} Please fix the parser.")
+    say("Stop", last_assistant_message="It is fixed.")
+    assert mem("handoff").code == 0
+    mem("forget", mem("write", "--json", fact, "--scope", "project").json["id"])
+    given = say("SessionStart", "s2", source="startup") + say("SessionStart", "s1", source="resume")
+    assert "fix the parser" in given
+    assert "Bluebird" not in given

@@ -291,3 +291,35 @@ def test_the_days_of_a_clone_are_told_as_the_repositorys(mem: Mem, workspace: Pa
     shutil.rmtree(world.parent / "home/.local/state", ignore_errors=True)
     (day,) = lines(mem, "days")
     assert day.endswith("(repository)")
+
+
+def test_a_page_leaves_room_for_the_rest_also_beside_the_users_workspace(mem: Mem, workspace: Path) -> None:
+    write(mem, "Never deploy on Fridays.", "--type", "constraint", "--source", "user")
+    write(mem, "Prefers tabs.", "--type", "preference", "--scope", "user")
+    (workspace / "MEMORY.md").write_text("# Memory\n\n" + "- A line of the page.\n" * 240)
+    told = mem("context", "--characters", "9000").out
+    assert "Never deploy on Fridays" in told
+    assert "Prefers tabs" in told
+
+
+@pytest.mark.parametrize("layout", ["plain", "repository", "linked", "bare"])
+def test_a_folder_called_worktrees_makes_no_one_place_of_its_repositories(world: Path, layout: str) -> None:
+    from memcli.git.place import place_of
+
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    folder = world / "worktrees" / "a"
+    folder.mkdir(parents=True)
+    if layout == "plain":
+        assert place_of(folder) == folder
+        return
+    subprocess.run([*git, "init", "-q", "."], check=True, cwd=folder)
+    if layout == "repository":
+        assert place_of(folder / "below") == folder
+        return
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True, cwd=folder)
+    main = folder
+    if layout == "bare":
+        main = world / "shop.git"
+        subprocess.run([*git, "clone", "-q", "--bare", str(folder), str(main)], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(world / "aside")], check=True, cwd=main)
+    assert place_of(world / "aside") == main

@@ -4,6 +4,7 @@ What stands in a settings file is compared with what mem writes there, and never
 """
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -96,7 +97,8 @@ def diagnose(target: str, around: Surroundings) -> HookDiagnosis:
 def _faults_in(name: str, to: Destination) -> list[str]:
     """Tell what stands otherwise in the settings of an agent than mem would write it."""
     agent, faults = AGENTS[name], []
-    commands = {agent_settings.command_of(name, program) for program in ("mem", to.program)}
+    programs = {"mem", to.program, shlex.quote(to.mem_path)}
+    commands = {agent_settings.command_of(name, program) for program in programs}
     ours = [agent_settings.hooks_of(agent, command, tools=True) for command in commands]
     again = f"`mem hook install {name}{' --user' if to.is_user else ''}` again"
     for hooks in status(name, to):

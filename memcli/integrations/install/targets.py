@@ -160,7 +160,8 @@ def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
     agent = AGENTS[target]
     plan = [change for path in to.settings_files(target) for change in agent_settings.uninstall_plan(path, agent)]
     page = to.protocol_page(target)
-    sharing = [path for name in AGENTS if to.protocol_page(name) == page for path in to.settings_files(name)]
+    readers = [name for name in AGENTS if to.protocol_page(name).resolve() == page.resolve()]
+    sharing = [path for name in readers for path in to.settings_files(name)]
     if any(map(agent_settings.installed_events, set(sharing) - set(to.settings_files(target)))):
         return plan  # another agent reads the same page
     return plan + skill.no_protocol_plan(page)
