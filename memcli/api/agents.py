@@ -18,7 +18,7 @@ from ..git.place import place_of
 from ..store import access_log
 from ..store.access_log import is_due, log
 from ..store.conversation_keeper import keeper
-from ..store.layouts import SESSION_FOLDER
+from ..store.layouts import HANDOFF, SESSION_FOLDER
 from ..store.workspace import Workspace, unopened
 from .workspace import Surroundings, open_workspaces, recorded
 
@@ -208,7 +208,7 @@ def waiting_handoff(
 
     What was forgotten in one of the `opened` workspaces is blanked out.
     """
-    if not any((workspace.root / SESSION_FOLDER).glob("*/handoff.txt")):
+    if not any((workspace.root / SESSION_FOLDER).glob(f"*/{HANDOFF}")):
         return None  # what reads sessions is loaded where there is one
     from ..beliefs.forgotten import forgotten_in
     from ..consolidation.handoff import waiting_handoff as waiting

@@ -12,20 +12,19 @@ from typing import Annotated
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import blanked, shorten
-from ..language.foreign_text import quoted
 from ..results import FilePath, Result, SessionId
 from ..store.journal import Change, apply, exclusive
-from ..store.layouts import SESSION_FOLDER
+from ..store.layouts import HANDOFF, SESSION_FOLDER
 from ..store.redaction import redactor
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
 from .backlog import all_events
 from .batch import read_batch
-from .recap import is_of, recap
+from .recap import is_of, recap, session_block
 from .repairs import unfixed
 from .stages import extract
 
-FILE, TAKEN = "handoff.txt", "handoff-taken.txt"
+TAKEN = "handoff-taken.txt"
 LONGEST = 4000
 """Characters of a handoff."""
 _EACH, _DECISIONS, _FILES, _FAILURES = 300, 8, 20, 4
@@ -50,7 +49,7 @@ def hand_off(workspace: Workspace, session: Session, to: str, forgotten: Collect
     text = _text(workspace, session, forgotten)
     if not text:
         raise NotFoundError(f"nothing was said in {session.id}", "`mem session ls` lists others")
-    path = f"{session.folder}/{FILE}"
+    path = f"{session.folder}/{HANDOFF}"
     target = workspace.path(path)
     before = target.read_text("utf-8", "replace") if target.is_file() else None
     document = f"{_TO}{to}\n\n{text}\n"
@@ -76,9 +75,7 @@ def waiting_handoff(
             head, _, text = path.read_text("utf-8", "replace").partition("\n\n")
             if head.removeprefix(_TO).strip() not in ("", agent):
                 continue
-            name = "".join(letter for letter in session.id if letter.isalnum() or letter in "-_")[:80]
-            body = quoted(blanked(text.strip(), forgotten)).replace("<", "&lt;")[:LONGEST]
-            return f'## Handed Over\n\n<memory id="session:{name}" source="observed">\n{body}\n</memory>', path
+            return session_block("Handed Over", session.id, blanked(text.strip(), forgotten), LONGEST), path
     return None
 
 
@@ -92,7 +89,7 @@ def is_taken(path: Path) -> bool:
 
 
 def _waiting(workspace: Workspace) -> Iterator[tuple[Session, Path]]:
-    for path in (workspace.root / SESSION_FOLDER).glob(f"*/{FILE}"):
+    for path in (workspace.root / SESSION_FOLDER).glob(f"*/{HANDOFF}"):
         if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
             yield at(workspace, f"{SESSION_FOLDER}/{path.parent.name}"), path
 
@@ -103,20 +100,20 @@ def _text(workspace: Workspace, session: Session, forgotten: Collection[str]) ->
         return ""
     batch = read_batch(workspace, session, events, events, with_page=False)
     summary = extract(batch, None).summary.mapped(lambda text: blanked(text, forgotten))
-    told = recap(workspace, session, forgotten)
+    recap_of = recap(workspace, session, forgotten)
     lines = [
-        f"Handoff of session {session.id}, {told.ended[:10]}",
+        f"Handoff of session {session.id}, {recap_of.ended[:10]}",
         f"Asked: {shorten(summary.goal, _EACH)}" if summary.goal else "",
         f"Done: {shorten(summary.outcome, _EACH)}" if summary.outcome else "",
         *_listed("Decided", summary.decisions[:_DECISIONS]),
         *_listed("Failed and not solved", [blanked(text, forgotten) for text in unfixed(batch.events)[-_FAILURES:]]),
-        *_listed("Open", told.open),
+        *_listed("Open", recap_of.open),
         f"Files: {', '.join(batch.changed_files[:_FILES])}" if batch.changed_files else "",
         "Said last:",
     ]
     head = "\n".join(line for line in lines if line)
     turns: list[str] = []
-    for message in reversed(told.said):
+    for message in reversed(recap_of.said):
         line = f"- {message.role}: {message.text}"
         if len(head) + sum(len(turn) + 1 for turn in turns) + len(line) + 1 > LONGEST:
             break

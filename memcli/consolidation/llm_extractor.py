@@ -156,8 +156,8 @@ def by_llm(llm: Llm, batch: Batch) -> tuple[list[Draft], str, str | None]:
     """
     reply = _reply(llm, messages_for(batch), batch.workspace.settings["llm.timeout"])
     if isinstance(llm, HandedIn):
-        said = _said(batch)
-        drafts = [_attested(batch, entry, said) for entry in reply.entries]
+        stated = _stated(batch)
+        drafts = [_attested(batch, entry, stated) for entry in reply.entries]
     else:
         drafts = [_believed(batch, entry) for entry in reply.entries]
     return drafts, reply.history_entry, reply.memory_update
@@ -236,19 +236,19 @@ def _believed(batch: Batch, entry: ReplyEntry) -> Draft:
     return _draft(batch, replace(entry, source="user" if borne_out and _is_talk(batch) else "observed"))
 
 
-def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, Event]]) -> Draft:
+def _attested(batch: Batch, entry: ReplyEntry, stated: Sequence[tuple[str, Event]]) -> Draft:
     """Return a draft of what was handed in: the user's is what repeats whole sentences of theirs.
 
     A rewording that claims to be the user's is observed, and has the sentence it is nearest to among its sources.
-    `said` are the sentences of the user, each with its message.
+    `stated` are the sentences of the user, each with its message.
     """
-    first = _repeated(entry.content, [text for text, _ in said])
+    first = _repeated(entry.content, [text for text, _ in stated])
     if first is not None:
-        return _draft(batch, replace(entry, source="user"), said[first][1])
+        return _draft(batch, replace(entry, source="user"), stated[first][1])
     if entry.source != "user":
         return _draft(batch, entry)
     entry, wanted = replace(entry, source="observed"), _stems(entry.content)
-    text, message = max(said, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", Event("")))
+    text, message = max(stated, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", Event("")))
     return (
         _draft(batch, entry, message, " ".join(text.split()))
         if is_borne_out(entry.content, text)
@@ -256,7 +256,7 @@ def _attested(batch: Batch, entry: ReplyEntry, said: Sequence[tuple[str, Event]]
     )
 
 
-def _said(batch: Batch) -> list[tuple[str, Event]]:
+def _stated(batch: Batch) -> list[tuple[str, Event]]:
     """Return what the user stated in a session up to the end of a batch, a sentence each, with its message."""
     if not _is_talk(batch):
         return []
@@ -285,10 +285,10 @@ def _is_talk(batch: Batch) -> bool:
     return batch.session.metadata.channel_type != "git"
 
 
-def _repeated(text: str, said: Sequence[str]) -> int | None:
+def _repeated(text: str, stated: Sequence[str]) -> int | None:
     """Return with which of the sentences a text begins that is some of them joined, word by word; None if it is not."""
     words = _spoken_words(text)
-    parts = [_spoken_words(sentence) for sentence in said]
+    parts = [_spoken_words(sentence) for sentence in stated]
     first_of: dict[int, int] = {}  # by where some sentences joined end in the text
     for start in range(len(words)):
         for number, part in enumerate(parts):

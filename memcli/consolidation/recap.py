@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -99,9 +100,10 @@ def last_session(workspace: Workspace, place: Path, besides: str, forgotten: Col
 
     A session of the user's own workspace is of the place whose folder it notes. `forgotten` texts are blanked out.
     """
-    listed = [session for session in sessions(workspace) if session.id != besides and is_of(workspace, session, place)]
-    listed.sort(key=lambda session: session.metadata.updated_at, reverse=True)
-    for session in listed[:_TRIED]:
+    latest_first = sorted(sessions(workspace), key=lambda session: session.metadata.updated_at, reverse=True)
+    # One by one: to find the place of a session looks for its repository.
+    of_place = (session for session in latest_first if session.id != besides and is_of(workspace, session, place))
+    for session in islice(of_place, _TRIED):
         recap_of = recap(workspace, session, forgotten)
         if not recap_of.prompts:
             continue
@@ -144,9 +146,14 @@ def retold_session(workspace: Workspace, name: str, told_already: str, forgotten
     lines += [f"- Open: {question}" for question in recap_of.open]
     if not lines:
         return ""
-    text = quoted("\n".join(lines))[:_RETOLD].replace("<", "&lt;")
-    mark = "".join(letter for letter in recap_of.session if letter.isalnum() or letter in "-_")[:80]
-    return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'
+    return session_block("This Session So Far", recap_of.session, "\n".join(lines), _RETOLD)
+
+
+def session_block(heading: str, session: str, text: str, characters: int) -> str:
+    """Return what is told of a session to an agent, as a block of recalled memory, cut to so many characters."""
+    name = "".join(letter for letter in session if letter.isalnum() or letter in "-_")[:80]
+    body = quoted(text).replace("<", "&lt;")[:characters]
+    return f'## {heading}\n\n<memory id="session:{name}" source="observed">\n{body}\n</memory>'
 
 
 def _last(spoken: Sequence[Event]) -> tuple[Said, ...]:

@@ -165,8 +165,8 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     entries = [entry for known in around.known for entry in known.rows if _concerns(entry, around.place)]
     forgotten = frozenset().union(*(known.forgotten for known in around.known))
     page = "\n".join(line.text for line in pages)
-    told = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
-    entries = [entry for entry in entries if not _is_on_page(entry, page, told)]
+    page_texts = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
+    entries = [entry for entry in entries if not _is_on_page(entry, page, page_texts)]
     rules = [entry for entry in entries if entry["type"] in _RULE_TYPES]
     facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
     taken = room.take(
@@ -311,17 +311,17 @@ def _raw_days(memories: Sequence[Memory], forgotten: Collection[str]) -> list[St
     """Return notes and records as they stand, the latest ones where there is no room for all."""
     order = sorted(range(len(memories)), key=lambda number: (memories[number].date, number), reverse=True)
     left = _RAW_ROOM
-    told: dict[int, Memory] = {}
+    chosen: dict[int, Memory] = {}
     for number in order:
         memory = memories[number]
         whole = memory if len(memory.text) + 2 <= left else end_of(memory, left)
         if whole is None:
             break
-        told[number] = whole
+        chosen[number] = whole
         left -= len(whole.text) + 2
         if not whole.is_whole:
             break
-    inside = [told[number] for number in sorted(told)]
+    inside = [chosen[number] for number in sorted(chosen)]
     lines = []
     for name in (NOTES, RECENT):
         text = section_text(name, [memory for memory in inside if memory.section == name]).rstrip("\n")

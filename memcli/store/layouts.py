@@ -21,6 +21,8 @@ from ..formats.ids import tail
 KINDS = ("entry", "memory", "history", "note", "session")
 DERIVED = ".mem"
 SESSION_FOLDER = "sessions"
+HANDOFF = "handoff.txt"
+"""File in a session's folder that says what another one needs to go on with it."""
 SESSIONS = (f"{SESSION_FOLDER}/*/session.jsonl",)
 ITEMS = "*.jsonl#*"
 """The paths under which the index has the lines of another tool's file that are memories, as a glob."""
