@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..formats.entry import same_key
+from ..formats.entry_fields import RULE_TYPES
 from ..recall.retention import Judged, judged, last_accessed
 from ..store import access_log
 from ..store.workspace import Workspace
-
-RULES = ("constraint", "preference")
 
 
 def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -30,7 +29,7 @@ def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> in
 
 def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
     """Return the rules below the threshold of decay that it spares."""
-    rules = [row for row in rows if row["type"] in RULES]
+    rules = [row for row in rows if row["type"] in RULE_TYPES]
     counts = access_log.counts(workspace, last_accessed(rules))
     threshold = workspace.settings["decay.threshold"]
     return [

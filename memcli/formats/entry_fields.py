@@ -11,6 +11,8 @@ from .ids import parse_time, stamp
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
 PROCEDURAL = ("procedure", "lesson")
+RULE_TYPES = ("constraint", "preference")
+"""Types of rules, which hold until somebody changes them."""
 EPISODIC = ("episode", "summary")
 TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
 LAYERS = ("semantic", "procedural", "episodic")

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from ..dataclass import dataclass
-from ..formats.entry_fields import WORDING
+from ..formats.entry_fields import RULE_TYPES, WORDING
 from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
@@ -297,11 +297,10 @@ def telling_files(index: Index, named: Collection[str], most: int) -> set[int]:
     """
     rows = index.connection.execute(
         "select file from entries join files using(file) where files.status = 'active' and (pinned or key <> ''"
-        " or verdicts <> '' or type in ('constraint', 'preference')"
-        " or path in (select value from json_each(?))"
+        " or verdicts <> '' or type in (select value from json_each(?)) or path in (select value from json_each(?))"
         " or file in (select file from entries join files using(file) where files.status = 'active'"
         " order by updated_at desc, id desc limit ?))",
-        (json.dumps(list(named)), most),
+        (json.dumps(RULE_TYPES), json.dumps(list(named)), most),
     )
     return {file for (file,) in rows}
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from ..dataclass import dataclass, field
 from ..formats.entry import REPOSITORY
+from ..formats.entry_fields import EPISODIC, RULE_TYPES
 from ..formats.ids import day_of, past
 from ..formats.text_lines import STOPS, FileProblem, FileProblems, blanked, first_line, normalized, shorten
 from ..index.filters import SORTS, Filter
@@ -52,8 +53,6 @@ _HEADINGS = {
     DAYS: "## Days",
     INDEX: "## Known Here",
 }
-_RULE_TYPES = ("constraint", "preference")
-_TALES = ("episode", "summary")  # told by the day, not in the index
 _RULES_ROOM, _RAW_ROOM = 2400, 3000  # characters at most of rules, and of notes as they stand
 _MOST_DAYS, _NEWEST = 6, 300  # lines on days, and of what has no mark the newest that may be told
 _LEAST = 1500  # characters for all beside the pages, however long they are
@@ -167,8 +166,8 @@ def session_start(workspaces: Sequence[Workspace], around: Surrounding | None, c
     page = "\n".join(line.text for line in pages)
     page_texts = {normalized(line.lstrip("-*+ ")) for line in page.splitlines()}
     entries = [entry for entry in entries if not _is_on_page(entry, page, page_texts)]
-    rules = [entry for entry in entries if entry["type"] in _RULE_TYPES]
-    facts = [entry for entry in entries if entry["type"] not in (*_RULE_TYPES, *_TALES)]
+    rules = [entry for entry in entries if entry["type"] in RULE_TYPES]
+    facts = [entry for entry in entries if entry["type"] not in (*RULE_TYPES, *EPISODIC)]
     taken = room.take(
         (_entry_line(entry, around.place, RULES) for entry in sorted(rules, key=_rule_order)), _RULES_ROOM
     )
@@ -216,14 +215,14 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
         named = entries_naming(index, changed)
         rows = index.list_entries(Filter(), SORTS["updated"], among=telling_files(index, named, _NEWEST))
         tails = shared_tails(index)
-        digests = digests_of(index, [row["path"] for row in rows if row["type"] in _RULE_TYPES])
+        digests = digests_of(index, [row["path"] for row in rows if row["type"] in RULE_TYPES])
         for row in rows:
             row["is_touched"] = row["path"] in named
             row["digest"] = digests.get(row["path"], "")[:12]
             row["name"] = row["id"][-6:] if row["id"].startswith("mem_") and row["id"][-6:] not in tails else row["id"]
             row["scope"] = workspace.scope
             row["source"] = row["source"] if workspace.is_trusted else REPOSITORY
-        others = count_of_active(index, _TALES) - sum(row["type"] not in _TALES for row in rows)
+        others = count_of_active(index, EPISODIC) - sum(row["type"] not in EPISODIC for row in rows)
         rows = [row for row in rows if not past(row["expires_at"], workspace.now)]
         return KnownEntries(rows, others, forgotten_texts(index))
 
