@@ -1,4 +1,4 @@
-"""Run `mem` from the shell: `--version`, git's merges and hooks are answered before the command line is imported."""
+"""Run `mem` from the shell: `--version`, git's merges and what a warm process runs need no command line here."""
 
 import sys
 
@@ -18,23 +18,16 @@ def main() -> None:
         from .git import merge_driver
 
         sys.exit(merge_driver.run(sys.argv[2:]))
-    if sys.argv[1:3] == ["hook", "run"]:
-        _hook(sys.argv[3:])
-    import gc
-    import os
-    from contextlib import suppress
-
     _open_streams()
+    from . import warm
 
-    # A command keeps most of what it allocates until it ends: collecting garbage took a tenth of its time.
-    gc.set_threshold(100_000, 50, 50)
-    from .cli.app import run
+    code = warm.ask(sys.argv[1:])
+    if code is None:
+        from .cli.process import run
 
-    code = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # reported already, or closed by the caller
-            stream.flush()
-    # Files are closed by now; freeing everything else took another tenth.
+        run(sys.argv[1:])
+    import os
+
     os._exit(code)
 
 
@@ -47,19 +40,6 @@ def _open_streams() -> None:
             stream = os.fdopen(number, "w", encoding="utf-8", closefd=False)
             setattr(sys, ("stdout", "stderr")[number - 1], stream)
     os.close(number)
-
-
-def _hook(arguments: list[str]) -> None:
-    """Answer an agent's event and exit with 0; exit code 2 would stop the agent, so no usage error may leave here."""
-    if {"-h", "--help"} & set(arguments):
-        return
-    from .cli.hook_run import run
-
-    if run(arguments, is_alone=True):
-        import os
-
-        os._exit(0)  # do not wait for threads that are late
-    sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
     monkeypatch.setenv("MEM_NOW", NOW)
+    monkeypatch.setenv("MEM_WARM", "off")  # nor to the warm process of who develops mem
     monkeypatch.setenv("MEM_SEED", "test")
     monkeypatch.setenv("MEM_TIMEZONE", "UTC")
     monkeypatch.setenv("MEM_SEARCH_EMBED_BUDGET", "300")  # what is tested is not how busy the machine is

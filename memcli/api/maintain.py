@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import RefusedError, UsageError
+from ..errors import RefusedError, UnavailableError, UsageError
 from .choice import require_source
-from .workspace import Workspace, Workspaces, every, locate, recorded
+from .workspace import Surroundings, Workspace, Workspaces, every, locate, recorded
 
 if TYPE_CHECKING:
     from ..beliefs.deduplication import DedupReport as DedupReport
@@ -184,3 +185,13 @@ def tend(workspace: Workspace) -> "TendReport":
     from ..maintenance.tend import tend as tended
 
     return tended(workspace, (*SESSION_TASKS, *TASKS))
+
+
+def hold_model(around: Surroundings) -> list[Path]:
+    """Open the built-in model for all searches of this process and its forks, and return its files; none if missing."""
+    from ..index.embedder import hold_built_in
+
+    try:
+        return hold_built_in(around.cache_folder)
+    except UnavailableError:
+        return []

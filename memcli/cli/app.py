@@ -67,19 +67,7 @@ class LazyCommands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command's module and return the command; None if there is no such command."""
-        entry_of = commands().get(cmd_name)
-        if entry_of is None:
-            return None
-        module = import_module(f".{entry_of.module}", __package__)
-        name = cmd_name.replace("-", "_")
-        group = getattr(module, f"{name}_app", None)
-        if group is None:
-            name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
-            group = typer.Typer(**STYLE)
-            group.command(cmd_name, help=_help_of(entry_of, module, name))(getattr(module, name))
-        command = typer.main.get_command(group)
-        command.name = cmd_name
-        return command
+        return _command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named; raise UsageError with a guess if there is none."""
@@ -108,6 +96,23 @@ class LazyCommands(TyperGroup):
             with formatter.section(family.capitalize()):
                 rows = [(name, command.help) for name, command in commands().items() if command.family == family]
                 formatter.write_dl(rows, col_max=12)
+
+
+@cache
+def _command(cmd_name: str) -> Any:
+    entry_of = commands().get(cmd_name)
+    if entry_of is None:
+        return None
+    module = import_module(f".{entry_of.module}", __package__)
+    name = cmd_name.replace("-", "_")
+    group = getattr(module, f"{name}_app", None)
+    if group is None:
+        name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
+        group = typer.Typer(**STYLE)
+        group.command(cmd_name, help=_help_of(entry_of, module, name))(getattr(module, name))
+    command = typer.main.get_command(group)
+    command.name = cmd_name
+    return command
 
 
 # Typer has no public name for the base of its parser's errors.
@@ -195,11 +200,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoked(arguments: Sequence[str]) -> int:
-    command = typer.main.get_command(app)
     name = _noted_as(arguments)
     try:
         with _recording(name) if name else nullcontext():
-            code = command.main(list(arguments), prog_name="mem", standalone_mode=False)
+            code = _whole().main(list(arguments), prog_name="mem", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _PARSER_ERROR as error:
@@ -208,6 +212,11 @@ def _invoked(arguments: Sequence[str]) -> int:
             return 0
         raise UsageError(*_told(error, arguments)) from None
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _whole() -> Any:
+    return typer.main.get_command(app)
 
 
 def _recording(name: str) -> AbstractContextManager[None]:

@@ -16,7 +16,7 @@ SECONDS = 60.0
 
 
 def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
-    """Answer the event on standard input; tell whether threads may be busy still. Nothing is raised.
+    """Answer the event on standard input; return whether threads may be busy still. Nothing is raised.
 
     In a process that does nothing else (`is_alone`) what the agent need not wait for goes on behind it.
     """
@@ -42,10 +42,14 @@ def _answer(agent: str, *, is_alone: bool) -> HookAnswer:
     return respond(agent, data, around, detach, behind, process_start())
 
 
+waiting: int | str = "self"
+"""The process for whose end an agent waits: of a fork that answers for another one, that one."""
+
+
 def process_start() -> float:
-    """Return when this process began, on the monotonic clock: an agent waits from then on."""
+    """Return when the process began that an agent waits for, on the monotonic clock."""
     try:
-        with open("/proc/self/stat", "rb") as file:
+        with open(f"/proc/{waiting}/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):  # not Linux

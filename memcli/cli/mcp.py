@@ -5,11 +5,13 @@ import json
 import typer
 
 from .. import __version__
-from ..api.workspace import open_workspaces
+from ..api import maintain
+from ..api.workspace import open_workspaces, surroundings
 from ..errors import MemError, UnavailableError, UsageError
 from ..integrations.memory_tool import ToolReply, answer
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
+from .serve import serve_beside
 
 
 def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
@@ -19,15 +21,17 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_consolidate, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
+    where = context.reading(workspace, scope)  # a client should hear at once that there is none
+    path = where[0].root if workspace else ""
+    maintain.hold_model(surroundings())
+    if where[0].settings["mcp.warm"]:
+        serve_beside()  # before there are threads
     try:
         from ..integrations.mcp_tools import serve
     except ImportError as error:
         raise UnavailableError(
             f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
         ) from None
-
-    where = context.reading(workspace, scope)  # a client should hear at once that there is none
-    path = where[0].root if workspace else ""
     serve(lambda: open_workspaces(path, scope=scope), __version__, is_one=scope != "all")
 
 

@@ -9,7 +9,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ..errors import ErrorDocument, MemError
 
@@ -222,10 +223,18 @@ def cannot_print(error: OSError) -> bool:
     return error.filename is None and error.errno in _FULL  # of a stream without a buffer nothing is left to flush
 
 
-def leave() -> None:
-    """End the process at once with code 0, without waiting for threads."""
-    flush()
-    os._exit(0)
+ending: Callable[[int], object] | None = None
+"""What is told the exit code before a process ends; of a fork, which has somebody waiting for it."""
+
+
+def leave(code: int = 0) -> NoReturn:
+    """End the process at once, without waiting for threads and without freeing its memory."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # reported already, or closed by the caller
+            stream.flush()
+    if ending:
+        ending(code)
+    os._exit(code)
 
 
 def number_of(number: int, what: str) -> str:

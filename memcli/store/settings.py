@@ -183,6 +183,7 @@ TABLE = (
     Setting("hooks.enabled", True),
     Setting("hooks.nudge", 6, low=0, high=1000),
     Setting("hooks.within", 1500, low=50, high=60_000),
+    Setting("mcp.warm", True, user_only=True),
     Setting("secrets.personal", "refuse", choices=("off", "redact", "refuse")),
     Setting(
         "secrets.personal_rules",

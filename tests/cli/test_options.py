@@ -232,6 +232,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "hook skill": ([], {"--project": [], "--user": [], "--remove": [], "--dry-run": []}),
     "hook run": (["claude-code"], {}),
     "merge-driver": ([], {}),
+    "serve": (["--status"], {"--detach": [], "--stop": [], "--idle": ["1s"], "--status": []}),
     "mcp": ([], {"--workspace": ["nowhere"], "--scope": ["none"]}),
     "memory-tool": ([], {}),
     "completion": (["bash"], {}),
@@ -265,6 +266,14 @@ OTHERWISE = {
 }
 """Words in whose stead an option would change nothing."""
 SHOWN_BY = {
+    **{
+        ("serve", option): "cli/test_serve.py::test_there_is_one_which_is_shown_and_stopped"
+        for option in ("--status", "--stop")
+    },
+    **{
+        ("serve", option): "cli/test_serve.py::test_it_goes_into_the_background_and_ends_when_nobody_asks"
+        for option in ("--detach", "--idle")
+    },
     ("dedup", "--limit"): "cli/test_dedup.py::test_likely_repeats_are_listed_the_surest_first_and_nothing_is_changed",
 }
 """The test that shows what an option does where that is neither in its command's answer nor in a file."""

@@ -1,0 +1,399 @@
+"""`mem serve`: a process that has imported everything and forks for each command line it is asked to run.
+
+It has one thread and opens no workspace: a fork starts as a process of its own would, minus the imports. Only a process
+with the rights of this one is served, so that a sandboxed agent does nothing outside its sandbox.
+"""
+
+import fcntl
+import gc
+import io
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, NoReturn
+
+import typer
+
+from .. import warm
+from ..api import maintain
+from ..api.workspace import surroundings
+from ..errors import NotFoundError, UnavailableError, UsageError
+from . import app, hook_run, output, process
+
+IDLE = 30 * 60.0
+"""Seconds without a request after which it ends."""
+MOST_FORKS = 64
+MOST_BYTES = 8 << 20  # of a request; the kernel takes no more of a command line and its environment
+_LOOK = 2.0  # seconds between two looks at whether it is still wanted
+_HANDSHAKE, _LONGEST = 5, 3600  # seconds for a request to arrive, and for a fork to live
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+_RIGHTS = (
+    *("Uid", "Gid", "Groups", "Umask", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
+    *("Seccomp", "Seccomp_filters", "TracerPid", "Cpus_allowed"),
+)
+
+
+def serve(
+    detach: Annotated[bool, typer.Option("--detach", help="Go on in the background.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the warm process.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say whether there is one; exit code 1 if not.")] = False,
+    idle: Annotated[str, typer.Option(metavar="TIME", help="End after so long without a request.")] = "30m",
+) -> None:
+    """Keep a warm process, which answers commands that read in a fourth of the time.
+
+    It runs `search`, `recall`, `read`, `ls`, `grep`, `stats`, `context` and the hooks of agents for this user on this
+    machine, with the same output and exit code; what cannot reach it runs as without it. `mem mcp` has one as long as
+    it lives. The environment MEM_WARM=off keeps a command, or an agent, away from it. On Linux only.
+    """
+    if stop or status:
+        pid = _holder()
+        if stop and pid:
+            os.kill(pid, signal.SIGTERM)
+        if not pid:
+            raise NotFoundError("there is no warm process", "`mem serve --detach` starts one")
+        output.say_row(("stopped" if stop else "warm", pid))
+        return
+    seconds = _seconds(idle)
+    if warm.is_off():
+        raise UnavailableError("there is no warm process here: MEM_WARM is off, or this is not Linux", "unset MEM_WARM")
+    lock = _lock()
+    if lock is None:
+        raise UsageError(f"a warm process is there already, {_holder()}", "`mem serve --stop` ends it")
+    if detach and os.fork():
+        output.leave()
+    if detach:
+        _leave_terminal()
+    Listener(lock, seconds).listen()
+
+
+def serve_beside() -> None:
+    """Fork a warm process that ends with this one, which must not have threads yet."""
+    if warm.is_off():
+        return
+    parent = os.getpid()
+    with suppress(OSError):
+        if os.fork():
+            return
+        try:
+            _leave_terminal()
+            lock = _lock()
+            while lock is None and os.getppid() == parent:  # another one is there, and may end
+                time.sleep(_LOOK)
+                lock = _lock()
+            if lock is not None:
+                Listener(lock, float("inf"), parent).listen()
+        finally:
+            os._exit(0)
+
+
+def _seconds(text: str) -> float:
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = text[:-1], text[-1:]
+    if unit not in units or not number.isdecimal() or not int(number):
+        raise UsageError(f"--idle is {text!r}", "write a time such as 90s, 30m or 8h")
+    return float(int(number) * units[unit])
+
+
+def _leave_terminal() -> None:
+    """Go on in a session of our own, with none of the streams of who started us."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+    os.chdir("/")
+
+
+def _lock_path() -> Path:
+    return Path(_folder(), f"{warm.socket_name()}.lock")
+
+
+def _folder() -> str:
+    """Return the folder for the socket, made if need be; raise UnavailableError where there is none that is private."""
+    for folder in warm.folders():
+        with suppress(OSError):
+            os.makedirs(folder, 0o700, exist_ok=True)
+        longest = len(os.fsencode(folder)) + 1 + len(warm.socket_name())
+        if warm.is_private(folder) and longest <= warm.LONGEST_ADDRESS:
+            return folder
+    raise UnavailableError(
+        "there is no private folder for a socket", "set XDG_RUNTIME_DIR or HOME to one of a short name"
+    )
+
+
+def _lock() -> int | None:
+    """Return the lock that one warm process holds, with its number in it; None where another one has it."""
+    lock = os.open(_lock_path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _holder() -> int:
+    """Return the number of the warm process; 0 where there is none."""
+    lock = _lock()
+    if lock is not None:
+        os.close(lock)
+        return 0
+    with suppress(OSError, ValueError):
+        return int(_lock_path().read_text(encoding="ascii"))
+    return 0
+
+
+class Listener:
+    """Keeps one fork that waits for a request; the kernel has made its pages its own before one comes."""
+
+    def __init__(self, lock: int, idle: float, parent: int = 0) -> None:
+        """Take the lock that is held, the seconds to wait for a request, and the process to end with."""
+        self._lock, self._idle, self._parent = lock, idle, parent
+        self._address = str(_lock_path().with_suffix(""))
+        self._number = os.getpid()
+        self._stage = f"{self._address}.stage"
+        self._taken, self._take = os.pipe()  # a byte for each request that a fork takes
+        self._begun = self._ended = 0
+        self._files: list[str] = []
+        self._stamp: list[tuple[int, int, int]] = []
+
+    def listen(self) -> NoReturn:
+        """Import everything, then serve until nobody needs it; the process ends."""
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, str(self._number).encode(), 0)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        signal.signal(signal.SIGCHLD, self._reap)
+        try:
+            self._files = preload(self._stage)
+            self._stamp = _stamp(self._files)
+            with suppress(FileNotFoundError):
+                os.unlink(self._address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+                mask = os.umask(0o177)
+                door.bind(self._address)
+                os.umask(mask)
+                door.listen(128)
+                self._serve(door)
+        except (SystemExit, KeyboardInterrupt):
+            pass
+        finally:
+            if os.getpid() == self._number:
+                with suppress(OSError):
+                    os.unlink(self._address)
+                rmtree(self._stage, ignore_errors=True)
+            os._exit(0)
+
+    def _serve(self, door: socket.socket) -> None:
+        asked, waits = time.monotonic(), False
+        while self._is_wanted(asked):
+            if not waits and self._begun - self._ended < MOST_FORKS:
+                waits = self._fork(door)
+            if select.select([self._taken], [], [], _LOOK if waits else 0.01)[0]:
+                os.read(self._taken, 1)
+                asked, waits = time.monotonic(), False
+
+    def _is_wanted(self, asked: float) -> bool:
+        is_left = self._parent and os.getppid() != self._parent
+        return not is_left and time.monotonic() - asked < self._idle and self._is_whole()
+
+    def _is_whole(self) -> bool:
+        return _stamp(self._files) == self._stamp and os.path.exists(self._address)
+
+    def _reap(self, *_: object) -> None:
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                self._ended += 1
+
+    def _fork(self, door: socket.socket) -> bool:
+        """Fork a process that takes one request; return False where there is no room for one."""
+        try:
+            if os.fork():
+                self._begun += 1
+                return True
+        except OSError:
+            return False
+        try:
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            os.close(self._lock)
+            if not select.select([door], [], [], 0)[0]:
+                _rehearse(self._stage, _AGAIN)
+            while not select.select([door], [], [], _LOOK)[0]:
+                if os.getppid() != self._number:
+                    rmtree(self._stage, ignore_errors=True)  # what was rehearsed since the listener removed it
+                    os._exit(0)
+            connection = door.accept()[0]
+            os.write(self._take, b"t")
+            door.close()
+            if self._is_whole():
+                answer(connection)
+        finally:
+            os._exit(70)
+
+
+def answer(connection: socket.socket) -> None:
+    """Run what is asked for, as its process would, and end; return where it is not to be run."""
+    signal.alarm(_HANDSHAKE)  # whoever sends nothing is not waited for
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if uid != os.geteuid() or rights(pid) != rights(os.getpid()):
+        return
+    arguments, environ, streams = _request(connection)
+    connection.sendall(warm.READY)
+    if connection.recv(1) != warm.GO:
+        return
+    signal.alarm(_LONGEST)
+    for number, stream in enumerate(streams[:3]):
+        os.dup2(stream, number)
+    os.fchdir(streams[3])
+    for stream in streams:
+        os.close(stream)
+    _end_with(connection)
+    _live_in(environ)
+    time.tzset()
+    sys.argv = ["mem", *arguments]
+    sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    hook_run.waiting = pid
+    output.ending = lambda code: connection.send(bytes([code]))
+    process.run(arguments)
+
+
+def _request(connection: socket.socket) -> tuple[list[str], dict[bytes, bytes], list[int]]:
+    """Read the words of a command line, the environment, and the four descriptors; raise OSError if it breaks off."""
+    head, streams, _, _ = socket.recv_fds(connection, 4, 4)
+    size = struct.unpack("I", head)[0] if len(head) == 4 and len(streams) == 4 else MOST_BYTES + 1
+    if size > MOST_BYTES:
+        raise ConnectionAbortedError
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise ConnectionAbortedError
+        data += piece
+    count, *words = bytes(data).split(b"\0")
+    arguments, pairs = words[: int(count)], words[int(count) :]
+    return list(map(os.fsdecode, arguments)), dict(pair.split(b"=", 1) for pair in pairs), streams
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Have the kernel end this process when the other side goes away: Ctrl-C there is Ctrl-C here."""
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
+    with suppress(BlockingIOError):
+        if not connection.recv(1, socket.MSG_DONTWAIT):
+            os._exit(70)
+
+
+def rights(pid: int) -> tuple[object, ...] | None:
+    """Return what a process may do: its namespaces, cgroup, limits, capabilities and what else confines it.
+
+    None is equal to nothing, and given where that cannot be read, or was given up: what is behind it cannot be seen.
+    """
+    try:
+        folder = Path(f"/proc/{pid}")
+        names = (os.readlink(folder / "ns" / name) for name in _NAMESPACES)
+        status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+        if status["NoNewPrivs"].strip() != "0":
+            raise PermissionError
+        root = os.stat(folder / "root")
+        files = [(folder / name).read_text() for name in ("cgroup", "limits")]
+        with suppress(OSError):
+            files.append((folder / "attr" / "current").read_text())
+        return (*names, *(status.get(name) for name in _RIGHTS), root.st_dev, root.st_ino, *files)
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def preload(stage: str) -> list[str]:
+    """Import all that a command that reads may need, open the model, and return the files that this rests on.
+
+    `stage` is a folder for a workspace in which all is tried once: patterns are compiled and tables read then.
+    """
+    import memcli
+
+    around = surroundings("/", dict(os.environ))
+    os.environ.clear()
+    files = maintain.hold_model(around)  # first: it has the libraries start no threads
+    _set_by_libraries.update(os.environ)
+    for module in pkgutil.walk_packages(memcli.__path__, "memcli."):
+        if module.name not in ("memcli.__main__", "memcli.integrations.mcp_tools"):  # that has an extra of its own
+            import_module(module.name)
+    os.makedirs(stage, 0o700, exist_ok=True)
+    _rehearse(stage, _ALL)
+    gc.collect()
+    gc.freeze()
+    named = (getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name.startswith("memcli"))
+    return [*filter(None, named), *map(str, files)]
+
+
+_QUESTION = "Which port did the staging service of Rita use last Friday?"
+_AGAIN = (("search", _QUESTION), ("hook", "run", "claude-code"))
+_ALL = (
+    ("init",),
+    ("write", "Rita's team deploys the staging service on port 8077 since last Friday.", "--no-dedup"),
+    ("index",),
+    *_AGAIN,
+    ("recall", _QUESTION),
+    ("ls",),
+    ("grep", "port"),
+    ("read", "MEMORY.md"),
+    ("stats",),
+    ("context",),
+)
+
+
+def _rehearse(stage: str, commands: Iterable[Sequence[str]]) -> None:
+    """Run commands in a workspace of our own, and leave the process as it was but for its environment."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "rehearsal", "cwd": stage, "prompt": _QUESTION}
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        try:
+            _live_in({b"HOME": os.fsencode(stage), b"PATH": os.defpath.encode()})
+            os.chdir(stage)
+            sys.stdout = sys.stderr = nothing
+            for words in commands:
+                sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+                app.run(words)
+            while threading.active_count() > 1:
+                time.sleep(0.001)
+        except OSError:  # somebody removed it: what comes first is slower
+            pass
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = streams
+            os.chdir("/")
+
+
+_set_by_libraries: dict[str, str] = {}
+
+
+def _live_in(environ: Mapping[bytes, bytes]) -> None:
+    """Take another environment, but for what libraries put into ours: OpenBLAS reads it again in a fork."""
+    os.environ.clear()
+    os.environ.update(_set_by_libraries)
+    os.environb.update(environ)
+
+
+def _stamp(files: list[str]) -> list[tuple[int, int, int]]:
+    """Return what tells files from those that took their place."""
+    stamp = []
+    for file in files:
+        try:
+            status = os.stat(file)
+        except OSError:
+            return []
+        stamp.append((status.st_ino, status.st_mtime_ns, status.st_size))
+    return stamp

@@ -1,0 +1,302 @@
+"""A warm process answers as a process of its own does, serves only who has its rights, and is never in the way."""
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memcli import warm
+from tests.conftest import Mem, Ran
+
+MEM = [sys.executable, "-m", "memcli"]
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait for something to be so; fail where it never is."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a private folder for the socket."""
+    folder = tmp_path / "run"
+    folder.mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.delenv("MEM_WARM")
+    return folder / "mem-warm"
+
+
+@pytest.fixture
+def listener(runtime: Path, world: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a warm process that listens."""
+    with subprocess.Popen([*MEM, "serve"]) as process:
+        until(lambda: (runtime / warm.socket_name()).exists() and forks(process.pid))
+        yield process
+        process.kill()
+
+
+def forks(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def served(listener: subprocess.Popen[bytes]) -> int:
+    """Return a number that is another one after each request that was taken."""
+    until(lambda: forks(listener.pid))
+    return max(forks(listener.pid))
+
+
+def ran(*arguments: str, stdin: bytes = b"", **options: object) -> Ran:
+    done = subprocess.run([*MEM, *arguments], input=stdin, capture_output=True, check=False, **options)  # type: ignore[call-overload]
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def entries(workspace: Path, mem: Mem) -> Path:
+    """Keep some memories."""
+    for text in ("Rita prefers tabs over spaces.", "The staging proxy listens on port 9108.", "Größe und 東京 🦊."):
+        assert mem("write", text).code == 0
+    assert mem("index").code == 0
+    return workspace
+
+
+PROMPT = (
+    b'{"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Which port does the proxy listen on?"}'
+)
+BOTH_WAYS: dict[str, tuple[list[str], bytes]] = {
+    "search": (["search", "tabs or spaces"], b""),
+    "search as JSON": (["search", "which port", "--json"], b""),
+    "a query on standard input": (["search", "-"], "東京 🦊".encode()),
+    "nothing found": (["search", "xyzzy", "--mode", "keyword"], b""),
+    "recall": (["recall", "which port does the proxy listen on?"], b""),
+    "ls": (["ls"], b""),
+    "grep": (["grep", "tabs"], b""),
+    "stats": (["stats", "--json"], b""),
+    "read a page": (["read", "MEMORY.md"], b""),
+    "an unknown id": (["read", "mem_nothing"], b""),
+    "no such option": (["ls", "--nonsense"], b""),
+    "no such option as JSON": (["search", "x", "--limit", "many", "--json"], b""),
+    "help": (["search", "--help"], b""),
+    "context": (["context"], b""),
+    "a prompt": (["hook", "run", "claude-code"], PROMPT),
+    "an event of nobody": (["hook", "run", "claude-code"], b'{"hook_event_name": "Nonsense"}'),
+    "no event": (["hook", "run", "nobody"], b"\xff\x00"),
+}
+
+
+@pytest.mark.parametrize("case", BOTH_WAYS)
+def test_a_command_answers_the_same_both_ways(
+    entries: Path, listener: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    arguments, stdin = BOTH_WAYS[case]
+    before = served(listener)
+    answer = ran(*arguments, stdin=stdin)
+    until(lambda: served(listener) != before)
+    monkeypatch.setenv("MEM_WARM", "off")
+    if case == "a prompt":  # what was shown is not shown again in a session
+        stdin = stdin.replace(b"s1", b"s2")
+    assert answer == ran(*arguments, stdin=stdin)
+    assert (answer.out, answer.err) != ("", "") or case in ("an event of nobody", "no event")
+
+
+def test_it_has_one_thread_where_it_forks(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    for _ in range(5):
+        ran("search", "tabs")
+        assert len(list(Path(f"/proc/{listener.pid}/task").iterdir())) == 1
+    fork = served(listener)  # it rehearses with the threads of a hook
+    until(lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) == 1)
+
+
+def test_what_changed_on_the_disk_is_found_by_the_next_search(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    path = next(entries.glob("entries/**/*rita*.md"))
+    text = path.read_text()
+    for number in range(20):
+        path.write_text(text.replace("tabs over spaces", f"colour number{number}x"))
+        assert f"number{number}x" in ran("search", f"number{number}x").out
+    path.rename(path.with_name("moved.md"))
+    assert "moved.md" in ran("search", "colour").out
+
+
+def test_it_works_where_the_caller_stands_at_its_clock_and_with_its_environment(
+    listener: subprocess.Popen[bytes], entries: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "with\nnewline 東"
+    elsewhere.mkdir()
+    environ = dict(os.environ)
+    failed = ran("ls", cwd=elsewhere)
+    assert (failed.code, failed.err.count("with\\x0anewline 東")) == (4, 1)
+    there = ran("ls", cwd=elsewhere, env={**environ, "MEM_WORKSPACE": str(entries)})
+    assert len(there.rows) == 3
+    assert "MEM_NOW is" in ran("ls", env={**environ, "MEM_NOW": "noon"}).err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: os.umask(0o077),
+        lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+        lambda: ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+    ],
+    ids=["umask", "limit", "sandbox"],
+)
+def test_who_has_other_rights_is_not_served(
+    listener: subprocess.Popen[bytes], entries: Path, change: Callable[[], object]
+) -> None:
+    before = served(listener)
+    words = "import sys; from memcli import warm; sys.exit(warm.ask(['ls']) is not None)"
+    assert subprocess.run([sys.executable, "-c", words], preexec_fn=change, check=False).returncode == 0
+    until(lambda: served(listener) != before)
+    assert len(ran("ls", preexec_fn=change).rows) == 3
+
+
+def test_killed_at_any_moment_it_takes_no_answer_along(runtime: Path, entries: Path) -> None:
+    for pause in (0.0, 0.3, 0.6, 0.9, 1.5):
+        with subprocess.Popen([*MEM, "serve"]) as process:
+            time.sleep(pause)
+            searches = [
+                subprocess.Popen([*MEM, "search", "which port"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                for _ in range(3)
+            ]
+            time.sleep(pause / 5)
+            process.kill()
+            for search in searches:
+                out, err = search.communicate()
+                assert (search.returncode, out.count(b"on port 9108"), err) == (0, 1, b"")
+    with subprocess.Popen([*MEM, "serve"]) as process:  # what they left is in nobody's way
+        until(lambda: (runtime / warm.socket_name()).exists() and forks(process.pid))
+        ran("ls")
+        process.terminate()
+        assert process.wait(10) == 0
+    until(lambda: [path.suffix for path in runtime.iterdir()] == [".lock"])
+
+
+def test_a_fork_ends_with_who_waits_for_it(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    fork = served(listener)
+    with subprocess.Popen([*MEM, "search", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as search:
+        until(lambda: served(listener) != fork)
+        search.send_signal(signal.SIGINT)
+        assert search.wait(10) == 130
+        assert search.stderr is not None
+        assert search.stderr.read() == b"mem: interrupted\n"
+        until(lambda: fork not in forks(listener.pid))
+
+
+def test_a_fork_that_is_killed_is_told(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    fork = served(listener)
+    with subprocess.Popen([*MEM, "search", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as search:
+        until(lambda: served(listener) != fork)
+        time.sleep(0.1)
+        os.kill(fork, signal.SIGKILL)
+        assert search.wait(10) == 137
+        assert search.stderr is not None
+        assert b"run the command again" in search.stderr.read()
+    assert len(ran("ls").rows) == 3
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"\x10\x00", struct.pack("I", 50) + b"ls", struct.pack("I", 1 << 31), b"\xff" * 9]
+)
+def test_a_client_that_breaks_off_or_talks_nonsense_hinders_nobody(
+    listener: subprocess.Popen[bytes], entries: Path, sent: bytes
+) -> None:
+    address = Path(os.environ["XDG_RUNTIME_DIR"], "mem-warm", warm.socket_name())
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(address))
+        client.sendall(sent)
+        assert len(ran("ls").rows) == 3
+        client.shutdown(socket.SHUT_WR)
+        client.settimeout(10)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    until(lambda: len(forks(listener.pid)) == 1)
+
+
+def test_many_at_once_are_all_answered(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    searches = [subprocess.Popen([*MEM, "search", "which port"], stdout=subprocess.PIPE) for _ in range(30)]
+    assert all(b"9108" in search.communicate()[0] for search in searches)
+    until(lambda: len(forks(listener.pid)) == 1)
+
+
+def test_what_is_no_socket_of_ours_is_passed_over(runtime: Path, entries: Path) -> None:
+    runtime.mkdir(0o700)
+    address = runtime / warm.socket_name()
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(address))
+    assert len(ran("ls").rows) == 3
+    address.unlink()
+    address.write_text("a file")
+    assert len(ran("ls").rows) == 3
+
+
+def test_a_folder_that_others_may_enter_or_of_too_long_a_name_is_not_used(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.mkdir()
+    runtime.chmod(0o755)
+    assert not warm.is_private(str(runtime))
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not warm.is_private(str(tmp_path / "link"))
+    long = tmp_path / ("n" * 100)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(long))
+    refused = ran("serve")
+    assert "no private folder for a socket" in refused.err
+
+
+def test_there_is_one_which_is_shown_and_stopped(listener: subprocess.Popen[bytes], runtime: Path) -> None:
+    assert ran("serve", "--status").rows == [["warm", str(listener.pid)]]
+    second = ran("serve")
+    assert (second.code, str(listener.pid) in second.err) == (2, True)
+    assert ran("serve", "--stop").rows == [["stopped", str(listener.pid)]]
+    assert listener.wait(10) == 0
+    for option in ("--status", "--stop"):
+        assert "there is no warm process" in ran("serve", option).err
+
+
+def test_it_goes_into_the_background_and_ends_when_nobody_asks(runtime: Path, entries: Path) -> None:
+    assert ran("serve", "--detach", "--idle", "1s") == Ran(0, "", "")
+    until(lambda: (runtime / warm.socket_name()).exists())
+    until(lambda: ran("serve", "--status").code)
+    assert not (runtime / warm.socket_name()).exists()
+    assert "--idle is 'soon'" in ran("serve", "--idle", "soon").err
+
+
+def test_it_ends_when_its_files_are_replaced(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    """Their times stand for all of it; they are put back."""
+    file = Path(warm.__file__)
+    status = file.stat()
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    try:
+        assert len(ran("ls").rows) == 3
+        assert listener.wait(10) == 0
+    finally:
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_mcp_has_one_as_long_as_it_lives(runtime: Path, entries: Path) -> None:
+    with subprocess.Popen([*MEM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        until(lambda: (runtime / warm.socket_name()).exists())
+        warm_pid = int(ran("serve", "--status").rows[0][1])
+        assert warm_pid in forks(server.pid)
+        assert "9108" in ran("search", "which port").out
+        server.communicate()
+    until(lambda: ran("serve", "--status").code)
+
+
+def test_it_is_off_where_the_user_says_so(listener: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEM_WARM", "off")
+    assert warm.ask(["ls"]) is None
+    assert "MEM_WARM is off" in ran("serve").err
