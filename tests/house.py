@@ -69,9 +69,10 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST = 500
-MOST_MODULES = 257
+MOST_MODULES = 258
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
-transcripts are not counted: another one is a module of its own and nothing else grows. Three are the warm process."""
+transcripts are not counted: another one is a module of its own and nothing else grows. Four
+are the warm process and late recall."""
 MOST_IMPORTS = 25
 MOST_LINES, MOST_PARAMETERS = 60, 10
 MOST_WORDS = 40

@@ -96,6 +96,13 @@ def keep_turn(workspace: Workspace, session: str, role: str, text: str, remember
     keep(workspace, session, role, text, remembered)
 
 
+def last_messages(workspace: Workspace, session: str, most: int) -> list[str]:
+    """Return the last messages of a session, at most so many, the latest last."""
+    from ..store.sessions.turn_buffer import latest
+
+    return [event.text for event in latest(workspace, session)[-most:]]
+
+
 @recorded("hook turns")
 def flush_turns(workspace: Workspace, session: str = "") -> None:
     """Bring the turns that wait, of one session or all, into notes and sessions; raise a MemError if that fails."""

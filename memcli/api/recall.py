@@ -6,6 +6,8 @@ from datetime import datetime
 
 from ..dataclass import dataclass
 from ..errors import UsageError
+from ..recall import late
+from ..recall.late import Behind as Behind
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS
 from ..recall.pack import Memory as Memory
 from ..recall.pack import Pack as Pack
@@ -66,6 +68,35 @@ def recall(
         as_of=moment,
     )
     return _recall(found_in, request)
+
+
+def recall_in_time(
+    workspaces: Sequence[Workspace],
+    query: str,
+    *,
+    session: str,
+    before: Sequence[str],
+    seconds: float,
+    behind: Behind,
+    characters: int,
+    gate: bool,
+) -> tuple[Pack, Pack]:
+    """Return what fits the prompt of a session within the time, and what came too late for earlier prompts.
+
+    What comes later still is given with the next prompt: the search goes on `behind` this process. `before` are the
+    messages before a prompt, which may say little without them.
+    """
+    sections = (RELEVANT, DOCUMENTS)
+    request = RecallRequest(
+        query,
+        tuple(before),
+        session,
+        characters=characters,
+        gate=gate,
+        judge=_judge(workspaces[0], sections),
+        sections=sections,
+    )
+    return late.recall_in_time(workspaces, request, seconds, behind)
 
 
 def _judge(workspace: Workspace, sections: Sequence[str]) -> Judge | None:

@@ -76,8 +76,8 @@ def detach(workspace: Workspace, words: Sequence[str], seconds: float = SECONDS)
     return True
 
 
-def behind(work: Callable[[], None]) -> None:
-    """Do the rest of an event in a fork of this process, for which the agent does not wait.
+def behind(work: Callable[[], None], keep: int) -> None:
+    """Do the rest of an event in a fork of this process, for which the agent does not wait; `keep` stays open there.
 
     For a process of one thread that has read its input, said all it has to say, and ends soon.
     """
@@ -93,7 +93,8 @@ def behind(work: Callable[[], None]) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)  # an agent reads until nobody holds its pipes any more
-        os.closerange(3, 256)
+        os.closerange(3, max(keep, 3))
+        os.closerange(max(keep, 2) + 1, 256)
         work()
     finally:
         os._exit(0)

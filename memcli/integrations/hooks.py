@@ -113,8 +113,8 @@ def _error(given: Mapping[str, Any]) -> str:
 
 Detach = Callable[[Workspace, Sequence[str], float], bool]
 """Starts `mem` with some words in a process of its own, no more often than every so many seconds."""
-Behind = Callable[[Callable[[], None]], None]
-"""Does work for which the agent need not wait."""
+Behind = Callable[[Callable[[], None], int], None]
+"""Does work for which the agent need not wait, and keeps one descriptor open until then; -1 is none."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,7 @@ INSIDE = "MEM_INSIDE_LLM"
 CHARACTERS = 10_000
 """What agents take of a hook's context before they cut it."""
 _PATIENCE = 1.0  # seconds a hook waits for somebody who writes
+_BEFORE = 2  # messages before a prompt that it may go on with
 _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
 ROOM = 9_000
 """Characters of an answer that are for memories; the rest is for what else is told."""
@@ -178,7 +179,7 @@ _LOOKED_AT, _NAMED = 1_000, 3
 """Archived files that are compared with their records, the last changed first, and those that are named."""
 
 
-def _at_once(work: Callable[[], None]) -> None:
+def _at_once(work: Callable[[], None], keep: int) -> None:
     work()
 
 
@@ -264,30 +265,6 @@ def _known(here: HookContext, **asked: Any) -> "SessionStart":
     return start
 
 
-def _memories(
-    here: HookContext,
-    query: str = "",
-    *,
-    sections: Sequence[str],
-    gate: bool = False,
-) -> tuple[str, bool]:
-    """Return the memories for an event, and whether a thread may be busy still; the log says why there are none."""
-    from ..api.recall import Budget, recall
-
-    pack = recall(
-        here.workspaces,
-        query,
-        session=here.event.session,
-        within_ms=int(1000 * here.left),
-        sections=sections,
-        budget=Budget(characters=ROOM),
-        gate=gate,
-    )
-    for notice in () if pack.chosen else pack.notices:
-        log(here.workspace, f"hook {here.event.name}: {notice}")
-    return pack.text().strip(), pack.is_late
-
-
 def _untrusted(workspace: Workspace) -> str:
     """Return a line saying that a workspace is not trusted; empty if it is."""
     if workspace.is_trusted:
@@ -342,17 +319,18 @@ def _user_prompt(here: HookContext) -> HookAnswer:
     if request:
         asked = prompt[request.start : request.stop].strip()
         identifier, first_answer = _remembered(here, asked, request.source)  # what was asked for outright goes first
+    before = agents.last_messages(here.keeper, event.session, _BEFORE) if here.keeper else []
     _keep(here, "user", prompt, identifier)
     told = [part for part in (_kept_lately(here), first_answer.context) if part]
-    if not asks or first_answer.is_late or here.left <= 0:
+    if not asks or first_answer.is_late:
         return replace(first_answer, context="\n\n".join(told))
-    answer = _recalled(here, remaining, gate=True)
+    answer = _recalled(here, remaining, before, gate=True)
     return replace(answer, context="\n\n".join([*told, *filter(None, [answer.context])]))
 
 
 def _tool_use(here: HookContext) -> HookAnswer:
     """Recall by what a tool call failed with."""
-    return _recalled(here, here.event.error, gate=False) if here.event.error else HookAnswer()
+    return _recalled(here, here.event.error, (), gate=False) if here.event.error else HookAnswer()
 
 
 def _pre_compact(here: HookContext) -> HookAnswer:
@@ -376,9 +354,9 @@ def _stop(here: HookContext) -> HookAnswer:
     if here.event.answer.strip():
         _keep(here, "assistant", here.event.answer)
     elif here.event.transcript:
-        here.behind(lambda: _keep_from_transcript(here, keeper))
+        here.behind(lambda: _keep_from_transcript(here, keeper), -1)
         return HookAnswer()
-    here.behind(lambda: _bring_in(here, keeper))
+    here.behind(lambda: _bring_in(here, keeper), -1)
     return _nudge(here, keeper)
 
 
@@ -454,10 +432,27 @@ def _close_words(here: HookContext) -> list[str]:
     return [*words, "--transcript", here.event.transcript] if here.event.transcript else words
 
 
-def _recalled(here: HookContext, query: str, *, gate: bool) -> HookAnswer:
-    from ..api.recall import DOCUMENTS, RELEVANT
+_LATE = "mem: found too late for what was asked before:"
 
-    return HookAnswer(here.event.name, *_memories(here, query, sections=(RELEVANT, DOCUMENTS), gate=gate))
+
+def _recalled(here: HookContext, query: str, before: Sequence[str], *, gate: bool) -> HookAnswer:
+    """Return what fits a prompt, and what came too late for earlier ones; the log says why there is nothing."""
+    from ..api.recall import recall_in_time
+
+    pack, overdue = recall_in_time(
+        here.workspaces,
+        query,
+        session=here.event.session,
+        before=before,
+        seconds=here.left,
+        behind=here.behind,
+        characters=ROOM,
+        gate=gate,
+    )
+    for notice in () if pack.chosen else pack.notices:
+        log(here.workspace, f"hook {here.event.name}: {notice}")
+    late_text = f"{_LATE}\n{overdue.text().strip()}" if overdue.chosen else ""
+    return HookAnswer(here.event.name, "\n\n".join(filter(None, [late_text, pack.text().strip()])))
 
 
 def _keep(here: HookContext, role: str, text: str, remembered: str = "") -> None:

@@ -298,6 +298,11 @@ def shown_mark(scope: str, identifier: str, text_digest: str) -> str:
     return f"{scope} {identifier} {text_digest}"
 
 
+def mark(memory: Memory) -> str:
+    """Return how a session notes that it was shown a memory."""
+    return shown_mark(memory.scope, memory.id, memory.digest)
+
+
 def digest(text: str) -> str:
     """Return 12 hexadecimal digits that change when the text changes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -10,7 +10,7 @@ from ..search.query import is_telling
 from ..store.workspace import Workspace
 from . import request as session_state
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack, always_on_memories
-from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, SessionState, SurfacedTurn, query_of
+from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, SessionState, SurfacedTurn
 from .selection import select_pack
 
 _PATIENCE = 0.6
@@ -27,8 +27,8 @@ def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
     """
     _check(request)
     if request.within_ms is None:
-        pack, turn = select_pack(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
-        _note(workspaces, request, pack, turn)
+        pack, turn = find(workspaces, request)
+        note(workspaces, request, pack, turn)
         return pack
     seconds = request.within_ms / 1000
     race: DeadlineRunner[PackSources] = DeadlineRunner(monotonic() + seconds)
@@ -42,9 +42,14 @@ def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
         return Pack(notices=why, is_late=race.is_busy)
     judging: DeadlineRunner[Collection[str]] = DeadlineRunner(race.deadline - _NOTING * seconds)
     pack, turn = select_pack(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), sources)
-    race.enter(lambda: _note(workspaces, request, pack, turn))
+    race.enter(lambda: note(workspaces, request, pack, turn))
     race.settled()
     return replace(pack, is_late=race.is_busy or judging.is_busy, notices=(*pack.notices, *race.failures))
+
+
+def find(workspaces: Sequence[Workspace], request: RecallRequest) -> tuple[Pack, SurfacedTurn]:
+    """Return what a prompt should be given, and the turn to be noted with it; raise what a search raises."""
+    return select_pack(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
 
 
 def _timely(judge: Judge | None, race: "DeadlineRunner[Collection[str]]") -> Judge | None:
@@ -80,11 +85,13 @@ def _check(request: RecallRequest) -> None:
 def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -> PackSources:
     """Return everything a pack is chosen from, of every workspace; `mode` is hybrid, vector or keyword."""
     state = session_state.load_state(workspaces[0], request.session) if request.session else SessionState()
+    for turn in request.earlier:
+        state = state.after(turn)
     always: list[Memory] = []
     fits: list[Matches] = []
     papers: list[Matches] = []
     problems: list[FileProblem] = []
-    query = query_of(request.query)
+    query = request.asked
     if request.gate and not is_telling(query):
         query = ""
     for workspace in workspaces:
@@ -131,7 +138,8 @@ def _joined(matches: Sequence[Matches]) -> Matches:
     )
 
 
-def _note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
+def note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
+    """Note that the session was shown a pack, and its memories as used."""
     if request.as_of:
         return
     if request.session:

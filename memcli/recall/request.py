@@ -74,7 +74,7 @@ def load_state(workspace: Workspace, session: str) -> SessionState:
     """Return a session's state; one that nothing is known of is new. Never raise."""
     state = SessionState()
     for line in access_log.text_of(workspace, _name(session), 16 * LARGE).splitlines():
-        turn = _turn(line)
+        turn = read_turn(line)
         state = state.after(turn) if turn else state
     return state
 
@@ -84,11 +84,11 @@ def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
     path = workspace.derived / _name(session)
     with suppress(OSError, NotFoundError):  # the workspace may be gone by now
         is_first = not path.exists()
-        size = access_log.append(workspace, _name(session), _line(turn).encode(), 0o600)
+        size = access_log.append(workspace, _name(session), turn_line(turn).encode(), 0o600)
         if size > LARGE:
             state = load_state(workspace, session)
             whole = SurfacedTurn(state.shown, state.standing, state.context, NEW, state.turns)
-            access_log.replace_text(workspace, _name(session), _line(whole))
+            access_log.replace_text(workspace, _name(session), turn_line(whole))
         if size and is_first:
             access_log.sweep(path.parent, "*", SESSIONS)
 
@@ -100,11 +100,17 @@ def moved_topic(context: Sequence[float], vector: Sequence[float]) -> tuple[floa
     return tuple((a + 2 * b) / 3 for a, b in zip(context, vector, strict=True))
 
 
+def session_digest(session: str) -> str:
+    """Return the name of what is noted of a session."""
+    return blake2b(session.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
 def _name(session: str) -> str:
-    return f"{FOLDER}/{blake2b(session.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
+    return f"{FOLDER}/{session_digest(session)}"
 
 
-def _line(turn: SurfacedTurn) -> str:
+def turn_line(turn: SurfacedTurn) -> str:
+    """Return a turn as a line for `read_turn`."""
     fields: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0
@@ -112,7 +118,8 @@ def _line(turn: SurfacedTurn) -> str:
     return f"{json.dumps({name: value for name, value in fields.items() if value})}\n"
 
 
-def _turn(line: str) -> SurfacedTurn | None:
+def read_turn(line: str) -> SurfacedTurn | None:
+    """Return the turn that a line says; None for any other line."""
     try:
         fields = json.loads(line)
         context = tuple(float(number) for number in array("b", b64decode(fields.get("context", ""))))
@@ -135,6 +142,7 @@ def _texts(value: object) -> tuple[str, ...]:
 T = TypeVar("T")
 Judge = Callable[[str, Sequence[Memory]], Collection[str]]
 """Given the prompt and memories, the ids worth showing; a MemError it raises keeps them all."""
+_BEFORE = 300  # characters of each message before a prompt
 QUERY = 4000
 """Characters of a prompt that are searched for: its first half and its end, where a pasted log has its question."""
 
@@ -152,6 +160,7 @@ class RecallRequest:
     """What a recall asks for; None takes the setting."""
 
     query: str = ""  # empty: only the standing sections
+    before: tuple[str, ...] = ()  # what was said before it, of which a prompt that says little asks
     session: str = ""  # shown once per session; empty: nothing is noted
     within_ms: int | None = None  # None: as long as it takes
     budget_soft: int | None = None  # tokens past which nothing more begins
@@ -162,6 +171,17 @@ class RecallRequest:
     sections: tuple[str, ...] = SECTIONS
     fresh: bool = False  # forget what the session was shown: after a compaction
     as_of: str = ""  # RFC 3339: give what was believed then; the workspaces' clock stands there too
+    earlier: tuple[SurfacedTurn, ...] = ()  # that the session's file does not tell of yet
+
+    @property
+    def asked(self) -> str:
+        """Return the text to search for: the prompt, behind what it goes on with where it says too little alone."""
+        from ..search.query import ENOUGH_WORDS, is_telling, telling_count
+
+        query = query_of(self.query)
+        if not self.before or telling_count(query) >= ENOUGH_WORDS or not ("?" in query or is_telling(query)):
+            return query
+        return "\n".join([*(query_of(text)[:_BEFORE] for text in self.before), query])
 
 
 @dataclass(frozen=True)

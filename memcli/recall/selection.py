@@ -33,11 +33,11 @@ from .pack import (
     Pack,
     cut,
     end_of,
+    mark,
     piece,
     section_text,
-    shown_mark,
 )
-from .request import PackSources, RecallRequest, SessionState, SurfacedTurn, query_of
+from .request import PackSources, RecallRequest, SessionState, SurfacedTurn
 
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
 """Sections in the order in which they get what the others did not need."""
@@ -155,7 +155,7 @@ def select_pack(settings: Settings, request: RecallRequest, sources: PackSources
     measured = thresholds(sources.fitting.model)
     gate = gate_of(sources.fitting.model, settings["recall.gate"])
     topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
-    query = query_of(request.query)
+    query = request.asked
     reset = _reset(request, sources, query, topic, settings["recall.turns"])
     state = sources.state.after(SurfacedTurn(reset=reset, turns=0)) if reset else sources.state
     best = max(sources.fitting.best, sources.documents.best)
@@ -182,8 +182,8 @@ def select_pack(settings: Settings, request: RecallRequest, sources: PackSources
     while pack.chosen and len(pack.text()) > within.hard:
         pack = replace(pack, chosen=tuple(without_last(pack.chosen)))
     turn = SurfacedTurn(
-        tuple(_mark(memory) for memory in pack.chosen if memory.section not in STANDING),
-        tuple(_mark(memory) for memory in pack.chosen if memory.section in STANDING),
+        tuple(mark(memory) for memory in pack.chosen if memory.section not in STANDING),
+        tuple(mark(memory) for memory in pack.chosen if memory.section in STANDING),
         session_state.moved_topic(() if reset else sources.state.context, sources.fitting.vector),
         reset,
         1 if query else 0,
@@ -198,8 +198,8 @@ def _offered(
     shown_marks = {*state.shown, *state.standing}
 
     def new(memories: Sequence[Memory]) -> list[Memory]:
-        out.extend(_left([memory for memory in memories if _mark(memory) in shown_marks], "shown"))
-        return [memory for memory in memories if _mark(memory) not in shown_marks]
+        out.extend(_left([memory for memory in memories if mark(memory) in shown_marks], "shown"))
+        return [memory for memory in memories if mark(memory) not in shown_marks]
 
     fitting, papers = sources.fitting.memories, sources.documents.memories
     if is_gated:
@@ -329,12 +329,8 @@ def _address(memory: Memory) -> tuple[str, str]:
 
 def _noted_pages(marks: Sequence[str]) -> set[tuple[str, str]]:
     """Return the days' pages a session was shown notes of."""
-    named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
+    named = (noted.rpartition(" ")[0].partition(" ") for noted in marks)  # a path may hold spaces
     return {(scope, name.partition("#")[0]) for scope, _, name in named}
-
-
-def _mark(memory: Memory) -> str:
-    return shown_mark(memory.scope, memory.id, memory.digest)
 
 
 def _tokens(pack: Pack) -> dict[str, int]:

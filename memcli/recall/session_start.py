@@ -39,6 +39,7 @@ from .pack import (
     day_memories,
     end_of,
     framed,
+    mark,
     one_line,
     section_text,
     shown_mark,
@@ -197,7 +198,7 @@ def _page_lines(memories: Sequence[Memory], budget: int) -> list[StartLine]:
             break
         budget -= size
         chosen.append(memory)
-    marks = tuple(shown_mark(memory.scope, memory.id, memory.digest) for memory in chosen if memory.is_whole)
+    marks = tuple(mark(memory) for memory in chosen if memory.is_whole)
     text = section_text(LONG_TERM, chosen).rstrip("\n")
     lines = [StartLine(PAGE, text, "always told", chosen[0].path, marks)] if chosen else []
     whole = sum(memory.is_whole for memory in chosen)

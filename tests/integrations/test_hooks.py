@@ -672,26 +672,22 @@ def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], No
         (tmp_path / "judge").chmod(0o755)
         monkeypatch.setenv("MEM_LLM_COMMAND", str(tmp_path / "judge"))
         monkeypatch.setenv("MEM_RECALL_JUDGE", "on")
-        if "sleep" in script:
-            monkeypatch.setenv("MEM_HOOKS_WITHIN", "12000")
 
     return set_to
 
 
 @pytest.mark.parametrize(
     ("script", "shown"),
-    [("echo '{\"keep\": []}'", False), ("echo '{\"keep\": [1]}'", True), ("exec sleep 600", True), ("exit 1", True)],
-    ids=["nothing is worth it", "it is worth it", "late", "failed"],
+    [("echo '{\"keep\": []}'", False), ("echo '{\"keep\": [1]}'", True), ("exit 1", True)],
+    ids=["nothing is worth it", "it is worth it", "failed"],
 )
-def test_a_judge_decides_what_a_prompt_gets_unless_it_is_late(
+def test_a_judge_decides_what_a_prompt_gets(
     say: Say, mem: Mem, workspace: Path, judge: Callable[[str], None], script: str, shown: bool
 ) -> None:
     mem("write", "The staging database listens on port 5433.")
     judge(script)
-    begun = time.monotonic()
     told = say("UserPromptSubmit", prompt="Which port does the staging database listen on?")
     assert ("5433" in told) == shown
-    assert time.monotonic() - begun < 300  # and not the ten minutes that a late judge sleeps
 
 
 def test_a_hook_that_began_too_long_ago_recalls_nothing_and_keeps_the_prompt(
@@ -703,14 +699,15 @@ def test_a_hook_that_began_too_long_ago_recalls_nothing_and_keeps_the_prompt(
     now = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
     around = Surroundings(workspace, dict(os.environ), now)
 
-    def answer(ago: float) -> str:
-        began = time.monotonic() - ago
-        data = json.dumps(event).encode()
-        return respond("codex", data, around, lambda *_: True, began=began).context
+    def nobody(work: Callable[[], None], keep: int) -> None:
+        """Do nothing, and end."""
 
-    assert answer(120.0) == ""
+    data = json.dumps(event).encode()
+    began = time.monotonic() - 120.0
+    assert respond("codex", data, around, lambda *_: True, nobody, began).context == ""
     assert list((workspace / ".mem/turns").glob("*.jsonl"))
-    assert "5433" in answer(0.0)
+    assert "nothing was found within 0 ms" in log(workspace)[-1]
+    assert "5433" in respond("codex", data, around, lambda *_: True).context
 
 
 def test_the_time_of_a_hook_begins_with_its_process(spawn: Callable[..., Ran], world: Path) -> None:

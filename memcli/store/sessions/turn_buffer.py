@@ -71,12 +71,15 @@ def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
     """Return what was said last in a session, where the text could be a password that answers it; else nothing."""
     from ...secrets.prose_passwords import password_answer
 
-    if not password_answer(text):
-        return []
+    return latest(workspace, session) if password_answer(text) else []
+
+
+def latest(workspace: Workspace, session: str) -> list[Event]:
+    """Return what was said last in a session: the messages that wait, where there are none those at its end."""
     with suppress(OSError):
         turns = _turns(_file(workspace, session).read_bytes())
         if turns:
-            return [Event("", role=turns[-1]["role"], text=turns[-1]["content"])]
+            return [Event("", role=turn["role"], text=turn["content"]) for turn in turns]
     from .event_file import recent_events
     from .sessions import made
 

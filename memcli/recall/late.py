@@ -1,0 +1,148 @@
+"""Recall for which nobody waits longer than they say: what is found later is given with the next prompt.
+
+The search goes on in a fork and leaves what it found in a file of `.mem/late`. Whoever gives it to the session gives
+that file another name first, so that it is given once, and notes it as shown then: what was never given is found again.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from select import select
+from typing import Any, NamedTuple
+
+from ..errors import MemError
+from ..search.query import is_telling
+from ..store import access_log
+from ..store.privacy import make_derived, write_private
+from ..store.workspace import Workspace
+from .pack import Memory, Pack, mark
+from .recall import find, note
+from .request import TOPIC, RecallRequest, SurfacedTurn, load_state, read_turn, session_digest, turn_line
+from .selection import without_last
+
+FOLDER = "late"
+_MOST = 200  # files; the oldest go
+
+Behind = Callable[[Callable[[], None], int], None]
+"""Does work for which nobody waits, in a process that keeps one descriptor open until it has done it."""
+
+
+class Recalled(NamedTuple):
+    """What a recall found, and the turn that is noted where it is given."""
+
+    pack: Pack
+    turn: SurfacedTurn
+
+
+def recall_in_time(
+    workspaces: Sequence[Workspace], request: RecallRequest, seconds: float, behind: Behind
+) -> tuple[Pack, Pack]:
+    """Return what is recalled for a prompt within the time, and what came too late for earlier prompts of its session.
+
+    Both are noted as shown. What is not found in time is given with the next prompt, unless that is about something
+    else.
+    """
+    earlier = _taken(workspaces[0], request.session)
+    request = replace(request, earlier=tuple(recalled.turn for recalled in earlier))
+    recalled = Recalled(Pack(), SurfacedTurn())
+    if not request.gate or is_telling(request.asked):
+        nothing = Pack(notices=(f"nothing was found within {1000 * seconds:,.0f} ms",))
+        recalled = _searched(workspaces, request, seconds, behind) or Recalled(nothing, SurfacedTurn(turns=0))
+    if recalled.turn.reset == TOPIC:
+        earlier = []
+    for late in earlier:
+        note(workspaces, request, late.pack, late.turn)
+    note(workspaces, request, recalled.pack, recalled.turn)
+    given = set(map(mark, recalled.pack.chosen))
+    chosen = {mark(memory): memory for late in earlier for memory in late.pack.chosen if mark(memory) not in given}
+    overdue = Pack(chosen=tuple(chosen.values()))
+    room = (request.characters or 0) - len(recalled.pack.text())
+    while request.characters and overdue.chosen and len(overdue.text()) > room:
+        overdue = replace(overdue, chosen=tuple(without_last(overdue.chosen)))
+    return recalled.pack, overdue
+
+
+def _searched(
+    workspaces: Sequence[Workspace], request: RecallRequest, seconds: float, behind: Behind
+) -> Recalled | None:
+    """Search behind this process; return what was found, None where that takes longer than so many seconds."""
+    name = f"{session_digest(request.session)}-{os.urandom(6).hex()}"
+    done, doing = os.pipe()
+    try:
+        try:
+            behind(lambda: _leave(workspaces, request, name, doing), doing)
+        finally:
+            os.close(doing)
+        # It is closed where the search has ended, however that was, and holds what no file could take.
+        is_over = select([done], [], [], seconds)[0]
+        with open(done, "rb", closefd=False) as unwritten:
+            data = unwritten.read() if is_over else b""
+    finally:
+        os.close(done)
+    return _parsed(data.decode()) if data else _read(workspaces[0], name)
+
+
+def _leave(workspaces: Sequence[Workspace], request: RecallRequest, name: str, doing: int) -> None:
+    """Recall, however long that takes, and leave what was found for whoever gives it."""
+    try:
+        pack, turn = find(workspaces, request)
+    except Exception as error:  # nobody would hear of it
+        reason = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
+        pack, turn = Pack(notices=(reason,)), SurfacedTurn(turns=0)
+    fields = {"turn": turn_line(turn), "notices": pack.notices, "memories": [vars(memory) for memory in pack.chosen]}
+    path = workspaces[0].derived / FOLDER / name
+    try:
+        make_derived(path.parent)
+        write_private(path.with_name(f"{name}.new"), json.dumps(fields))
+        os.replace(path.with_name(f"{name}.new"), path)
+        access_log.sweep(path.parent, "*", _MOST)
+    except OSError:
+        with suppress(OSError), open(doing, "wb", closefd=False) as waiting:
+            waiting.write(json.dumps(fields).encode())
+
+
+def _memory(fields: Mapping[str, Any]) -> Memory:
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return Memory(**values)
+
+
+def _taken(workspace: Workspace, session: str) -> list[Recalled]:
+    """Take away what waits for a session, and return it without what the session was shown meanwhile."""
+    try:
+        names = os.listdir(workspace.derived / FOLDER) if session else []
+    except OSError:
+        return []
+    begin = f"{session_digest(session)}-"
+    every = [_read(workspace, name) for name in sorted(names) if name.startswith(begin) and "." not in name]
+    shown = set(load_state(workspace, session).shown) if every else set()
+    return [_without(recalled, shown) for recalled in every if recalled is not None]
+
+
+def _without(recalled: Recalled, shown: set[str]) -> Recalled:
+    chosen = tuple(memory for memory in recalled.pack.chosen if mark(memory) not in shown)
+    return Recalled(replace(recalled.pack, chosen=chosen), replace(recalled.turn, shown=tuple(map(mark, chosen))))
+
+
+def _read(workspace: Workspace, name: str) -> Recalled | None:
+    """Take a file away and return what it holds; None where there is none, or another process has taken it."""
+    taken = f"{FOLDER}/{name}.{os.getpid()}"
+    try:
+        os.rename(workspace.derived / FOLDER / name, workspace.derived / taken)
+    except OSError:
+        return None
+    text = access_log.text_of(workspace, taken)
+    with suppress(OSError):
+        os.unlink(workspace.derived / taken)
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Recalled | None:
+    try:
+        fields = json.loads(text)
+        memories = map(_memory, fields["memories"])
+        turn = read_turn(fields["turn"])
+        return Recalled(Pack(chosen=tuple(memories), notices=tuple(fields["notices"])), turn) if turn else None
+    except (ValueError, TypeError, KeyError, AttributeError):  # cut off
+        return None

@@ -1,0 +1,153 @@
+"""What a recall finds too late is given with the next prompt: once, marked, and never to another subject."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memcli.recall.request import RecallRequest
+from tests.conftest import Mem, Ran
+
+QUESTION = "Which port does the staging proxy listen on?"
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def memories(mem: Mem, workspace: Path) -> Path:
+    """Keep some memories on different subjects."""
+    for text in (
+        "The staging proxy listens on port 9108.",
+        "The staging proxy writes its log to /var/log/proxy.",
+        "Rita's tomato plants need water each morning.",
+    ):
+        assert mem("write", text).code == 0
+    assert mem("index").code == 0
+    return workspace
+
+
+@pytest.fixture
+def ask(spawn: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Give a prompt to the hook of an agent, in a process of its own that answers within so many milliseconds."""
+
+    def asked(prompt: str, within: int = 60_000, session: str = "s1") -> str:
+        monkeypatch.setenv("MEM_HOOKS_WITHIN", str(within))
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt}
+        ran = spawn("hook", "run", "claude-code", stdin=json.dumps(event).encode())
+        assert (ran.code, ran.err) == (0, "")
+        return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
+
+    return asked
+
+
+def waiting(workspace: Path) -> list[Path]:
+    return [path for path in (workspace / ".mem" / "late").glob("*") if "." not in path.name]
+
+
+def until_found(workspace: Path) -> None:
+    end = time.monotonic() + 120
+    while not waiting(workspace):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_what_is_late_is_given_with_the_next_prompt_once_and_marked(ask: Ask, memories: Path) -> None:
+    assert ask(QUESTION, within=50) == ""
+    until_found(memories)
+    told = ask("ok, thanks")
+    assert told.startswith("mem: found too late for what was asked before:\n<memory-context>")
+    assert told.count("port 9108") == 1
+    assert ask("ok, thanks") == ""
+    assert "9108" not in ask(QUESTION)
+    assert waiting(memories) == []
+
+
+def test_two_late_prompts_and_one_in_time_tell_each_memory_once(ask: Ask, memories: Path) -> None:
+    told = ask(QUESTION, within=50)
+    told += ask("And where does the staging proxy write its log to?", within=50)
+    until_found(memories)
+    told += ask(QUESTION)
+    assert (told.count("port 9108"), told.count("/var/log/proxy")) == (1, 1)
+
+
+def test_what_was_shown_in_time_meanwhile_is_not_given_late(ask: Ask, memories: Path) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    (late,) = waiting(memories)
+    aside = late.with_name("aside.json")
+    late.rename(aside)  # it is still being searched for
+    assert "9108" in ask(QUESTION)
+    aside.rename(late)
+    assert "9108" not in ask("ok, thanks")
+
+
+def test_another_subject_drops_what_is_late_and_it_is_found_again(ask: Ask, memories: Path) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    told = ask("How often do the tomato plants of Rita need water in summer?")
+    assert ("tomato" in told, "9108" in told) == (True, False)
+    assert "9108" in ask(QUESTION)
+
+
+def test_another_session_is_not_given_it(ask: Ask, memories: Path) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    assert ask("ok, thanks", session="s2") == ""
+    assert "9108" in ask("ok, thanks")
+
+
+def test_a_slow_judge_costs_nothing_and_is_heard_with_the_next_prompt(
+    ask: Ask, memories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = tmp_path / "judge"
+    judge.write_text("#!/bin/sh\ngrep -n . >/dev/null\nsleep 2\necho '{\"keep\": [1]}'\n")
+    judge.chmod(0o755)
+    monkeypatch.setenv("MEM_LLM_COMMAND", str(judge))
+    monkeypatch.setenv("MEM_RECALL_JUDGE", "on")
+    assert ask(QUESTION, within=1500) == ""
+    until_found(memories)
+    told = ask("ok, thanks")
+    assert (told.count("<memory "), "9108" in told) == (1, True)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"turn": "{}", "memories": [{"no": 1}], "notices": []}', "[1]"])
+def test_a_file_that_is_cut_off_or_of_nobody_hinders_nothing(ask: Ask, memories: Path, content: str) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    waiting(memories)[0].write_text(content)
+    assert ask("ok, thanks") == ""
+    assert waiting(memories) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_where_nothing_can_be_written_what_is_found_in_time_is_given(ask: Ask, memories: Path) -> None:
+    (memories / ".mem").chmod(0o500)
+    assert "9108" in ask(QUESTION)
+
+
+def test_a_prompt_that_says_little_asks_of_what_was_said_before(
+    ask: Ask, memories: Path, spawn: Callable[..., Ran]
+) -> None:
+    event = {"hook_event_name": "Stop", "session_id": "s1", "last_assistant_message": "The staging proxy is restarted."}
+    assert spawn("hook", "run", "claude-code", stdin=json.dumps(event).encode()).code == 0
+    assert ask("and which one was that?", session="s2") == ""
+    assert "9108" in ask("and which one was that?")
+    assert ask("ok, thanks") == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "alone"),
+    [
+        ("and for the second one?", False),
+        ("what about production?", False),
+        ("do the same for staging", False),
+        ("ok, thanks", True),
+        ("go on", True),
+        ("Which port does the staging proxy listen on?", True),
+    ],
+)
+def test_what_says_enough_or_asks_nothing_is_searched_for_alone(prompt: str, alone: bool) -> None:
+    asked = RecallRequest(prompt, ("The first server is named Kea.", "It is up.")).asked
+    assert asked == (prompt if alone else f"The first server is named Kea.\nIt is up.\n{prompt}")
