@@ -11,7 +11,7 @@ from ..api.stats import TOP, Stats
 from ..api.stats import stats as counted
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -75,7 +75,7 @@ def check(
         raise UsageError("--since looks at what changed since a commit", "give it alone")
     if max_fraction != api.FRACTION and not (fix and for_secrets):
         raise UsageError("--max-fraction is for what --secrets --fix blanks out", "give all three")
-    where = context.writing(workspace, scope, even_off=True)
+    where = workspaces.writing(workspace, scope, even_off=True)
     if cited or refresh:
         if fix or in_index or for_secrets:
             raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")
@@ -101,7 +101,7 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
     for reason in report.fixed:
         output.note(f"mended {reason}")
     for fault in report.problems:
-        output.say(str(replace(fault, path=context.here(where, fault.path))))
+        output.say(str(replace(fault, path=workspaces.here(where, fault.path))))
     fixable = sum(fault.fixable for fault in report.problems)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
@@ -125,7 +125,7 @@ def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) 
         for reason in report.accepted:
             output.note(f"accepted {reason}")
         for line in report.cited:
-            output.say(f"{context.here(where, line.path)}:{line.line}: {line.reason}")
+            output.say(f"{workspaces.here(where, line.path)}:{line.line}: {line.reason}")
         ids = list(dict.fromkeys(line.id for line in report.cited if line.now))
         if ids:
             more = " (`all` for every one)" if len(ids) > 1 else ""
@@ -148,7 +148,7 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
 
     A terminal gets bars; a pipe gets lines of section, name and value.
     """
-    where = context.writing(workspace, scope, "counted in")
+    where = workspaces.writing(workspace, scope, "counted in")
     report = counted(where)
     if as_json:
         output.say_json(report.as_dict())

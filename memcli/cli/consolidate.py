@@ -9,7 +9,7 @@ import typer
 from ..api import consolidate as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .options import AsJson, DryRun, InScope, InWorkspace, Judge, Quiet
 from .output import counted, judge_progress, tell_redacted, tell_unheard
 
@@ -62,16 +62,17 @@ def consolidate(
     the reply as it would the LLM's. What repeats whole sentences of the user is the user's, what rewords them is
     observed and has the sentence in its sources. A reply that cannot be read changes nothing (exit code 2).
     """
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     if sum(map(bool, (everything, names, since_git))) > 1:
         raise UsageError("--all, --since-git and names of sessions", "give one of them")
     if since and (names or since_git):
         raise UsageError("--since is for all sessions that wait", "give --all with it")
     _require_one_answer(names or [], ask, answer, upto, is_more=bool(everything or since or since_git))
-    reply = context.text_of(answer, "the reply") if answer else ""
+    reply = workspaces.text_of(answer, "the reply") if answer else ""
     with ExitStack() as files:
         asked: list[str | BinaryIO] = [
-            files.enter_context(context.opened(name, "the transcript")) if name == "-" else name for name in names or ()
+            files.enter_context(workspaces.opened(name, "the transcript")) if name == "-" else name
+            for name in names or ()
         ]
         if ask:
             _tell_request(api.reply_request(where, asked[0], keep=keep), as_json=as_json)
@@ -173,7 +174,7 @@ def rollup(
     nothing happens; when the LLM fails the exit code is 7 and the next run tries again. With --all it is 3
     where a page could not be changed, and the others are summed up.
     """
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     report = api.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
     failed = [page for page in report.summaries if page.error]
     for failure in report.failed:
@@ -192,7 +193,7 @@ def _show_pages(where: Workspace, report: "api.RollupReport") -> None:
     changed = [page for page in report.summaries if page.plan]
     for page in changed:
         if page.diff is None:
-            output.say_row((context.here(where, page.path), page.how, page.episodes))
+            output.say_row((workspaces.here(where, page.path), page.how, page.episodes))
         else:
             output.say(page.diff, end="")
     if not changed and output.is_heard():

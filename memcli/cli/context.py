@@ -1,119 +1,39 @@
-"""What every command shares: its workspaces, what a person named, paths as they are shown, and standard input."""
+"""`mem context`."""
 
-import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated
 
-from ..api import workspace as api
-from ..api.workspace import FileProblem, Place, Workspace
-from ..errors import UsageError
-from . import output
+import typer
+
+from ..api.context import START_CHARACTERS, session_start
+from . import output, workspaces
+from .options import AsJson, InScope, InWorkspace
 
 
-def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
-    """Open the workspaces to read from, the project's first, and say which of their settings are ignored."""
-    opened = api.open_workspaces(workspace, scope=scope, even_off=even_off)
-    output.problems(list(dict.fromkeys(line for workspace in opened for line in workspace.settings.ignored)))
-    return opened
+def context(
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show each line with its tokens and why it is told.")
+    ] = False,
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="Note it as shown in this session.", show_default=False)
+    ] = "",
+    characters: Annotated[int, typer.Option(min=500, help="Characters never exceeded.")] = START_CHARACTERS,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print what an agent is told at the start of a session.
 
-
-def writable(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> list[Workspace]:
-    """Open the workspaces that names are looked for in, first the one to write to, or to do something else with."""
-    if scope == "all":
-        raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    opened = reading(workspace, scope, even_off=even_off)
-    if output.is_watched() and not opened[0].is_trusted:
-        output.note(f"{opened[0].root} came with a repository and is not trusted: see `mem trust --help`")
-    return opened
-
-
-def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
-    """Open the one workspace to write to, or to do something else with."""
-    return writable(workspace, scope, done, even_off=even_off)[0]
-
-
-def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
-    """Return the one place that a name means; `strict` for what changes files."""
-    return api.locate(reading(workspace, scope), name, strict=strict)
-
-
-def here(workspace: Workspace, path: str) -> str:
-    """Return a path of a workspace relative to the current folder; in full if the workspace is somewhere else."""
-    folder = Path.cwd()
-    is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
-    whole = workspace.root / path
-    return os.path.relpath(whole, folder) if is_near else str(whole)
-
-
-def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
-    """Report in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
-    by_scope = {workspace.scope: workspace for workspace in found_in}
-    left_out = [problem for problem in problems if problem.left_out]
-    output.problems(
-        [replace(problem, path=here(by_scope.get(problem.scope, found_in[0]), problem.path)) for problem in left_out]
-    )
-
-
-def shown(path: Path) -> str:
-    """Return the path of a file, or of a folder with a closing slash, relative to the current folder if it is below."""
-    here = Path.cwd()
-    closing = "/" if path.is_dir() else ""
-    return f"{path.relative_to(here)}{closing}" if path.is_relative_to(here) and path != here else str(path)
-
-
-def at_terminal() -> bool:
-    """Return whether standard input is a terminal."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def is_typed() -> bool:
-    """Return whether a person types the command and reads its answer: no agent, script or pipe."""
-    return at_terminal() and output.is_watched()
-
-
-def speaker() -> str:
-    """Return whose word it is that comes without a source: the user's where a person types."""
-    return "user" if is_typed() else "observed"
-
-
-def standard_input(what: str) -> str:
-    """Read all of standard input as UTF-8."""
-    return text_of("-", what)
-
-
-@contextmanager
-def opened(file: str, what: str, *, allow_secret: bool = False, gitignored: bool = True) -> Iterator[BinaryIO]:
-    """Open a file a person named, or standard input for `-`; a person at a terminal is told what to type.
-
-    Raise RefusedError if the file is shut out of memory, unless `gitignored` by a `.gitignore` too.
+    Long-term memory, then at most 6,000 characters: rules and preferences, where the last session stood, the last
+    days, and an index of what is known here with the ids that `mem read` takes.
     """
-    if file == "-":
-        yield _standard_bytes(what)
-        return
-    with api.open_named(file, allow_secret=allow_secret, gitignored=gitignored) as stream:
-        yield stream
-
-
-def text_of(file: str, what: str, *, allow_secret: bool = False, gitignored: bool = True) -> str:
-    """Read a file a person named as `opened` does, or standard input for `-`, as UTF-8."""
-    with opened(file, what, allow_secret=allow_secret, gitignored=gitignored) as stream:
-        return _utf8(stream.read(), "standard input" if file == "-" else file)
-
-
-def _standard_bytes(what: str) -> BinaryIO:
-    if sys.stdin is None:
-        raise UsageError("there is no standard input", "name a file, or give the text as an argument")
-    if at_terminal():
-        output.note(f"reading {what} from the terminal; end with Ctrl-D")
-    return sys.stdin.buffer
-
-
-def _utf8(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name} is not UTF-8 (byte {error.start:,})", "convert it, for example with iconv") from None
+    found_in = workspaces.reading(workspace, scope)
+    start = session_start(found_in, session=session, characters=characters)
+    if as_json:
+        output.say_json(start.as_dict())
+    elif explain:
+        for line in start.lines:
+            output.say(f"{line.tokens:>5}  {line.text}\n       {line.why}")
+        output.say(f"{start.tokens:>5}  in all")
+    elif start.text:
+        output.say(start.text, end="")
+    workspaces.tell_problems(found_in, start.problems)

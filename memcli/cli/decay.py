@@ -9,7 +9,7 @@ import typer
 
 from ..api import maintain
 from ..api.workspace import Workspace
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def decay(
     user prefers, episodes and summaries, and what was read or recalled within 30 days. A terminal shows what has
     faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
     """
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     report = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
     if as_json:
         output.say_json(report.as_dict())
@@ -57,11 +57,11 @@ def decay(
 
 def _show_archived(where: Workspace, report: "DecayReport") -> None:
     for identifier, path in report.archived:
-        output.say_row(("archived", identifier, context.here(where, path)))
+        output.say_row(("archived", identifier, workspaces.here(where, path)))
     for notice in report.notices:
         output.note(notice)
     for file in report.failed:
-        output.note(f"{context.here(where, file.path)}: {file.reason}")
+        output.note(f"{workspaces.here(where, file.path)}: {file.reason}")
     if output.is_heard():
         count = len(report.archived) - len(report.superseded)
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")

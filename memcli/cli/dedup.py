@@ -7,7 +7,7 @@ import typer
 from ..api import maintain
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .options import AsJson, InScope, InWorkspace, Source
 from .output import judge_progress, tell_unheard
 
@@ -56,15 +56,17 @@ def dedup(
     if names:
         _merge(names, distinct, source, workspace, scope, as_json=as_json)
         return
-    where = context.writing(workspace, scope, "tidied in")
+    where = workspaces.writing(workspace, scope, "tidied in")
     report = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
     for notice in report.notices:
         output.note(notice)
     tell_unheard(report.unheard)
     for path, reason in report.problems:
-        output.note(f"{context.here(where, path)}: {reason}")
+        output.note(f"{workspaces.here(where, path)}: {reason}")
     for path, ours in report.unapplied:
-        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, ours)}")
+        output.note(
+            f"{workspaces.here(where, path)} was changed meanwhile: our text is in {workspaces.here(where, ours)}"
+        )
     if as_json:
         output.say_json(report.as_dict())
     else:
@@ -93,8 +95,8 @@ def _show_groups(report: "DedupReport") -> None:
 
 
 def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope: str, *, as_json: bool) -> None:
-    workspaces = context.reading(workspace, scope)
-    done = maintain.merge(workspaces, *names, distinct=distinct, source=source, by=context.speaker())
+    opened = workspaces.reading(workspace, scope)
+    done = maintain.merge(opened, *names, distinct=distinct, source=source, by=workspaces.speaker())
     if as_json:
         output.say_json(done.as_dict())
     else:
@@ -111,7 +113,7 @@ def _offer(where: Workspace, report: "DedupReport") -> None:
     """Ask about likely repeats at a terminal, and list them elsewhere."""
     from .review import session, told
 
-    if context.is_typed():
+    if workspaces.is_typed():
         session(where, report.questions, "dedup")
     else:
         for question in report.questions:

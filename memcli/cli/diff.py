@@ -12,7 +12,7 @@ import typer
 
 from ..api import sync as api
 from ..errors import UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, in_format
 
 MARK = "<!-- mem diff -->"
@@ -49,7 +49,7 @@ def diff(
     """
     if as_json and format_ != "text":
         raise UsageError("--json and --format", "give one of them")
-    compared = api.diff(context.writing(workspace, scope, "compared in", even_off=True), revisions)
+    compared = api.diff(workspaces.writing(workspace, scope, "compared in", even_off=True), revisions)
     if as_json:
         output.say_json(compared.as_dict())
     elif format_ == "markdown":

@@ -8,7 +8,7 @@ import typer
 
 from ..api import edit as api
 from ..errors import RefusedError, UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .options import AllowSecret, AsJson, DryRun, InScope, InWorkspace, Redact, Source
 from .output import relations, tell_redacted
 
@@ -52,21 +52,21 @@ def edit(
     """
     if replace and patch:
         raise UsageError("two changes at once", "give --replace or --patch, not both")
-    workspaces = context.reading(workspace, scope)
-    how: dict[str, Any] = {"source": source, "redact": redact, "allow_secret": allow_secret, "by": context.speaker()}
+    opened = workspaces.reading(workspace, scope)
+    how: dict[str, Any] = {"source": source, "redact": redact, "allow_secret": allow_secret, "by": workspaces.speaker()}
     if replace:
-        done = api.replace_words(workspaces, name, *replace, **how)
+        done = api.replace_words(opened, name, *replace, **how)
     elif patch:
-        diff = context.text_of(patch, "the diff", allow_secret=allow_secret)
-        done = api.apply_patch(workspaces, name, diff, **how)
+        diff = workspaces.text_of(patch, "the diff", allow_secret=allow_secret)
+        done = api.apply_patch(opened, name, diff, **how)
     else:
-        copy = api.begin_edit(workspaces, name, **how)
+        copy = api.begin_edit(opened, name, **how)
         _open_editor(copy)
         done = api.end_edit(copy)
     tell_redacted(done.redacted)
     for notice in done.notices:
         output.note(notice)
-    path = context.here(done.workspace, done.path)
+    path = workspaces.here(done.workspace, done.path)
     if as_json:
         output.say_json(done.as_dict())
         return
@@ -83,7 +83,7 @@ def _open_editor(copy: api.EditCopy) -> None:
     import subprocess
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-    if not editor and not context.at_terminal():
+    if not editor and not workspaces.at_terminal():
         copy.discard()
         raise UsageError("no change given", "use --replace OLD NEW or --patch FILE, or set $EDITOR")
     try:
@@ -111,8 +111,8 @@ def supersede(
     `mem restore` brings it back into use. What is trusted more, such as the user's word, gives way to the user alone,
     at a terminal or with --source user: otherwise both are flagged, and `mem review` settles it.
     """
-    workspaces = context.reading(workspace, scope)
-    done = api.supersede(workspaces, old, new, source=source, by=context.speaker(), dry_run=dry_run)
+    opened = workspaces.reading(workspace, scope)
+    done = api.supersede(opened, old, new, source=source, by=workspaces.speaker(), dry_run=dry_run)
     for notice in done.notices:
         output.note(notice)
     if as_json:
@@ -147,8 +147,8 @@ def forget(
     """
     if purge and reason:
         raise UsageError("what is purged has no file for a reason", "leave out --reason")
-    by = source or context.speaker()
-    done = api.forget(context.reading(workspace, scope), names, purge=purge, by=by, reason=reason)
+    by = source or workspaces.speaker()
+    done = api.forget(workspaces.reading(workspace, scope), names, purge=purge, by=by, reason=reason)
     _tell_each(done, as_json=as_json)
 
 
@@ -170,14 +170,14 @@ def restore(
     """
     if not names:
         raise UsageError("nothing is named", "`mem ls --status archived` lists what was forgotten")
-    _tell_each(api.restore(context.reading(workspace, scope), names), as_json=as_json)
+    _tell_each(api.restore(workspaces.reading(workspace, scope), names), as_json=as_json)
 
 
 def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
     for notice in (notice for entry in done.entries for notice in entry.notices):
         output.note(notice)
     if isinstance(done, api.ForgetReport) and done.remnants:
-        named = [context.here(*path) for path in done.remnants[:_MOST_NAMED]]
+        named = [workspaces.here(*path) for path in done.remnants[:_MOST_NAMED]]
         named += [f"{len(done.remnants) - _MOST_NAMED:,} more"] * (len(done.remnants) > _MOST_NAMED)
         output.note(f"what was deleted is still said in {', '.join(named)}: edit or delete these")
     if isinstance(done, api.ForgetReport) and done.committed:
@@ -191,12 +191,12 @@ def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
         output.say_json(done.as_dict())
     else:
         for entry in done.entries:
-            path = context.here(entry.workspace, entry.path)
+            path = workspaces.here(entry.workspace, entry.path)
             if output.is_watched():
                 output.say(f"{entry.action} {entry.name} ({path})")
             else:
                 output.say_row((entry.action, entry.name, path))
             for removed_path in entry.removed:
-                output.say_row((entry.action, entry.name, context.here(entry.workspace, removed_path)))
+                output.say_row((entry.action, entry.name, workspaces.here(entry.workspace, removed_path)))
     if done.failed:
         raise typer.Exit(3 if done.entries else done.failed[-1].error.exit_code)

@@ -8,7 +8,7 @@ import typer
 from ..api import find as api
 from ..api.find import MODES, SORTS, Choice, FileMatches, Hit, LineMatch
 from . import completion, output
-from . import context as world
+from . import workspaces as world
 from .options import AsJson, InScope, InWorkspace, choosing
 
 _COLOURS = {"clear": "1;32", "likely": "1", "possible": "", "weak": "2"}

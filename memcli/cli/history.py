@@ -6,7 +6,7 @@ import typer
 
 from ..api.history import add_history, add_note, read_history
 from ..errors import MemError
-from . import context, output
+from . import output, workspaces
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
 from .output import tell_redacted
@@ -23,11 +23,11 @@ def add(
 ) -> None:
     """Add a record to the month's history; it is kept whole. Secrets are blanked out and told."""
     if text == "-":
-        text = context.standard_input("the record")
-    where = context.writing(workspace, scope)
+        text = workspaces.standard_input("the record")
+    where = workspaces.writing(workspace, scope)
     done = add_history(where, text)
     tell_redacted(done.redacted)
-    path = context.here(where, done.path)
+    path = workspaces.here(where, done.path)
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
@@ -46,9 +46,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show history, the oldest first: all files as one, each record once."""
-    found_in = context.reading(workspace, scope)
+    found_in = workspaces.reading(workspace, scope)
     log = read_history(found_in, since=since, until=until, limit=limit)
-    context.tell_problems(found_in, log.problems)
+    workspaces.tell_problems(found_in, log.problems)
     if as_json:
         output.say_json(log.as_dict())
     elif output.is_watched():
@@ -92,11 +92,11 @@ def note(
 
 def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, as_json: bool) -> None:
     if text == "-" and not (user or assistant):
-        text = context.standard_input("the note")
-    where = context.writing(workspace, scope)
+        text = workspaces.standard_input("the note")
+    where = workspaces.writing(workspace, scope)
     done = add_note(where, text, user=user, assistant=assistant)
     tell_redacted(done.redacted)
-    path = context.here(where, done.path)
+    path = workspaces.here(where, done.path)
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():

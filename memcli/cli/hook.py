@@ -9,7 +9,7 @@ import typer
 from ..api.workspace import Workspace, surroundings
 from ..errors import MemError, NotFoundError, UsageError
 from ..integrations import AGENTS
-from . import context, output
+from . import output, workspaces
 from .app import STYLE
 from .options import AsJson, DryRun, InScope, InWorkspace
 
@@ -31,7 +31,7 @@ def make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: di
         output.say(report.diff, end="")
     else:
         for change in plan:
-            output.say_row((change.action, context.shown(change.path) if output.is_watched() else change.path_))
+            output.say_row((change.action, workspaces.shown(change.path) if output.is_watched() else change.path_))
         if not plan and output.is_heard():
             output.note("nothing to change")
 
@@ -110,7 +110,7 @@ def install(
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        print_schedule(target, context.writing(workspace, scope), as_json=as_json)
+        print_schedule(target, workspaces.writing(workspace, scope), as_json=as_json)
         return
     plan = install_plan(target, to, tools=tools, shared=shared)
     if target == "git":
@@ -145,7 +145,7 @@ def uninstall(
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        print_schedule(target, context.writing(workspace, scope), as_json=as_json, is_removal=True)
+        print_schedule(target, workspaces.writing(workspace, scope), as_json=as_json, is_removal=True)
     elif workspace or scope:
         raise UsageError(f"hooks of {target} are taken out for every workspace", "leave out --workspace and --scope")
     else:
@@ -242,7 +242,7 @@ def close(
     """Bring in what hooks kept, and consolidate the session: what a hook leaves to a process of its own."""
     from ..api.agents import close_session, log
 
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     try:
         close_session(where, session, keep=keep, transcript=transcript)
     except MemError as error:
@@ -256,7 +256,7 @@ def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[st
 
     require_keeper(notes)
     try:
-        where = context.reading(workspace, scope)[0]
+        where = workspaces.reading(workspace, scope)[0]
     except NotFoundError:
         return {}
     return settle_keeper(surroundings(), where, notes, dry_run=dry_run)
@@ -285,7 +285,7 @@ def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> No
         link = f": ln -s {to.mem_path} ~/.local/bin/mem" if to.mem_path else ""
         output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")
     try:
-        context.reading(workspace, scope)
+        workspaces.reading(workspace, scope)
     except NotFoundError:
         output.note("there is no workspace here yet, so these hooks do nothing: run `mem init`")
 
@@ -297,7 +297,7 @@ def _merging(to: "Destination", workspace: str, scope: str, *, dry_run: bool) ->
     if not dry_run:
         install_merge_driver(to.project)
     try:
-        where = context.reading(workspace, scope)[0]
+        where = workspaces.reading(workspace, scope)[0]
     except NotFoundError:
         return []
     return attributes_plan(where) if where.root.is_relative_to(to.project.resolve()) else []

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from ..api import configure
-from . import completion, context, output
+from . import completion, output, workspaces
 from .app import STYLE
-from .context import shown
 from .options import AsJson, InWorkspace
+from .workspaces import shown
 
 
 def init(
@@ -78,7 +78,7 @@ def trust(
     kept on this machine ($XDG_STATE_HOME/mem), not in the folder; another folder in the same place is asked about
     again.
     """
-    where = context.reading(folder, "" if folder else "project")[0]
+    where = workspaces.reading(folder, "" if folder else "project")[0]
     done = configure.trust(where, remove=remove)
     if as_json:
         output.say_json(done.as_dict())

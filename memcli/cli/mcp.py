@@ -9,7 +9,7 @@ from ..api import maintain
 from ..api.workspace import open_workspaces, surroundings
 from ..errors import MemError, UnavailableError, UsageError
 from ..integrations.memory_tool import ToolReply, answer
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace
 from .serve import serve_beside
 
@@ -21,7 +21,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_consolidate, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
-    where = context.reading(workspace, scope)  # a client should hear at once that there is none
+    where = workspaces.reading(workspace, scope)  # a client should hear at once that there is none
     path = where[0].root if workspace else ""
     maintain.hold_model(surroundings())
     if where[0].settings["mcp.warm"]:
@@ -45,9 +45,9 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
     for the model is on stdout, also where the command fails; the exit code says whether it did. What is deleted moves
     to the archive, and a secret is refused. --json answers with {"content", "is_error"}.
     """
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     try:
-        call = json.loads(context.standard_input("the command"))
+        call = json.loads(workspaces.standard_input("the command"))
     except ValueError as error:
         raise UsageError(f"standard input is not JSON ({error})", _SUCH_AS) from None
     if not isinstance(call, dict):

@@ -7,7 +7,7 @@ import typer
 from ..api import maintain
 from ..api.choice import require_source
 from ..errors import UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, Source
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def promote(
     require_source(source)
     if auto and demote:
         raise UsageError("--auto with ids" if names else "nothing to promote", "name entries, or give --auto alone")
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     if demote:
         report = maintain.demote(where, names or ())
     else:
-        by = context.speaker()
-        found_in = context.reading(workspace, scope) if names else [where]
+        by = workspaces.speaker()
+        found_in = workspaces.reading(workspace, scope) if names else [where]
         report = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
     if as_json:
         output.say_json(report.as_dict())

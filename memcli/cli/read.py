@@ -8,7 +8,7 @@ import typer
 from ..api import read as api
 from ..api.read import Which
 from ..errors import UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read(
     Prints the text of the memory; --json adds its fields. Where a page ends before the text does, stderr says how to
     read on.
     """
-    found_in = context.reading(workspace, scope)
+    found_in = workspaces.reading(workspace, scope)
     which = Which(name, key, project, as_of)
     if source or history:
         if raw or lines or offset or limit is not None or (source and history):
@@ -58,7 +58,7 @@ def read(
     page = api.read(found_in, which, offset=offset, limit=limit, lines=lines, raw=raw)
     for notice in page.notices:
         output.note(notice)
-    context.tell_problems([page.workspace], page.problems)
+    workspaces.tell_problems([page.workspace], page.problems)
     if as_json:
         output.say_json(page.as_dict())
         return
@@ -102,7 +102,7 @@ def _show_history(history: "History") -> None:
             after = f" by {link.superseded_by}" if link.superseded_by else ""
             output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
         else:
-            path = context.here(history.workspace, link.path)
+            path = workspaces.here(history.workspace, link.path)
             output.say_row((link.created_at[:10], link.status, link.id, path, link.summary))
     for item in history.timeline:
         if output.is_watched():
@@ -131,7 +131,7 @@ def _show_values(history: "KeyHistory") -> None:
             about = (value.id, value.source, f"{value.status}{over}", value.project)
             output.say_styled((f"            {' · '.join(filter(None, about))}", "36"))
         else:
-            path = context.here(value.workspace, value.path)
+            path = workspaces.here(value.workspace, value.path)
             row = value.since[:10], value.until[:10], value.status, value.source, value.id, path, value.summary
             output.say_row(row)
 

@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 
 from ..api import recall as api
-from ..api.context import START_CHARACTERS, session_start
 from ..api.recall import FORMATS, Budget
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, in_format
 
 
@@ -53,8 +52,8 @@ def recall(
     """
     form = "json" if as_json else form
     if query == "-":
-        query = context.standard_input("the prompt")
-    found_in = context.reading(workspace, scope)
+        query = workspaces.standard_input("the prompt")
+    found_in = workspaces.reading(workspace, scope)
     pack = api.recall(
         found_in,
         query,
@@ -71,36 +70,6 @@ def recall(
         output.say(text, end="" if text.endswith("\n") else "\n", raw=form == "json")
     for notice in pack.notices:
         output.note(notice)
-    context.tell_problems(found_in, pack.problems)
+    workspaces.tell_problems(found_in, pack.problems)
     if pack.is_late:
         output.leave()
-
-
-def context_(
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show each line with its tokens and why it is told.")
-    ] = False,
-    session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Note it as shown in this session.", show_default=False)
-    ] = "",
-    characters: Annotated[int, typer.Option(min=500, help="Characters never exceeded.")] = START_CHARACTERS,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
-) -> None:
-    """Print what an agent is told at the start of a session.
-
-    Long-term memory, then at most 6,000 characters: rules and preferences, where the last session stood, the last
-    days, and an index of what is known here with the ids that `mem read` takes.
-    """
-    found_in = context.reading(workspace, scope)
-    start = session_start(found_in, session=session, characters=characters)
-    if as_json:
-        output.say_json(start.as_dict())
-    elif explain:
-        for line in start.lines:
-            output.say(f"{line.tokens:>5}  {line.text}\n       {line.why}")
-        output.say(f"{start.tokens:>5}  in all")
-    elif start.text:
-        output.say(start.text, end="")
-    context.tell_problems(found_in, start.problems)

@@ -9,7 +9,7 @@ from ..api import review as api
 from ..api.review import Decision, EntryFile, Question, ReviewSession, shorten
 from ..api.workspace import Workspace
 from ..errors import MemError, UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace
 from .output import judge_progress
 
@@ -247,7 +247,7 @@ def review(
     With --judge your LLM proposes an answer where it is sure. With `llm.decides` in your own settings its answer is
     carried out, unless that would retire what is trusted more, pinned, or of another project.
     """
-    where = context.writing(workspace, scope, "reviewed in")
+    where = workspaces.writing(workspace, scope, "reviewed in")
     if words:
         if words[0] != _ANSWER or len(words) != 3:
             raise UsageError(
@@ -259,14 +259,14 @@ def review(
         return
     if source:
         raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
-    is_asked = context.is_typed() and not as_json
+    is_asked = workspaces.is_typed() and not as_json
     bar = output.Bar("asking the LLM", 1)
     report = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
     bar.clear()
     if report.judged is not None:
         _tell_judged(report.judged)
     for path, reason in report.problems:
-        output.note(f"{context.here(where, path)}: {reason}")
+        output.note(f"{workspaces.here(where, path)}: {reason}")
     if as_json:
         output.say_json(report.as_dict())
     elif not report.count:
@@ -293,7 +293,7 @@ def _tell_judged(done: api.Proposed) -> None:
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:
     """Carry out one answer, and say what became of it."""
-    done = api.answer(where, name, decision, source=source or ("user" if context.is_typed() else "observed"))
+    done = api.answer(where, name, decision, source=source or ("user" if workspaces.is_typed() else "observed"))
     if as_json:
         output.say_json(done.as_dict())
     else:

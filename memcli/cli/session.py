@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from ..api import sessions as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
 from .output import tell_redacted
@@ -31,7 +31,7 @@ TOOL_TEXT = 500
 
 def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, api.Session]:
     """Find a session in the first workspace that has it."""
-    return api.find_session(context.reading(workspace, scope), name, strict=strict)
+    return api.find_session(workspaces.reading(workspace, scope), name, strict=strict)
 
 
 def ls(
@@ -45,7 +45,7 @@ def ls(
 
     Prints id, state, messages, how many of them wait to be consolidated, when something was said last, and where.
     """
-    listed = api.list_sessions(context.reading(workspace, scope), state=state, archived=archived)
+    listed = api.list_sessions(workspaces.reading(workspace, scope), state=state, archived=archived)
     for notice in listed.notices:
         output.note(notice)
     if as_json:
@@ -54,7 +54,7 @@ def ls(
     rows = [(row.id, row.state, row.messages, row.waiting, row.updated_at[:16]) for row in listed.sessions]
     if not output.is_watched():
         for row, session in zip(rows, listed.sessions, strict=True):
-            output.say_row((*row, context.here(session.workspace, session.path)))
+            output.say_row((*row, workspaces.here(session.workspace, session.path)))
     elif not rows:
         output.note("no sessions")
     else:
@@ -75,19 +75,19 @@ def show(
 
     What tools were given and answered is cut short; `mem read session:ID#12` and --json show the whole.
     """
-    shown = api.show(context.reading(workspace, scope), name, span=span)
+    shown = api.show(workspaces.reading(workspace, scope), name, span=span)
     if as_json:
         output.say_json(shown.as_dict())
         return
     for text in shown.texts(TOOL_TEXT):
         output.say(text)
-    path = context.here(shown.workspace, shown.path)
+    path = workspaces.here(shown.workspace, shown.path)
     output.problems([replace(problem, path=path) for problem in shown.problems])
 
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show how long a session is, against its limits, and how much of it waits to be consolidated."""
-    stats = api.stats(context.reading(workspace, scope), name)
+    stats = api.stats(workspaces.reading(workspace, scope), name)
     for notice in stats.notices:
         output.note(notice)
     if as_json:
@@ -114,7 +114,7 @@ def recap(
     as_json: AsJson = False,
 ) -> None:
     """Say what a new session should be told of an earlier one: its history, the last messages, what is open."""
-    recap_of = api.recap(context.reading(workspace, scope), name)
+    recap_of = api.recap(workspaces.reading(workspace, scope), name)
     if as_json:
         output.say_json(recap_of.as_dict())
         return
@@ -146,7 +146,7 @@ def handoff(
 
     if to and to not in AGENTS:
         raise UsageError(f"no agent {to!r}", f"use one of {', '.join(AGENTS)}")
-    written = api.hand_off(context.reading(workspace, scope), name, to)
+    written = api.hand_off(workspaces.reading(workspace, scope), name, to)
     if as_json:
         output.say_json(written.as_dict())
         return
@@ -190,11 +190,11 @@ def append(
     if (event and text is not None) or not (event or text is not None or (into and (state or project))):
         raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
     if event:
-        given = context.standard_input("the event") if event == "-" else event
+        given = workspaces.standard_input("the event") if event == "-" else event
     elif text is not None:
         given = api.NewEvent(role, text, tool, timestamp, is_error=error)
     done = api.append(
-        context.writing(workspace, scope), given, into, channel=channel, user=user, project=project, state=state
+        workspaces.writing(workspace, scope), given, into, channel=channel, user=user, project=project, state=state
     )
     tell_redacted(done.redacted)
     _tell_notices(done.session)
@@ -241,7 +241,7 @@ def import_(
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
     took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
     """
-    where = context.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope)
     if everything == bool(file):
         raise UsageError("say what to import", "give a file or a folder, or --all")
     if not everything and (file == "-" or not api.holds_many(where, file)):
@@ -266,7 +266,7 @@ def import_(
 
 def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, as_json: bool) -> None:
     if file == "-":
-        with context.opened(file, "the transcript") as stream:
+        with workspaces.opened(file, "the transcript") as stream:
             done = api.import_transcript(where, stream, into)
     else:
         done = api.import_transcript(where, Path(file), into, allow_secret=allow_secret)
@@ -347,13 +347,13 @@ def compact(
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
-    workspaces = context.reading(workspace, scope) if name else context.writing(workspace, scope)
+    opened = workspaces.reading(workspace, scope) if name else workspaces.writing(workspace, scope)
 
     def tell(where: Workspace, done: "api.Compacted") -> None:
         for notice in done.notices:
             output.note(notice)
         before, after = done.tokens_before, done.tokens_after
-        path = context.here(where, done.archived or "")
+        path = workspaces.here(where, done.archived or "")
         if not as_json and done.moved and output.is_watched():
             what = output.number_of(done.moved, "event")
             output.say(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
@@ -362,7 +362,7 @@ def compact(
         elif not as_json and output.is_heard():
             output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
 
-    report = api.compact(workspaces, name, keep=keep, force=force, on_done=tell)
+    report = api.compact(opened, name, keep=keep, force=force, on_done=tell)
     if as_json:
         output.say_json(report.as_dict())
     if report.fell_back:
@@ -399,14 +399,14 @@ for command in (ls, show, stats, recap, compact):
 @session_app.command("clear")
 def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Begin a session anew under its id; what was said so far goes to the archive."""
-    done = api.clear(context.reading(workspace, scope), name)
+    done = api.clear(workspaces.reading(workspace, scope), name)
     tell_redacted(done.redacted)
     for notice in done.notices:
         output.note(notice)
     if as_json:
         output.say_json(done.as_dict())
     elif done.archived:
-        output.say_row(("cleared", done.session, context.here(done.workspace, done.archived)))
+        output.say_row(("cleared", done.session, workspaces.here(done.workspace, done.archived)))
     else:
         output.note(f"nothing was said in {done.session} yet")
 
@@ -420,9 +420,9 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Move a session to the archive, or delete it for good."""
-    done = api.delete(context.reading(workspace, scope), name, purge=purge)
+    done = api.delete(workspaces.reading(workspace, scope), name, purge=purge)
     if as_json:
         output.say_json(done.as_dict())
         return
     for path in done.paths:
-        output.say_row((done.action, done.session, context.here(done.workspace, path)))
+        output.say_row((done.action, done.session, workspaces.here(done.workspace, path)))

@@ -8,7 +8,7 @@ import typer
 from ..api.sync import sync as synced
 from ..api.workspace import Workspace
 from ..errors import SwitchedOffError, UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, Quiet
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def sync(
     if scope == "all":
         raise UsageError("one workspace is synced at a time", "use --scope project or --scope user")
     try:
-        where = context.reading(workspace, scope)[0]
+        where = workspaces.reading(workspace, scope)[0]
     except SwitchedOffError as error:  # cron would mail it each time
         if not quiet:
             output.note(error.message)
@@ -73,10 +73,10 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
         output.note(notice)
     for problem in (*done.problems, *done.clashes):
         left_out = "" if problem in done.clashes else " (not committed)"
-        output.note(f"{replace(problem, path=context.here(where, problem.path))}{left_out}")
+        output.note(f"{replace(problem, path=workspaces.here(where, problem.path))}{left_out}")
     if done.ignored and not quiet:
         count = output.number_of(len(done.ignored), "file")
-        why = f"`git check-ignore -v {context.here(where, done.ignored[0])}` tells by what rule"
+        why = f"`git check-ignore -v {workspaces.here(where, done.ignored[0])}` tells by what rule"
         output.note(f"git is told to ignore {count} of memory, and none of it travels: {why}")
     if done.state == "clash":
         output.note("a person has to settle this: edit what stands between the markers, then run `mem sync` again")

@@ -7,7 +7,7 @@ import typer
 
 from ..api import maintain
 from ..errors import SwitchedOffError, UsageError
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, Quiet
 
 
@@ -26,7 +26,7 @@ def tend(
     A line for crontab: 17 3 * * * mem tend --quiet --workspace ~/memory
     """
     try:
-        where = context.writing(workspace, scope)
+        where = workspaces.writing(workspace, scope)
     except SwitchedOffError as error:  # cron would mail it every night
         if as_json:
             output.say_json({"done": []})
@@ -65,7 +65,7 @@ def index(
         raise UsageError("--rebuild and --status", "give one of them")
     from ..api.stats import index as indexed
 
-    found_in = context.reading(workspace, scope)
+    found_in = workspaces.reading(workspace, scope)
     files, texts = output.Bar("reading files"), output.Bar("embedding texts")
     try:
         report = indexed(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
@@ -82,7 +82,7 @@ def index(
             )
         for row in report.workspaces:
             for problem in row.faults:
-                output.note(str(replace(problem, path=context.here(row.where, problem.path))))
+                output.note(str(replace(problem, path=workspaces.here(row.where, problem.path))))
     for row in report.workspaces:
         if row.elsewhere:
             output.note(f"{row.workspace}: nothing can be written there: its index is kept in {row.elsewhere}")

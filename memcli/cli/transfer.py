@@ -12,7 +12,7 @@ from ..api import transfer as api
 from ..api.choice import Choice
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import context, output
+from . import output, workspaces
 from .app import STYLE
 from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, choosing, in_format
 from .output import judge_progress, relations, tell_redacted, tell_unheard
@@ -41,13 +41,13 @@ def export(
     """
     if as_json and file == "-":
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")
-    where = context.writing(workspace, scope, "exported from", even_off=True)
+    where = workspaces.writing(workspace, scope, "exported from", even_off=True)
     target = file if file != "-" else lambda piece: output.say(piece, end="", raw=form == "jsonl")
     done = api.export(where, target, format=form, choice=choice)
     for notice in done.notices:
         output.note(notice)
     for problem in done.problems:
-        output.note(str(replace(problem, path=context.here(where, problem.path))))
+        output.note(str(replace(problem, path=workspaces.here(where, problem.path))))
     if as_json:
         output.say_json(done.as_dict())
     elif done.file:
@@ -90,9 +90,9 @@ def import_(
     frontmatter, such as id, type, title, tags, key, project, created_at, updated_at, source, trust and expires_at, or
     what other tools call them, such as createdAt or labels. What has another key becomes metadata.
     """
-    where = context.writing(workspace, scope, "imported into")
+    where = workspaces.writing(workspace, scope, "imported into")
     name = "standard input" if file == "-" else file
-    with context.opened(file, "lines") if file == "-" else nullcontext(file) as source:
+    with workspaces.opened(file, "lines") if file == "-" else nullcontext(file) as source:
         done = api.import_memories(
             where,
             source,
@@ -133,10 +133,10 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
                 output.note("more of the same follows")
         elif line.action in ("merged", "updated") and not as_json:
             action = f"would {line.action.removesuffix('d')}" if dry_run else line.action
-            output.say_row((action, context.here(where, line.path), line.id))
+            output.say_row((action, workspaces.here(where, line.path), line.id))
         elif line.action == "created" and not as_json:
             remark = relations(line.supersedes, line.superseded_by, line.conflicts_with)
-            row = ("would create" if dry_run else "created", context.here(where, line.path))
+            row = ("would create" if dry_run else "created", workspaces.here(where, line.path))
             output.say_row((*row, remark) if remark else row)
 
     return tell

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..api import sync as api
-from . import context, output
+from . import output, workspaces
 from .options import AsJson, DryRun, InScope, InWorkspace
 
 
@@ -28,7 +28,7 @@ def undo(
     in `.mem/undo/`. Not taken back are `--purge`, redaction, what counts in `.mem/` alone, and what git brought:
     use git for that.
     """
-    where = context.writing(workspace, scope, "taken back in")
+    where = workspaces.writing(workspace, scope, "taken back in")
     if listed:
         _list(api.list_undoable(where), as_json=as_json)
         return
@@ -43,7 +43,9 @@ def undo(
         newest = done.passed[0]
         output.note(f"`mem {newest.command}` ran since, unasked: `mem undo {newest.id}` takes that back")
     for path, ours in done.unapplied:
-        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, ours)}")
+        output.note(
+            f"{workspaces.here(where, path)} was changed meanwhile: our text is in {workspaces.here(where, ours)}"
+        )
     if done.unapplied:
         raise typer.Exit(3)
 
@@ -72,7 +74,7 @@ def upgrade(dry_run: DryRun = False, workspace: InWorkspace = "", scope: InScope
     Nothing is to be done but after an update whose notes say so; then all is changed or nothing, and `mem undo` takes
     it back. `mem.yaml` says the format a workspace has; a mem that knows only older ones refuses to work there.
     """
-    where = context.writing(workspace, scope, "upgraded in")
+    where = workspaces.writing(workspace, scope, "upgraded in")
     done = api.upgrade(where, dry_run=dry_run)
     if as_json:
         output.say_json(done.as_dict())

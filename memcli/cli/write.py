@@ -7,7 +7,7 @@ import typer
 from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
-from . import completion, context, output
+from . import completion, output, workspaces
 from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
 from .output import judge_progress, relations, tell_redacted, tell_unheard
 
@@ -161,9 +161,9 @@ def write(
         metadata=_pairs(metadata),
     )
     done = write_entry(
-        context.reading(workspace, scope) if identifier else context.writable(workspace, scope),
+        workspaces.reading(workspace, scope) if identifier else workspaces.writable(workspace, scope),
         entry,
-        by=context.speaker(),
+        by=workspaces.speaker(),
         dedup=not no_dedup,
         judge=judge,
         redact=redact,
@@ -189,7 +189,7 @@ def _tell(done: Written, *, as_json: bool) -> None:
 
 
 def _tell_row(done: Written) -> None:
-    path = context.here(done.workspace, done.path)
+    path = workspaces.here(done.workspace, done.path)
     remark = relations(done.supersedes, done.superseded_by, done.conflicts_with)
     if not output.is_watched():
         row = [done.action, done.id, path]
@@ -206,7 +206,7 @@ def _body(text: str, file: str, *, allow_secret: bool) -> str | None:
     if text and file:
         raise UsageError("two texts", "give the text or --file, not both")
     if file or text == "-":
-        return context.text_of(file or text, "the text", allow_secret=allow_secret, gitignored=False)
+        return workspaces.text_of(file or text, "the text", allow_secret=allow_secret, gitignored=False)
     return text or None
 
 

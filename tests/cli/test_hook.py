@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.context import shown
+from memcli.cli.workspaces import shown
 from memcli.integrations import AGENTS
 from tests.conftest import Mem, Ran
 
