@@ -20,6 +20,7 @@ NAMES = {
     "sessions": "long conversations",
     "speed": "commands as ratios to what they cannot do without",
     "tending": "decay, check and statistics of a large workspace",
+    "warm": "commands and hooks beside a warm process, and trials of it",
     "truth": "what users get who write memories one by one",
     "training.attribution": "train the model of who said a passage",
     "training.common_words": "make the table of common words",

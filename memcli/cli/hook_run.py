@@ -76,15 +76,15 @@ def detach(workspace: Workspace, words: Sequence[str], seconds: float = SECONDS)
     return True
 
 
-def behind(work: Callable[[], None], keep: int) -> None:
-    """Do the rest of an event in a fork of this process, for which the agent does not wait; `keep` stays open there.
+def behind(work: Callable[[int], None], held: int) -> None:
+    """Do the rest of an event in a fork of this process, for which the agent does not wait; `held` stays open there.
 
     For a process of one thread that has read its input, said all it has to say, and ends soon.
     """
     try:
         is_agents = os.fork() > 0
     except OSError:
-        work()  # no room for another process
+        work(held)  # no room for another process
         return
     if is_agents:
         return
@@ -93,8 +93,8 @@ def behind(work: Callable[[], None], keep: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)  # an agent reads until nobody holds its pipes any more
-        os.closerange(3, max(keep, 3))
-        os.closerange(max(keep, 2) + 1, 256)
-        work()
+        os.closerange(3, max(held, 3))
+        os.closerange(max(held, 2) + 1, 256)
+        work(held)
     finally:
         os._exit(0)

@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -266,9 +266,41 @@ def answer(connection: socket.socket) -> None:
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
-    hook_run.waiting = pid
-    output.ending = lambda code: connection.send(bytes([code]))
+    hook_run.waiting, hook_run.behind = pid, _beside
+    output.ending = lambda code: _let_go(connection, code)
     process.run(arguments)
+
+
+_WORK: list[threading.Thread] = []
+"""What goes on when nobody waits any more."""
+
+
+def _beside(work: Callable[[int], None], held: int) -> None:
+    """Do work in a thread: the caller is another process, which ends when it has its answer, and this one goes on."""
+    own = os.dup(held) if held >= 0 else -1
+
+    def run() -> None:
+        try:
+            work(own)
+        finally:
+            if own >= 0:
+                os.close(own)
+
+    _WORK.append(threading.Thread(target=run, daemon=True))
+    _WORK[-1].start()
+
+
+def _let_go(connection: socket.socket, code: int) -> None:
+    """Give the caller its exit code, and finish what nobody waits for."""
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) & ~os.O_ASYNC)
+    connection.send(bytes([code]))
+    connection.close()
+    if _WORK:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)  # an agent reads until nobody holds its pipes any more
+    for thread in _WORK:
+        thread.join()
 
 
 def _request(connection: socket.socket) -> tuple[list[str], dict[bytes, bytes], list[int]]:

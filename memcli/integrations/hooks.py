@@ -113,8 +113,8 @@ def _error(given: Mapping[str, Any]) -> str:
 
 Detach = Callable[[Workspace, Sequence[str], float], bool]
 """Starts `mem` with some words in a process of its own, no more often than every so many seconds."""
-Behind = Callable[[Callable[[], None], int], None]
-"""Does work for which the agent need not wait, and keeps one descriptor open until then; -1 is none."""
+Behind = Callable[[Callable[[int], None], int], None]
+"""Does work for which the agent need not wait, and gives it a descriptor that stays open until then; -1 is none."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ _LOOKED_AT, _NAMED = 1_000, 3
 """Archived files that are compared with their records, the last changed first, and those that are named."""
 
 
-def _at_once(work: Callable[[], None], keep: int) -> None:
-    work()
+def _at_once(work: Callable[[int], None], held: int) -> None:
+    work(held)
 
 
 def respond(
@@ -354,9 +354,9 @@ def _stop(here: HookContext) -> HookAnswer:
     if here.event.answer.strip():
         _keep(here, "assistant", here.event.answer)
     elif here.event.transcript:
-        here.behind(lambda: _keep_from_transcript(here, keeper), -1)
+        here.behind(lambda _: _keep_from_transcript(here, keeper), -1)
         return HookAnswer()
-    here.behind(lambda: _bring_in(here, keeper), -1)
+    here.behind(lambda _: _bring_in(here, keeper), -1)
     return _nudge(here, keeper)
 
 

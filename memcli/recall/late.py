@@ -25,8 +25,8 @@ from .selection import without_last
 FOLDER = "late"
 _MOST = 200  # files; the oldest go
 
-Behind = Callable[[Callable[[], None], int], None]
-"""Does work for which nobody waits, in a process that keeps one descriptor open until it has done it."""
+Behind = Callable[[Callable[[int], None], int], None]
+"""Does work for which nobody waits, and gives it a descriptor that stays open until it is done; -1 is none."""
 
 
 class Recalled(NamedTuple):
@@ -72,7 +72,7 @@ def _searched(
     done, doing = os.pipe()
     try:
         try:
-            behind(lambda: _leave(workspaces, request, name, doing), doing)
+            behind(lambda held: _leave(workspaces, request, name, held), doing)
         finally:
             os.close(doing)
         # It is closed where the search has ended, however that was, and holds what no file could take.

@@ -699,7 +699,7 @@ def test_a_hook_that_began_too_long_ago_recalls_nothing_and_keeps_the_prompt(
     now = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
     around = Surroundings(workspace, dict(os.environ), now)
 
-    def nobody(work: Callable[[], None], keep: int) -> None:
+    def nobody(work: Callable[[int], None], held: int) -> None:
         """Do nothing, and end."""
 
     data = json.dumps(event).encode()
