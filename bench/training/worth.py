@@ -16,18 +16,18 @@ import numpy as np
 
 from bench import measures
 from memcli.consolidation.candidates import Candidate, candidates, without_filler
-from memcli.consolidation.worth import FILE, KEEP, SHORT, hashed_features, is_short, plain_features
+from memcli.consolidation.worth import FILE, KEEP, REQUEST, SHORT, hashed_features, is_short, plain_features
 from memcli.formats.session_event import Event
 from memcli.language.linear_model import FORMAT
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
 STRENGTH, SHORT_STRENGTH = 0.25, 0.1  # of regularisation
-FOLDS = 8
-SENTENCES, SHORT_SENTENCES = ("utterances",), ("facts", "short")
+FOLDS = 4
+SENTENCES, SHORT_SENTENCES = ("utterances", "requests"), ("facts", "short")
 SPEAKERS = {"u": "user", "a": "assistant", "t": "tool"}
 Label = tuple[int, int, bool, str]  # where in a message, worth keeping or not, and kind
-KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event")
+KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event", REQUEST)
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,8 @@ def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, f
 
 
 def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
-    """Return the weights and the bias of each kind, learned from what is worth keeping."""
-    kept = [one for one in examples if one.keep]
+    """Return the weights and the bias of each kind, learned from what is worth keeping and from requests for once."""
+    kept = [one for one in examples if one.keep or one.kind == REQUEST]
     features = described(kept)
     kernel = products(features)
     duals = [fit(kernel, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]

@@ -169,9 +169,18 @@ def states_something(candidate: Candidate) -> bool:
         or _is_subject(candidate.text)
     ):
         return False
-    if candidate.role == "user":
-        return not (_pattern("asks").match(candidate.text) and len(candidate.text.split()) <= _ASKED)
-    return not _pattern("intends").match(candidate.text)
+    return not (_pattern("asks").match(candidate.text) and len(candidate.text.split()) <= _ASKED)
+
+
+def is_taken_up(candidate: Candidate) -> bool:
+    """Tell whether an assistant proposes something, or noticed it, and the user's answer takes it up."""
+    proposes = candidate.role == "assistant" and _pattern("proposes").search(candidate.text)
+    return bool(proposes and _pattern("takes_up").match(candidate.following))
+
+
+def declares(text: str) -> bool:
+    """Tell whether a sentence begins with what it tells of, as an order does not."""
+    return bool(_pattern("declares").match(text))
 
 
 def _is_subject(text: str) -> bool:

@@ -18,7 +18,7 @@ from ..formats.frontmatter import document
 from ..formats.history import is_dated
 from ..formats.ids import day_of, parse_time
 from ..formats.memory_page import heading_of, page_line, size_of_ours, statements, with_lines
-from ..formats.text_lines import blanked, clean_text, normalized, shorten, unconflicted
+from ..formats.text_lines import BLANK, blanked, clean_text, normalized, shorten, unconflicted
 from ..results import OptionalDiff, SessionId
 from ..store import atomic_files
 from ..store.entries import Admitted, decoded, entry_text
@@ -259,7 +259,9 @@ def _steps(findings: Findings, admission: Plan, stands: Mapping[str, str | None]
     steps += admission.steps
     # Of commits both would say the same: what was committed.
     has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
-    if has_episode and findings.summary.episode():
+    # Where memories wait for a yes an episode would tell them, and where its topic was forgotten there is none.
+    tells = workspace.settings["memory.writing"] != "ask" and BLANK not in findings.summary.title
+    if has_episode and tells and findings.summary.title:
         steps.append(_episode(batch, findings, _label(workspace, stands, admission)))
     return [*steps, page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked)]
 
@@ -304,19 +306,20 @@ def _outcome(findings: Findings, admission: Plan, steps: Sequence[Step], remarks
 def _episode(batch: Batch, findings: Findings, label: str) -> Change:
     last_time = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
     moment = parse_time(last_time) or batch.workspace.now
-    tags = dict.fromkeys(tag for draft in findings.drafts for tag in draft.told["tags"])
+    tags = tuple(dict.fromkeys(tag for draft in findings.drafts for tag in draft.told["tags"]))[:6]
+    day = day_of(moment, batch.workspace.zone)
     project = batch.project or label or _folder(batch.session)
     fields = {
         "type": "episode",
         "title": clean_text(findings.summary.title),
-        "tags": tuple(tags)[:6],
+        "tags": tags,
         "source": "observed",
         "sources": (batch.source_of(),),
         "created_at": batch.said_at(last_time),
         **({"project": project} if project else {}),
     }
-    body = unconflicted(clean_text(findings.summary.episode()))
-    folder = f"episodes/{day_of(moment, batch.workspace.zone)}"
+    body = unconflicted(clean_text(findings.summary.episode(day.isoformat(), batch.source_of(), tags)))
+    folder = f"episodes/{day}"
     _, path, text = entry_text(batch.workspace, fields, body, batch.noise("episode"), folder=folder)
     return Change(path, None, text)
 

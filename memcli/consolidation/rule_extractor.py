@@ -1,7 +1,7 @@
-"""Consolidate a conversation without an LLM: the sentences that are worth remembering, as they were said.
+"""Consolidate a conversation without an LLM: the user's sentences that are worth remembering, as they were said.
 
-Owns: which candidates are kept, and which of them belong into one memory. Each is kept whole and in its speaker's
-words. Deterministic and offline; what is worth keeping is a learned score, see `worth`.
+Owns: which candidates are kept, and which of them belong into one memory. Of an assistant's words only what the user
+takes up is one. Each is kept whole. Deterministic and offline; what is worth keeping is a learned score, see `worth`.
 """
 
 import re
@@ -15,18 +15,28 @@ from ..language.dates import dated
 from ..language.sentences import is_question
 from .attribution import exempts, is_standing_rule, plain_type
 from .batch import Batch
-from .candidates import Candidate, amends, binds, is_one_off, states_something, telling_words
+from .candidates import (
+    Candidate,
+    amends,
+    asks,
+    binds,
+    declares,
+    is_one_off,
+    is_taken_up,
+    states_something,
+    telling_words,
+)
 from .requests import place_of, remember_request, retracted
-from .worth import Worth, are_neighbours, groups, is_short, joined, judge, paragraph, rules
+from .worth import REQUEST, Worth, are_neighbours, groups, is_fragment, is_short, joined, judge, rules
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH = {"user": 0.5, "assistant": 0.65, "tool": 0.6}
-"""What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
+_WORTH = 0.5  # what a sentence needs to be kept
+_BESIDE = 0.92  # the same where the sentence beside it asks for something: it mostly says what for
+_TAKEN_UP = 0.25  # what an assistant's proposal needs that its user takes up
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
-_ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -42,6 +52,7 @@ _TYPES = {
     "plan": "fact",
     "cause": "lesson",
     "fix": "lesson",
+    REQUEST: "fact",
     "correction": "correction",
     "event": "observation",
 }
@@ -58,7 +69,10 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
     texts = {event.id: event.text for event in batch.events}
     back = retracted(spoken)
     telling = (
-        statement for statement in spoken if states_something(statement) or amends(statement, texts[statement.message])
+        statement
+        for statement in spoken
+        if is_taken_up(statement)
+        or (statement.role == "user" and (states_something(statement) or amends(statement, texts[statement.message])))
     )
     candidates = [statement for statement in telling if not _is_settled(batch, statement)]
     withdrawn = {position for position, statement in enumerate(candidates) if place_of(statement) in back}
@@ -68,7 +82,7 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
         position: worth if worth.kind else judge([candidate])[0]
         for position, (candidate, worth) in enumerate(zip(candidates, judged, strict=True))
         if position not in withdrawn
-        and states_something(candidate)
+        and (candidate.role != "user" or states_something(candidate))
         and worth.probability >= (needed or _needed(candidate, worth.kind))
         and not _says_nothing(candidate, worth)
     }
@@ -90,7 +104,14 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
         for places in groups(candidates, worth_by_position, withdrawn, amending, asides)
         if not worth_by_position.keys().isdisjoint(places)
     )
-    return [joined(texts, candidates, places, worth_by_position) for places in parts]
+    whole = [joined(texts, candidates, places, worth_by_position) for places in parts]
+    all_texts = [candidate.text for candidate, _ in whole]
+    return [
+        (candidate, worth)
+        for candidate, worth in whole
+        if not is_fragment(candidate)
+        and not any(candidate.text != text and text.startswith(candidate.text) for text in all_texts)
+    ]
 
 
 def _is_among_people(batch: Batch) -> bool:
@@ -139,9 +160,11 @@ def _needed(candidate: Candidate, kind: str) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _has_form(candidate):
         return 0.0 if binds(candidate) else _LIKELY
+    if any(asks(text, "user") for text in (candidate.before, candidate.after)):
+        return _BESIDE
     if is_short(candidate):
         return _SHORT_ANSWER if _answers(candidate, kind) else _SHORT
-    return _ANSWERS if candidate.role == "assistant" and _answers(candidate, kind) else _WORTH[candidate.role]
+    return _WORTH if candidate.role == "user" else _TAKEN_UP
 
 
 def _has_form(candidate: Candidate) -> bool:
@@ -165,16 +188,15 @@ def _is_settled(batch: Batch, candidate: Candidate) -> bool:
 
 
 def _says_nothing(candidate: Candidate, judged: Worth) -> bool:
-    """Tell whether a user's sentence is an order for once, or an exclamation, that only looks like a rule."""
-    if candidate.role != "user":
-        return False
+    """Tell whether a sentence is an order for once, or an exclamation, that only looks like a rule."""
     if candidate.text.endswith("!") and judged.probability < _SIGH:
         return bool(_SOMEBODY.search(candidate.text))
-    return not binds(candidate) and is_one_off(candidate.text) and judged.kind in (*_BINDING, "")
+    is_request = judged.kind == REQUEST and not declares(candidate.text)
+    return not binds(candidate) and (is_request or is_one_off(candidate.text))
 
 
 def _rest(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
-    """Yield what is kept for its neighbour: the cases of a user's rule, what an assistant explains beside a cause."""
+    """Yield the cases of a user's rule, which are kept for it."""
     for position, judged in list(worth_by_position.items()):
         if rules(candidates[position], judged):
             yield from _limit(candidates, worth_by_position, position)
@@ -185,11 +207,9 @@ def _rest(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth
                 and are_neighbours(candidates[position], candidates[number])
             ):
                 (worth,) = judge([candidates[number]])
-                if worth.kind in _BINDING or worth.probability >= _LIKELY:
+                is_case = worth.kind in _BINDING or worth.probability >= _LIKELY
+                if is_case and not _says_nothing(candidates[number], worth):
                     yield number, worth
-        elif candidates[position].role == "assistant":
-            around = [number for number in paragraph(candidates, position) if number not in worth_by_position]
-            yield from zip(around, judge([candidates[number] for number in around]), strict=True)
 
 
 def _limit(

@@ -1,38 +1,31 @@
 """What a conversation was about and what came of it, in the words that were said: for history and for an episode.
 
-Owns: which sentence states the goal and which one a result. Refuses to tell of a conversation without a result.
+Owns: which sentence states the goal and which one a result. Invents neither: what is not known has no line.
 """
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
+from .. import data
 from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..language.foreign_text import Prompt
 from ..language.lexicon import stop_words
 from ..language.sentences import is_question, sentences
-from .candidates import Candidate, asks, leans_back, without_filler
+from .candidates import Candidate, leans_back, without_filler
 from .repairs import listed_files
 
 LONGEST, SHARE = 600, 0.1
-"""Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""
+"""Characters of what an episode tells, and its share of what was said: beyond it one better reads the conversation."""
 
-_SHORT = 600  # characters of a conversation that is no longer than its episode would be
 _LEAST = 150  # characters of what is told, however little was said
-_HISTORY = 0.65  # of an episode's room, for the paragraph of history
 _GOAL = 120  # characters of a goal beside its outcome
 _NAMED = 3  # words of a request that says what it is about
-_LEAST_GOAL = 30  # a goal cut to fewer says nothing
 _OUTCOME = 320  # characters of an outcome; a longer sentence is none, since it would have to be cut
 _ROOM = 190  # characters up to which an outcome takes in the sentences beside it
-_DECISIONS = 3
-_RESULT = re.compile(
-    r"\b(?:done|fix(?:ed|es)|works? (?:again|now)|pass(?:ed|es)|green|merged|released|shipped|deployed|tagged|set|added"
-    r"|changed|created|removed|moved|updated|installed|booked|sent|decided|resolved|solved|ready|finished|switched"
-    r"|renewed|restored|caused?|because|erledigt|fertig|läuft|behoben|gelöst|ursache|hecho|listo|arreglado|fait|corrigé|résolu)\b",
-    re.IGNORECASE,
-)
+_DECISIONS, _QUESTIONS = 3, 2
 # How a user tells what ended the trouble: "Upgrading webpack fixed it."
 _FIXED = re.compile(
     r"^(?!.*\b(?:not|never|none|nothing|no|nobody|nicht|kein\w*|pas|didn['’]?t|hasn['’]?t)\b)(?!.*\b(?:i|we|you)\s+(?:have\s+)?\w*ed\b)"
@@ -43,23 +36,26 @@ _FIXED = re.compile(
 )
 _INTENDS = re.compile(
     r"\b(?:i['’]?ll|i['’]?d|i will|let me|should|could|would|might|(?:am|are|is|['’]?m|['’]?re) going to"
-    r"|ich (?:werde|schaue))\b",
+    r"|ich (?:werde|schaue)|probably|presumably|perhaps|maybe|vermutlich|vielleicht|wahrscheinlich)\b",
     re.IGNORECASE,
 )
 _ORDER = re.compile(r"(?:please\s+)?(?!(?:let|excuse|tell me about)\b)[^\W\d_]+ (?:me|us)\b|.*[?]$", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_][\w-]{3,}")
+_outcome_words = partial(data.pattern, "statements.toml", "result")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a conversation; an empty outcome where it came to nothing."""
+    """What is told of a conversation; an empty outcome where nobody said what came of it."""
 
     goal: str
     outcome: str
     decisions: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()  # left open
     files: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
     size: int = LONGEST * 100  # characters of the conversation
+    whole: str = ""  # what an LLM told of it
 
     @property
     def room(self) -> int:
@@ -69,54 +65,55 @@ class Summary:
     @property
     def title(self) -> str:
         """Return a title that says what it was about and what came of it."""
-        goal = shorten(self.goal.rstrip(".?! "), 50)
-        return f"{goal} → {shorten(self.outcome, 60)}" if goal else shorten(self.outcome, 100)
-
-    @property
-    def _asked(self) -> str:
-        """Return the label of what a user came with: what they only told of is no goal."""
-        return "Goal" if asks(self.goal, "user") else "Topic"
+        goal = shorten(self.goal.rstrip(".?! "), 50 if self.outcome else 100)
+        return f"{goal} → {shorten(self.outcome, 60)}" if goal and self.outcome else goal or shorten(self.outcome, 100)
 
     def mapped(self, change: Callable[[str], str]) -> "Summary":
         """Return the same with every text changed."""
-        decisions, files, fixes = (tuple(map(change, texts)) for texts in (self.decisions, self.files, self.fixes))
-        return Summary(change(self.goal), change(self.outcome), decisions, files, fixes, self.size)
+        texts = (self.decisions, self.questions, self.files, self.fixes)
+        decisions, questions, files, fixes = (tuple(map(change, each)) for each in texts)
+        goal, outcome, whole = map(change, (self.goal, self.outcome, self.whole))
+        return Summary(goal, outcome, decisions, questions, files, fixes, self.size, whole)
 
     def states(self, text: str) -> bool:
         """Tell whether the episode's topic is a text, whole: the problem that was solved is no memory of its own."""
-        return text == self.goal and len(text) <= _GOAL
+        return bool(self.outcome) and text == self.goal and len(text) <= _GOAL
 
-    def episode(self) -> str:
-        """Return the text of an episode, labels only where there is something to say; empty where none is worth it."""
-        if not self.outcome or self.size < _SHORT:
-            return ""
-        text = f"Outcome: {shorten(self.outcome, _OUTCOME)}"
-        if self.goal and not self.outcome.startswith(self.goal):
-            text = f"{self._asked}: {shorten(self.goal, _GOAL)}\n{text}"
-        pieces = [
-            "Decisions:" if self.decisions else "",
-            *(f"- {shorten(decision, max(80, self.room // 5))}" for decision in self.decisions[:_DECISIONS]),
-            f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
-            f"Files: {listed_files(self.files)}" if self.files else "",
+    def episode(self, day: str, source: str, tags: Sequence[str]) -> str:
+        """Return the text of an episode in the form of memory files, with the lines of which anything is known."""
+        lines = [
+            f"Date: {day}",
+            f"Topic: {shorten(self.goal, _GOAL)}" if self.goal and not self.outcome.startswith(self.goal) else "",
+            f"Outcome: {shorten(self.outcome, _OUTCOME)}" if self.outcome else "",
+            f"Refs: {', '.join(filter(None, (source, listed_files(self.files))))}",
+            f"Tags: {', '.join(tags)}" if tags else "",
         ]
+        pieces = [
+            f"Summary: {self.whole}" if self.whole not in ("", self.outcome) else "",
+            *_listed("Decisions", [shorten(text, max(80, self.room // 5)) for text in self.decisions[:_DECISIONS]]),
+            *_listed("Open questions", [shorten(text, _GOAL) for text in self.questions[-_QUESTIONS:]]),
+            f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
+        ]
+        room = self.room + len(self.whole)
+        told: list[str] = []
         for piece in filter(None, pieces):
-            if len(text) + len(piece) < self.room:
-                text += f"\n{piece}"
-        return text.removesuffix("\nDecisions:")
+            room -= len(piece)
+            if room > 0:
+                told.append(piece)
+        return "\n".join([*filter(None, lines), *(["", *told] if told else [])])
 
     def history(self) -> str:
-        """Return a paragraph for history, without its time; empty where nothing came of it."""
-        room = int(_HISTORY * self.room)
+        """Return a paragraph for history, without its time: what the user came with, and what came of it."""
         came = _result_in(self.outcome, _words(self.goal), 0) or shorten(self.outcome, _OUTCOME)
-        if self.size < _SHORT:  # what its user decided is most of what was said
-            came = came or shorten("; ".join(self.decisions[:2]), room)
-        if not came:
-            return ""
-        left = room - len(came)
+        came = came or shorten("; ".join(self.decisions[:1]), _GOAL)
+        goal = "" if came.startswith(self.goal) else shorten(self.goal, _GOAL)
         # Two people said the two: without a sign between them they read as one person's words.
-        if self.goal and left >= _LEAST_GOAL and not came.startswith(self.goal):
-            came = f"{shorten(self.goal, left)} → {came}"
-        return f"{_closed(came)} Changed {listed_files(self.files)}." if self.files else _closed(came)
+        told = " → ".join(filter(None, (goal, came)))
+        return f"{_closed(told)} Changed {listed_files(self.files)}." if told and self.files else _closed(told)
+
+
+def _listed(label: str, items: Sequence[str]) -> list[str]:
+    return ["\n".join([f"{label}:", *(f"- {item}" for item in items)])] if items else []
 
 
 def summary(
@@ -128,31 +125,43 @@ def summary(
     fixes: Sequence[str],
     withdrawn: Collection[str] = (),
 ) -> Summary:
-    """Tell a conversation: `decisions` are what its user settled, `seen` what was found out, `gone` was taken back."""
+    """Tell a conversation: `decisions` are what its user settled, `seen` what was found out."""
     goal = _goal(events, withdrawn)
     asked = _words(goal)
     results = filter(None, (_result_in(event, asked) for event in seen))
     outcome = max(results, key=lambda result: (_states_a_result(result), len(asked & _words(result))), default="")
     outcome = _fixed(candidates, withdrawn) or outcome or next(iter(fixes), "") or _result(candidates, asked)
     size = sum(len(event.text) for event in events if event.type == "message")
-    return Summary(goal, outcome, tuple(decisions), tuple(files), tuple(fixes), size)
+    questions = tuple(_open(events))
+    return Summary(goal, outcome, tuple(decisions), questions, tuple(files), tuple(fixes), size)
+
+
+def _open(events: Sequence[Event]) -> list[str]:
+    """Return what the last message asks: nobody answered it."""
+    last = next((event for event in reversed(events) if event.type == "message" and event.text.strip()), Event(""))
+    texts = [sentence.text for sentence in sentences(last.text)]
+    return [text for text in texts if is_question(text) and len(text.split()) >= _NAMED]
 
 
 def _goal(events: Sequence[Event], withdrawn: Collection[str]) -> str:
-    """Return what the user came with: of the first sentences they said in their own words what asks, or the fullest."""
-    for event in events:
-        if event.type != "message" or event.role != "user":
-            continue
+    """Return what the user came with: of the first sentences they said in their own words what asks, or the fullest.
+
+    Where they said nothing of the kind it is the first thing they said, and where they said nothing, that anybody did.
+    """
+    said = [event for event in events if event.type == "message" and any(map(str.isalnum, event.text))]
+    first = ""
+    for event in [event for event in said if event.role == "user"] or said:
         prompt = Prompt(event.text)
         own = [
             sentence.text for sentence in sentences(event.text) if not prompt.is_foreign(sentence.start, sentence.stop)
         ]
-        own = [text for text in own if not text.endswith(":")]
+        own = [text for text in own if not text.endswith(":") and text not in withdrawn]
         texts = [text for sentence in own[:3] if (text := without_filler(sentence)) and text not in withdrawn]
         texts = [text for text in texts if len(text.split()) > 2]
         if texts:
             return max(texts, key=lambda text: (_asks_for_something(text), len(text.split())))
-    return ""
+        first = first or next(iter(own), "")
+    return shorten(first, _GOAL)
 
 
 def _asks_for_something(text: str) -> bool:
@@ -167,7 +176,7 @@ def _result_in(lesson: str, asked: Collection[str], room: int = _ROOM) -> str:
         number for number, sentence in enumerate(whole) if _tells(sentence.text) and len(sentence.text) <= _OUTCOME
     ]
     worth = {
-        number: (bool(_RESULT.search(whole[number].text)), len(_words(whole[number].text) & set(asked)))
+        number: (bool(_outcome_words().search(whole[number].text)), len(_words(whole[number].text) & set(asked)))
         for number in telling
     }
     best = max(telling, key=lambda number: (worth[number], len(whole[number].text)), default=None)
@@ -210,7 +219,7 @@ def _words(text: str) -> set[str]:
 
 
 def _states_a_result(text: str) -> bool:
-    return _tells(text) and bool(_RESULT.search(text))
+    return _tells(text) and bool(_outcome_words().search(text))
 
 
 def _tells(text: str) -> bool:

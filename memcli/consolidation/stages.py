@@ -11,6 +11,7 @@ from ..beliefs.plan import Draft
 from ..dataclass import dataclass
 from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten
+from ..language.sentences import sentences
 from ..store.redaction import Redacted, redactor
 from .attribution import is_standing_rule
 from .batch import Batch, message_of, safe_text, sound
@@ -79,12 +80,12 @@ def extract(batch: Batch, llm: "Llm | None") -> Findings:
     every = [*requested, *others]
     drafts = _once(every, batch)
     summary = _told(batch, spoken, every)  # with what was kept at once, which came of the conversation too
-    if llm is None and summary.episode():
+    if llm is None:
         drafts = [draft for draft in drafts if not summary.states(draft.body) or draft in requested]
     if history:
-        summary = replace(
-            summary, size=Summary.size, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME)
-        )
+        told = history.partition("] ")[2] or history
+        ending = sentences(told)[-1].text if sentences(told) else told  # an LLM is asked to end with how it ended
+        summary = replace(summary, size=Summary.size, outcome=shorten(ending, LONGEST_OUTCOME), whole=told)
     ours = {draft.body for draft in requested}
     lasting = (
         draft.body
@@ -174,6 +175,4 @@ def told_by_rules(batch: Batch) -> str:
         return ""
     findings = extract(batch, None)
     facts = [f"- {shorten(draft.body, 200)}" for draft in findings.drafts[:_FACTS]]
-    texts = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
-    opening = [] if findings.history or facts else [shorten(text, 200) for text in (*texts[:1], *texts[-1:])]
-    return "\n".join(part for part in (findings.history, *facts, *dict.fromkeys(opening)) if part)
+    return "\n".join(part for part in (findings.history, *facts) if part)

@@ -14,7 +14,7 @@ from math import log1p
 from .. import data
 from ..dataclass import dataclass
 from ..language.linear_model import TOKEN, Model, hashed_text, load
-from ..language.sentences import is_question
+from ..language.sentences import is_question, sentences
 from .attribution import limits
 from .candidates import Candidate, binds, leans_back, without_filler
 
@@ -22,6 +22,8 @@ _pattern = partial(data.pattern, "statements.toml")
 FILE = data.path("worth.model")
 KEEP, SHORT = "keep", "keep if short"
 """First outputs of the model; the others are kinds."""
+REQUEST = "request"
+"""The kind of what is asked for once, and is never kept."""
 
 _SHORT = 48  # characters of a short sentence
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")  # scripts without spaces between words
@@ -55,7 +57,7 @@ def is_short(candidate: Candidate) -> bool:
 def hashed_features(text: str, size: int) -> Sequence[tuple[int, float]]:
     """Return the places and values of the words, pairs of words and parts of words of a text; of length 1 together."""
     # Neither capitals nor the full stop: how carefully somebody types says nothing of what they say.
-    return hashed_text(text.rstrip(" .!。！…"), size)
+    return hashed_text("^ " + text.rstrip(" .!。！…"), size)  # an order begins with its verb
 
 
 def plain_features(candidate: Candidate) -> tuple[float, ...]:
@@ -108,10 +110,9 @@ def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
 
 
 _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
-_LESSONS = ("cause", "fix")
 _FRAGMENT = 4  # words of a sentence that is part of its neighbour
 _ROOM = 320  # characters up to which statements make one memory
-_ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
+_QUESTION = 160  # characters of a question that is kept with its answer
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
@@ -165,25 +166,12 @@ def _is_one(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Wor
     if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
         return True
     here = [number for number in (position - 1, position) if number in worth_by_position]
-    if later.role == "user":
-        return any(rules(candidates[number], worth_by_position[number]) for number in here)
-    return len(here) == 2
+    return any(rules(candidates[number], worth_by_position[number]) for number in here)
 
 
 def rules(candidate: Candidate, judged: Worth) -> bool:
     """Tell whether a user's statement is a rule, by its form, its limit or its kind."""
     return candidate.role == "user" and (binds(candidate) or limits(candidate.text) or judged.kind == "rule")
-
-
-def paragraph(candidates: Sequence[Candidate], position: int) -> range:
-    """Return the places of the neighbours on its line that make one text of some sentences with a statement."""
-    first, last = position, position
-    while first and are_neighbours(candidates[first - 1], candidates[first]):
-        first -= 1
-    while last + 1 < len(candidates) and are_neighbours(candidates[last], candidates[last + 1]):
-        last += 1
-    is_short = candidates[last].stop - candidates[first].start <= _ROOM
-    return range(first, last + 1) if is_short else range(position, position)
 
 
 def are_neighbours(before: Candidate, after: Candidate) -> bool:
@@ -204,17 +192,22 @@ def joined(
         key=lambda worth: worth.probability,
     )
     if first is not last:
-        lessons = [
-            worth_by_position[position].kind
-            for position in places
-            if position in worth_by_position and worth_by_position[position].kind in _LESSONS
-        ]
-        if lessons and first.role != "user":
-            best = replace(best, kind=lessons[0])
-        whole = texts[first.message][first.start : last.stop]
-        return replace(first, text=without_filler(whole), stop=last.stop), best
-    question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]
-    answers = not first.number and is_question(question) and len(question) <= _QUESTION
-    if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
-        return replace(first, text=f"{question} {first.text}"), best
+        first = replace(first, text=without_filler(texts[first.message][first.start : last.stop]), stop=last.stop)
+    text = texts[first.message]
+    if first.role == "user" and not without_filler(text[: first.start]) and _needs_its_question(first):
+        asked = [sentence.text for sentence in sentences(first.previous)]
+        if asked and len(asked[-1]) <= _QUESTION:
+            return replace(first, text=f"{asked[-1]} {text[: first.stop].strip()}", is_told=True), best  # others' words
     return first, best
+
+
+def _needs_its_question(answer: Candidate) -> bool:
+    """Tell whether an answer says nothing without what it answers: it is short, or points at it."""
+    is_short = len(answer.text.split()) <= _FRAGMENT and not _SUBJECT.match(answer.text)
+    points = is_short or _pattern("points").search(re.split(r"[.;!?\n]", answer.text)[0])
+    return leans_back(answer.text) or bool(points and not binds(answer))
+
+
+def is_fragment(candidate: Candidate) -> bool:
+    """Tell whether a user's statement, which is joined with nothing, begins with a word for something else."""
+    return candidate.role == "user" and not candidate.is_told and bool(_pattern("refers").match(candidate.text))

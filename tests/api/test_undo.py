@@ -26,6 +26,8 @@ READING = {
     "context.session_start",
     "agents.keep_turn",
     "agents.waiting_messages",
+    "agents.last_messages",
+    "recall.recall_in_time",
     "agents.session_recap",
     "agents.unexplained_files",
     "sync.diff",

@@ -97,8 +97,8 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], obje
 
 
 def standing(workspace: Path) -> list[tuple[str, str]]:
-    """Give the texts of what is kept, and how often each was said."""
-    texts = [path.read_text() for path in workspace.glob("entries/**/*.md")]
+    """Give the texts of the memories that are kept beside the episodes, and how often each was said."""
+    texts = [path.read_text() for path in workspace.glob("entries/**/*.md") if "type: episode" not in path.read_text()]
     return sorted((text.partition("\n---\n")[2], text.partition("strength: ")[2][:1]) for text in texts)
 
 

@@ -137,7 +137,7 @@ def test_a_conversation_the_llm_finds_nothing_in_is_done_with(workspace: Workspa
     nothing = json.dumps({"history_entry": "", "entries": []})
     assert done(workspace, nothing, nothing)[0].how == "llm"
     assert cursor(workspace) == "m2"
-    assert history(workspace) == [], "nothing came of it"
+    assert ["hello there." in record for record in history(workspace)] == [True], "what it was about"
 
 
 def test_an_instruction_to_delete_everything_drops_no_line(workspace: Workspace) -> None:

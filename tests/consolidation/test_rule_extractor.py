@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from memcli.beliefs.plan import Draft
-from memcli.consolidation import rule_extractor
 from memcli.consolidation.batch import Batch
-from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.stages import Findings, extract
-from memcli.consolidation.worth import Worth
 from memcli.formats.session_event import Event
 from memcli.store.sessions.sessions import made
 from tests.scenes import at
@@ -55,18 +52,6 @@ def test_statements_that_need_each_other_not_are_memories_of_their_own(tmp_path:
     said = "We use Postgres 16 in production on the box heron. Our accountant Petra Wendland signs above 500 euros."
     drafts = found(tmp_path, ("user", "hi there"), ("assistant", "Hello!"), ("user", said)).drafts
     assert [draft.body for draft in drafts] == said.replace(". ", ".\n").splitlines()
-
-
-@pytest.mark.parametrize(
-    "lesson",
-    [
-        "Cause: the proxy blocks the download of tzdata, so each test waits for its timeout. Installing it fixed it.",
-        "The export failed because `token.json` had expired on 3 May. Renewing it in the vault brings the rows back.",
-    ],
-)
-def test_a_cause_stays_with_what_mended_it(tmp_path: Path, lesson: str) -> None:
-    talk = ("user", "why does it hang?"), ("assistant", f"I'll look at the log.\n\n{lesson}"), ("user", "thanks")
-    assert [draft for draft in found(tmp_path, *talk).drafts if draft.body == lesson and draft.told["type"] == "lesson"]
 
 
 def test_what_is_quoted_as_an_answer_is_kept_but_not_as_the_users_word(tmp_path: Path) -> None:
@@ -118,11 +103,28 @@ def test_a_long_prompt_states_nothing_for_the_user_but_its_first_paragraph_binds
     assert by_source(drafts, "user") == ["Always answer in German."]
 
 
-def test_what_an_assistant_found_out_is_kept_as_observed(tmp_path: Path) -> None:
-    cause = "Cause: line 63 of `ci.yml` sets `EAGER: false`, so a real worker writes to the audit table, a deadlock."
-    drafts = found(tmp_path, ("user", "ci is red since last night, can you look?"), ("assistant", cause)).drafts
-    assert by_source(drafts, "observed") == [cause]
-    assert drafts[0].told["files"] == ("ci.yml",)
+NOTICED = "I noticed that line 63 of `ci.yml` sets `EAGER: false`, so a real worker writes to the audit table."
+PROPOSED = "I suggest to number the receipts by year and running number, such as 2026-001."
+
+
+@pytest.mark.parametrize("said", [NOTICED, PROPOSED])
+@pytest.mark.parametrize(
+    ("answer", "is_kept"), [("good catch, thanks", True), ("ok do that", True), ("no, leave it", False), ("hm", False)]
+)
+def test_of_an_assistants_words_only_what_its_user_takes_up_is_kept(
+    tmp_path: Path, said: str, answer: str, *, is_kept: bool
+) -> None:
+    drafts = found(tmp_path, ("user", "please look"), ("assistant", f"Done. {said}"), ("user", answer)).drafts
+    assert by_source(drafts, "observed") == [said] * is_kept
+    assert not found(tmp_path, ("user", said), ("assistant", "The cause was a lock."), session="t").drafts[1:]
+
+
+@cases("asked", "answer", "kept", "source")
+def test_an_answer_is_kept_whole_with_what_it_answers_where_it_needs_it(
+    tmp_path: Path, asked: str, answer: str, kept: str, source: str
+) -> None:
+    drafts = found(tmp_path, ("user", "please look"), ("assistant", asked), ("user", answer)).drafts
+    assert kept in by_source(drafts, source)
 
 
 def test_what_a_statement_says_nothing_without_stays_with_it(tmp_path: Path) -> None:
@@ -162,26 +164,6 @@ def test_only_a_user_prefers_or_binds_and_only_a_correction_is_called_one(tmp_pa
         body for body, (kind, source) in kinds.items() if source != "user" and kind in ("preference", "constraint")
     ]
     assert not [body for body, (kind, _) in kinds.items() if kind == "correction" and "not attic" not in body]
-
-
-IDEAS = (
-    "Here are some ideas for your week that you could try, such as going for a walk, reading a book, calling a friend,"
-    " cooking a meal, learning a song, watching a film, or writing a letter, and you can of course combine them as you"
-    " like, depending on the weather, your mood and the time you have, so that there is always something nice to look"
-    " forward to in the evening."
-)
-
-
-@pytest.mark.parametrize("cause", ["It was caused by a stale lock file.", "They are rotated on the first of March."])
-def test_a_statement_that_leans_on_a_long_one_without_worth_is_kept_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str
-) -> None:
-    def judged(said: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
-        return [Worth(0.1 if one.text in IDEAS else 0.9, "fact") for one in said]
-
-    monkeypatch.setattr(rule_extractor, "judge", judged)
-    drafts = found(tmp_path, ("assistant", f"{IDEAS} {cause}")).drafts
-    assert [draft.body for draft in drafts] == [cause]
 
 
 def test_what_somebody_says_in_passing_is_kept_and_small_talk_is_not(tmp_path: Path) -> None:
@@ -235,38 +217,13 @@ def test_a_rule_comes_whole_onto_the_page_with_its_limits(tmp_path: Path, said: 
     assert [rule for rule in lasting if all(part in rule for part in parts)]
 
 
-@pytest.mark.parametrize(
-    "lesson",
-    [
-        "`pack.yml` pins the builder to 1.4, which can't read zstd. That's why it is empty. Version 1.9 can read it.",
-        "Ursache: Der Dienst liest `alt.conf`, die seit März leer ist. Mit `make conf` wird sie neu geschrieben.",
-    ],
-)
-def test_what_explains_a_cause_is_not_cut_off(tmp_path: Path, lesson: str) -> None:
-    talk = ("user", "the nightly image is empty, can you see why?"), ("assistant", lesson), ("user", "do it")
-    assert lesson in [draft.body for draft in found(tmp_path, *talk).drafts]
-
-
-@cases("said", "is_kept")
-def test_of_two_sentences_of_like_worth_the_one_that_answers_with_a_value_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, is_kept: bool
-) -> None:
-    def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
-        return [Worth(0.55, "fact") for _ in candidates]
-
-    monkeypatch.setattr(rule_extractor, "judge", judge)
-    asked, told = ("user", "what goes to the museum, and who?"), ("user", "go on with the list")
-    assert (said in by_source(found(tmp_path, asked, ("assistant", said)).drafts, "observed")) == is_kept
-    assert said not in by_source(found(tmp_path, told, ("assistant", said), session="t").drafts, "observed")
-
-
 def test_the_problem_that_was_solved_is_told_by_the_episode_alone(tmp_path: Path) -> None:
     problem = "The export of the shop fails every night since Monday with a timeout."
     cause = "Cause: the export runs at 03:00, while the backup of the shop holds its lock until 03:40."
     talk = ("user", problem), ("assistant", f"{cause}\n```\n{'log line ' * 80}\n```"), ("user", "ok, fix it")
     extraction = found(tmp_path, *talk)
-    assert extraction.summary.episode() == f"Topic: {problem}\nOutcome: {cause}"
-    assert [draft.body for draft in extraction.drafts] == [cause]
+    assert (extraction.summary.goal, extraction.summary.outcome) == (problem, cause)
+    assert extraction.drafts == ()
 
 
 @cases("fact")

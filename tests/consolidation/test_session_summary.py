@@ -27,6 +27,11 @@ def told(*said: tuple[str, str], decisions: tuple[str, ...] = ()) -> Summary:
     return summary(events, candidates(events), decisions, (), (), ())
 
 
+def episode(one: Summary, *tags: str) -> str:
+    """Return the text of an episode of a day and a conversation."""
+    return one.episode("2026-10-05", "session:s#m1:m5", tags)
+
+
 def test_an_episode_says_the_goal_and_the_result() -> None:
     one = told(
         ("user", "hi! the nightly export of the shop fails since Monday, can you look?"),
@@ -35,9 +40,12 @@ def test_an_episode_says_the_goal_and_the_result() -> None:
         ("user", "great, thanks"),
         ("assistant", "You're welcome, happy to help with more."),
     )
-    assert one.episode() == (
-        "Goal: the nightly export of the shop fails since Monday, can you look?\n"
-        "Outcome: Fixed: the export ran before the backup had released its lock, it runs at 05:00 now."
+    assert episode(one, "shop", "export") == (
+        "Date: 2026-10-05\n"
+        "Topic: the nightly export of the shop fails since Monday, can you look?\n"
+        "Outcome: Fixed: the export ran before the backup had released its lock, it runs at 05:00 now.\n"
+        "Refs: session:s#m1:m5\n"
+        "Tags: shop, export"
     )
     assert "Fixed: the export" in one.title
     assert "05:00" in one.history()
@@ -54,27 +62,46 @@ def test_words_of_two_people_do_not_read_as_one_persons() -> None:
 
 
 @cases("said")
-def test_a_conversation_without_a_result_has_neither_episode_nor_history(said: tuple[tuple[str, str], ...]) -> None:
-    assert told(*said).outcome == ""
-    assert told(*said).history() == ""
+def test_without_a_result_history_and_episode_say_what_it_was_about_and_no_more(
+    said: tuple[tuple[str, str], ...],
+) -> None:
+    one = told(*said)
+    assert (one.outcome, "Outcome:" in episode(one)) == ("", False)
+    assert one.goal
+    assert one.history().startswith(one.goal[:30])
+    assert "→" not in one.history()
+
+
+def test_what_nobody_answered_is_open() -> None:
+    one = told(
+        ("user", "plan the fair in May"), ("assistant", "I have the halls. Which of the two dates do you prefer?")
+    )
+    assert episode(one).endswith("\n\nOpen questions:\n- Which of the two dates do you prefer?")
+
+
+def test_what_an_llm_told_is_whole_in_the_episode() -> None:
+    whole = "They moved the fair. " * 60 + "It is on 3 May now."
+    one = Summary("Move the fair.", "It is on 3 May now.", ("Keep the old halls.",), whole=whole)
+    assert episode(one).endswith(f"\n\nSummary: {whole}\nDecisions:\n- Keep the old halls.")
 
 
 def test_an_episode_is_short_whatever_it_tells_of() -> None:
     long = "word " * 400
-    one = Summary(long[:120], long[:200], tuple(f"{number} {long}" for number in range(9)), ("a.py",) * 30, (long,))
-    assert len(one.episode()) <= LONGEST
-    assert "Decisions:\n- 0 word" in one.episode()
+    texts = tuple(f"{number} {long}" for number in range(9))
+    one = Summary(long[:120], long[:200], texts, (long,), ("a.py",) * 30, (long,))
+    assert len(episode(one)) <= 2 * LONGEST
+    assert "Decisions:\n- 0 word" in episode(one)
 
 
 def test_only_what_there_is_has_a_label() -> None:
-    assert Summary("", "It works.").episode() == "Outcome: It works."
+    assert episode(Summary("", "It works.")) == "Date: 2026-10-05\nOutcome: It works.\nRefs: session:s#m1:m5"
 
 
 @cases("suggestion")
 def test_neither_a_suggestion_nor_a_result_of_something_else_is_an_outcome(suggestion: str) -> None:
     said = ("user", "help me to find a hotel for the wedding guests"), ("assistant", suggestion), ("user", "hm, ok")
     one = told(*said)
-    assert (one.outcome, one.history()) == ("", "")
+    assert (one.outcome, one.history()) == ("", "help me to find a hotel for the wedding guests.")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +119,7 @@ def test_an_outcome_is_never_cut(lesson: str, outcome: str | None) -> None:
     events = [Event("m0", role="user", text="why does the pump in the cellar stop at night?" + " it does" * 90)]
     one = summary(events, candidates(events), (), (lesson,), (), ())
     assert one.outcome == (lesson if outcome is None else outcome)
-    assert "…" not in one.episode().rpartition("Outcome: ")[2]
+    assert "…" not in episode(one).rpartition("Outcome: ")[2].partition("\n")[0]
 
 
 def test_what_was_taken_back_is_no_topic() -> None:

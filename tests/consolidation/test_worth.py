@@ -14,7 +14,6 @@ KEEP = (
     "the invoice service lives on vega and listens on port 4417",
     "My sister Ilse is allergic to walnuts, so nothing with walnuts when she eats here.",
     "we decided against Kafka because nobody in the team can operate it",
-    "Never touch the ledger table by hand unless two people look at it.",
 )
 DROP = (
     "ok thanks, that was quick",
