@@ -34,6 +34,7 @@ MOST = 100
 
 _WORTH = 0.5  # what a sentence needs to be kept
 _BESIDE = 0.92  # the same where the sentence beside it asks for something: it mostly says what for
+_SURE = 0.92  # worth from which what looks like a request says something all the same
 _TAKEN_UP = 0.25  # what an assistant's proposal needs that its user takes up
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
@@ -191,7 +192,8 @@ def _says_nothing(candidate: Candidate, judged: Worth) -> bool:
     """Tell whether a sentence is an order for once, or an exclamation, that only looks like a rule."""
     if candidate.text.endswith("!") and judged.probability < _SIGH:
         return bool(_SOMEBODY.search(candidate.text))
-    is_request = judged.kind == REQUEST and not declares(candidate.text)
+    is_request = judged.kind == REQUEST and judged.probability < _SURE
+    is_request = is_request and not (declares(candidate.text) or _has_form(candidate))
     return not binds(candidate) and (is_request or is_one_off(candidate.text))
 
 
