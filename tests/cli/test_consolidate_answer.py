@@ -119,3 +119,10 @@ def test_what_was_said_since_the_question_waits_on(mem: Mem, session: str, last:
     mem("session", "append", "--session", session, "--role", "user", "--text", "Always sign commits.")
     assert mem("consolidate", session, "--answer", "-", "--upto", last, stdin=REPLY).code == 0
     assert "Always sign commits." in mem("consolidate", session, "--ask").out
+
+
+def test_an_agent_may_find_nothing_worth_keeping(mem: Mem, session: str, last: str) -> None:
+    ran = mem("consolidate", session, "--answer", "-", "--upto", last, stdin='{"entries": []}')
+    assert (ran.code, ran.rows) == (0, [["s", "llm", "2", "0"]])
+    assert mem("consolidate", session, "--ask").out == ""
+    assert mem("history", "show").out != ""

@@ -107,6 +107,18 @@ def test_what_others_changed_meanwhile_stays(mem: Mem, repository: Path) -> None
     assert path.read_text() == json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
 
 
+def test_a_switch_beside_the_events_stays(mem: Mem, repository: Path) -> None:
+    path = repository / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"hooks": {"enabled": true}}')
+    before = path.read_bytes()
+    assert mem("hook", "install", "gemini").code == 0
+    hooks = json.loads(path.read_text())["hooks"]
+    assert (hooks["enabled"], "BeforeAgent" in hooks) == (True, True)
+    assert mem("hook", "uninstall", "gemini").code == 0
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -135,7 +135,8 @@ def _document(path: Path, text: str) -> dict[str, Any]:
         what = "has comments or is broken" if re.search(r"^\s*(?://|/\*)", text, re.MULTILINE) else "is not plain JSON"
         raise _refused(path, f"{what} ({error})") from None
     hooks = document.get("hooks", {}) if isinstance(document, dict) else None
-    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+    # Beside the events an agent may have switches, such as Gemini CLI's `enabled`.
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list | bool) for groups in hooks.values()):
         raise _refused(path, "does not hold hooks as agents read them")
     return dict(document)
 
@@ -146,7 +147,7 @@ def _refused(path: Path, what: str) -> RefusedError:
 
 def _hooks_of_mem(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for event, groups in document.get("hooks", {}).items():
-        for group in groups:
+        for group in groups if isinstance(groups, list) else ():
             hooks = group.get("hooks") if isinstance(group, dict) else None
             yield from ((event, hook) for hook in hooks or [] if _is_ours(hook)) if isinstance(hooks, list) else ()
 
@@ -170,8 +171,11 @@ def _with_hooks(document: dict[str, Any], wanted: Mapping[str, Mapping[str, Any]
 
 def _without_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     """Take the hooks of mem out, and what is empty for want of them."""
-    hooks: dict[str, list[Any]] = {}
+    hooks: dict[str, Any] = {}
     for event, groups in document.get("hooks", {}).items():
+        if not isinstance(groups, list):
+            hooks[event] = groups
+            continue
         remaining = []
         for group in groups:
             inner = group.get("hooks") if isinstance(group, dict) else None
