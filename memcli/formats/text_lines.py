@@ -60,9 +60,16 @@ def leftover_marker(text: str, headings: Collection[tuple[str, str]]) -> int | N
     return None
 
 
+def has_marker(text: str) -> bool:
+    """Return whether a text has what may be a conflict marker; looking at each of its lines takes far longer."""
+    return any(mark in text for mark in (*_MARKS, _BETWEEN))
+
+
 def underlines(*texts: str) -> set[tuple[str, str]]:
     """Return the lines that may underline a heading like a conflict marker, each with the line above it."""
-    return {pair for text in texts for pair in pairwise(["", *text.splitlines()]) if pair[1] == _BETWEEN}
+    return {
+        pair for text in texts if _BETWEEN in text for pair in pairwise(["", *text.splitlines()]) if pair[1] == _BETWEEN
+    }
 
 
 def without_code(text: str) -> str:

@@ -234,6 +234,12 @@ class Database:
         """Write a note of the index about itself."""
         self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
 
+    def try_meta(self, notes: Mapping[str, Any]) -> None:
+        """Write notes of the index about itself, together, unless another process writes it or the disk is full."""
+        with suppress(sqlite3.OperationalError), self.writing():
+            for key, value in notes.items():
+                self.set_meta(key, value)
+
     def wipe_deleted(self) -> None:
         """Leave nothing of deleted texts in the file, where SQLite only marks their pages as free."""
         self.connection.execute("insert into words(words) values('optimize')")

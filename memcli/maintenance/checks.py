@@ -16,7 +16,7 @@ from ..errors import RefusedError
 from ..formats.entry import SPELLINGS
 from ..formats.frontmatter import document
 from ..formats.history import in_order
-from ..formats.ids import new_id, parse_time
+from ..formats.ids import blake2b, new_id, parse_time
 from ..formats.ignore_patterns import ignored
 from ..git.run import Staged, in_repository, staged
 from ..index import database
@@ -36,6 +36,8 @@ from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
 from .archiving import forget_deleted
 from .invariants import Fault, Names, doubles, faults, guessed_flags, guesses, names_of
+
+_DIGEST = 16  # bytes
 
 
 def mend_plan(workspace: Workspace, readings: Sequence[Reading], faults: Iterable[Fault]) -> Plan:
@@ -71,7 +73,11 @@ def mend_plan(workspace: Workspace, readings: Sequence[Reading], faults: Iterabl
 
 def lacks_id(reading: Reading) -> bool:
     """Return whether an entry has no id but its path, and could have one."""
-    return reading.kind == "entry" and not reading.problems and reading.entry is not None and not _ids(reading)
+    if reading.kind != "entry" or reading.problems or reading.entry is None:
+        return False
+    # An id of ours can only come from its frontmatter, which need not be parsed once more.
+    is_ours = reading.entry.id.startswith("mem_") and reading.entry.id != reading.path
+    return not is_ours and not _ids(reading)
 
 
 def _ids(reading: Reading) -> Mapping[str, object]:
@@ -302,13 +308,62 @@ def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     `everywhere` includes conversations and, in a git repository, staged versions that differ from the files.
     """
     texts = dict(all_texts(workspace, sessions=everywhere))
-    result = [*leaks(workspace, texts.items(), names=everywhere), *misplaced(workspace, texts)]
+    searched = texts.items() if everywhere else ask(workspace, lambda index: _unsearched(index, texts))
+    result = [*leaks(workspace, searched, names=everywhere), *misplaced(workspace, texts)]
+    if not everywhere and searched:
+        clean = dict(searched)
+        for fault in result:
+            clean.pop(fault.path, "")
+        ask(workspace, lambda index: _note_clean(index, texts, clean))
     environ, folder = workspace.environ, workspace.folder
     if everywhere and in_repository(workspace, environ, folder):
         versions = [(file.path, file.data.decode("utf-8", "replace")) for file in staged(workspace, environ, folder)]
         others = [(path, text) for path, text in versions if texts.get(path) != text]
         result += leaks(workspace, others, " in the version staged for git")
     return result
+
+
+def _unsearched(index: Index, texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return path and text of what was not found free of secrets by the same rules.
+
+    Whether a text has one depends on the text, the rules and the values of `.env` files; with such values every text
+    is searched, lest a note of them stay in the index.
+    """
+    clean = _clean(index)
+    return [(path, text) for path, text in texts.items() if _text_digest(text) not in clean]
+
+
+def _clean(index: Index) -> set[bytes]:
+    """Return the digests of the texts found free of secrets."""
+    if redactor(index.workspace, "check").values or index.meta("clean by") != _rules(index.workspace):
+        return set()
+    digests = index.meta("clean") or b""
+    return {digests[start : start + _DIGEST] for start in range(0, len(digests), _DIGEST)}
+
+
+def _note_clean(index: Index, texts: Mapping[str, str], clean: Mapping[str, str]) -> None:
+    """Keep the digests of texts just found free of secrets, and of those known to be, as far as they are there."""
+    workspace = index.workspace
+    allowed = "\n".join(workspace.settings["secrets.allow"])
+    if redactor(workspace, "check").values:
+        return
+    known = _clean(index).intersection(map(_text_digest, texts.values()))
+    known.update(_text_digest(text) for path, text in clean.items() if not (allowed and ignored(allowed, path)))
+    index.try_meta({"clean by": _rules(workspace), "clean": b"".join(sorted(known))})
+
+
+def _rules(workspace: Workspace) -> str:
+    """Return what tells the rules by which a text is searched from others: the settings, and the program's files."""
+    guard = redactor(workspace, "check")
+    program = Path(__file__).parents[1]
+    files = [*program.glob("secrets/*.py"), *program.glob("data/*"), *program.glob("formats/*.py")]
+    files.append(program / "store" / "redaction.py")
+    stats = [(path.name, status.st_mtime_ns, status.st_size) for path in sorted(files) for status in (path.stat(),)]
+    return digest_of(repr((sorted(guard.personal), stats)).encode())
+
+
+def _text_digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def leaks(

@@ -22,7 +22,7 @@ from ..formats.ignore_patterns import ignored
 from ..formats.links import bare, links
 from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
 from ..formats.session_event import Event, parse_event, render_event, word
-from ..formats.text_lines import FileProblem, leftover_marker, underlines, without_code
+from ..formats.text_lines import FileProblem, has_marker, leftover_marker, underlines, without_code
 from ..index.file_reader import Reading, try_bytes
 from ..results import OPTIONAL
 from ..store.journal import Change
@@ -110,7 +110,7 @@ def _status(reading: Reading) -> Iterator[Fault]:
 
 def left_over(reading: Reading, marks: Collection[tuple[str, str]]) -> Fault | None:
     """Return the first marker of a conflict that was removed by half; a `=======` counts where it is among `marks`."""
-    if any("conflict" in problem.reason for problem in reading.problems):
+    if not has_marker(reading.text) or any("conflict" in problem.reason for problem in reading.problems):
         return None
     text = without_code(reading.text)
     line = leftover_marker(text, underlines(text).difference(marks))

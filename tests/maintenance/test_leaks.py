@@ -1,11 +1,16 @@
 """Secrets in what a workspace holds are found by file, line and rule."""
 
+import os
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memcli.maintenance.checks import all_texts, leaks, misplaced
+from memcli.maintenance import checks
+from memcli.maintenance.checks import all_texts, leaks, leaks_in, misplaced
+from memcli.maintenance.invariants import Fault
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.tables import cases
 
@@ -71,3 +76,45 @@ def test_an_ignore_file_that_names_memories_is_told_with_the_line_that_moves_it(
     assert (Path(fault.path).name, fault.line) == (".secretsignore", line)
     assert f"mem config set secrets.allow '{moved}'" in fault.reason
     assert list(misplaced(workspace, ["notes/2026-11-21.txt"])) == []
+
+
+def test_a_text_found_clean_is_searched_again_once_it_or_what_it_is_judged_by_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "entries").mkdir()
+    searched: list[str] = []
+
+    def noted(workspace: Workspace, texts: Iterable[tuple[str, str]], **options: Any) -> Iterator[Fault]:
+        pairs = list(texts)
+        searched.extend(path for path, _ in pairs)
+        return leaks(workspace, pairs, **options)
+
+    monkeypatch.setattr(checks, "leaks", noted)
+
+    def check() -> tuple[list[str], list[str]]:
+        searched.clear()
+        workspace = opened(Surroundings(tmp_path, {"HOME": str(tmp_path)}, NOW), tmp_path)
+        faults = [fault.path for fault in leaks_in(workspace, everywhere=False)]
+        return [*searched], faults
+
+    clean, leaking = tmp_path / "entries/a.md", tmp_path / "entries/b.md"
+    clean.write_text("Ask ada.lovelace@lovelace-works.org about correct-Horse-77-battery.\n")
+    leaking.write_text(TOKEN)
+    (tmp_path / "mem.yaml").write_text("secrets.allow: entries/c.md\nsecrets.personal: off\n")
+    (tmp_path / "entries/c.md").write_text(f"{TOKEN}\n")
+    everything = ["entries/a.md", "entries/b.md", "entries/c.md"]
+    assert check() == (everything, ["entries/b.md"])
+    assert check() == (everything[1:], ["entries/b.md"])
+    (tmp_path / "entries/c.md").rename(tmp_path / "entries/d.md")
+    assert check() == (["entries/b.md", "entries/d.md"], ["entries/b.md", "entries/d.md"])
+    status = clean.stat()
+    clean.write_text(TOKEN.ljust(status.st_size))
+    os.utime(clean, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert "entries/a.md" in check()[1]
+    clean.write_text("Ask ada.lovelace@lovelace-works.org about correct-Horse-77-battery.\n")
+    assert "entries/a.md" not in check()[1]
+    (tmp_path / ".env").write_text("DB_PASSWORD=correct-Horse-77-battery\n")
+    assert "entries/a.md" in check()[1]
+    (tmp_path / ".env").unlink()
+    (tmp_path / "mem.yaml").write_text("secrets.personal: refuse\nsecrets.personal_rules: [email]\n")
+    assert "entries/a.md" in check()[1]
