@@ -67,6 +67,8 @@ def harmless(text: str) -> str:
 
 
 def _safe(text: str) -> str:
+    if text.isprintable():  # nearly all are; none of the characters below is
+        return text
     return visible(text) if to_terminal(sys.stdout) else harmless(text)
 
 
@@ -92,7 +94,8 @@ def say_json(document: Mapping[str, Any]) -> None:
 
 def say_row(values: Iterable[object]) -> None:
     """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
-    print("\t".join(_safe(str(value).translate(_ONE_LINE)) for value in values) + "\n", end="")
+    texts = (text if text.isprintable() else _safe(text.translate(_ONE_LINE)) for text in map(str, values))
+    print("\t".join(texts) + "\n", end="")
 
 
 def _escaped(document: str) -> str:

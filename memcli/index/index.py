@@ -365,7 +365,7 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
     names = [column[0] for column in cursor.description]
     rows = [dict(zip(names, row, strict=True)) for row in cursor]
     for row in rows:
-        row["tags"] = json.loads(row["tags"] or "[]")
+        row["tags"] = json.loads(row["tags"]) if row["tags"] not in (None, "", "[]") else []
         row["aliases"] = row["aliases"].split("\n") if row["aliases"] else []
         row["pinned"] = bool(row["pinned"])
         row["conflicts_with"] = (row["conflicts_with"] or "").split()

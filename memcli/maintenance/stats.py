@@ -163,9 +163,12 @@ def _age(days: float) -> str:
 
 def _growth(rows: Sequence[Row], now: datetime, zone: tzinfo) -> dict[str, int]:
     """Count the entries made in each of the last months, those without one included."""
-    counts = Counter(
-        f"{moment.astimezone(zone):%Y-%m}" for row in rows if (moment := parse_time(row["created_at"] or "", UTC))
-    )
+    made = Counter(row["created_at"] or "" for row in rows)
+    counts = Counter[str]()
+    for text, number in made.items():
+        if moment := parse_time(text, UTC):
+            local = moment.astimezone(zone)
+            counts[f"{local.year:04}-{local.month:02}"] += number
     local = now.astimezone(zone)
     months = [divmod(local.year * 12 + local.month - 1 - back, 12) for back in reversed(range(MONTHS))]
     names = [f"{year:04}-{month + 1:02}" for year, month in months]

@@ -9,7 +9,7 @@ restored, or edited by hand, is as young as if it had changed that day. `mainten
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Protocol
 
 from ..dataclass import dataclass
@@ -52,7 +52,7 @@ class Fading:
     accesses: int
     trust: float
 
-    @property
+    @cached_property
     def score(self) -> float:
         """Return their product; a memory read often scores above 1."""
         return math.exp(-self.age / self.days) * (1 + math.log(self.accesses + 1)) * self.trust
@@ -102,7 +102,8 @@ def fading(row: Mapping[str, Any], now: datetime, settings: Values, accesses: in
 
 def age(row: Mapping[str, Any], now: datetime) -> float:
     """Return the days since an entry was made or last changed."""
-    moments = [parse_time(str(row.get(key) or "")) for key in ("created_at", "updated_at")]
+    times = {str(row.get(key) or "") for key in ("created_at", "updated_at")}  # the same for most
+    moments = map(parse_time, times)
     latest = max((moment for moment in moments if moment is not None), default=now)
     return max(0.0, (now - latest).total_seconds() / 86400)
 
@@ -119,6 +120,7 @@ def judged(
     `unread` are paths whose frontmatter does not parse.
     """
     verdicts = []
+    threshold = settings["decay.threshold"]
     for row in rows:
         noted = accesses.get(row["id"])
         back, edited = (_last(accesses, kind + row["id"]) for kind in (access_log.RESTORED, access_log.EDITED))
@@ -127,7 +129,7 @@ def judged(
         if row["path"] in unread:
             verdict, why = "unread", "left alone: its frontmatter does not parse"
         else:
-            verdict, why = _verdict(row, numbers, back, read, now, settings["decay.threshold"])
+            verdict, why = _verdict(row, numbers, back, read, now, threshold)
         verdicts.append(
             Judged(
                 row,
