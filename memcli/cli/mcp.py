@@ -23,7 +23,8 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     """
     where = workspaces.reading(workspace, scope)  # a client should hear at once that there is none
     path = where[0].root if workspace else ""
-    maintain.hold_model(surroundings())
+    if not where[0].settings["embedding.model"]:
+        maintain.hold_model(surroundings())
     if where[0].settings["mcp.warm"]:
         serve_beside()  # before there are threads
     try:

@@ -345,6 +345,10 @@ _INDEX = "index.db"
 
 def purge_each(named: Sequence[Named]) -> tuple[list[Forgotten], list[Failure]]:
     """Delete entries with what belongs to them; what fails on the way is finished by the same names."""
+    from ..recall.late import drop_all  # late: to forget deletes nothing
+
+    for workspace in {target.workspace.root: target.workspace for target in named}.values():
+        drop_all(workspace)
     return each(named, _purged)
 
 

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from select import select
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 from ..errors import MemError
+from ..formats.text_lines import blanked
+from ..index.lookups import forgotten_texts
 from ..search.query import is_telling
 from ..store import access_log
 from ..store.privacy import make_derived, write_private
@@ -44,7 +47,7 @@ def recall_in_time(
     Both are noted as shown. What is not found in time is given with the next prompt, unless that is about something
     else.
     """
-    earlier = _taken(workspaces[0], request.session)
+    earlier = _taken(workspaces, request.session)
     request = replace(request, earlier=tuple(recalled.turn for recalled in earlier))
     recalled = Recalled(Pack(), SurfacedTurn())
     if not request.gate or is_telling(request.asked):
@@ -108,21 +111,41 @@ def _memory(fields: Mapping[str, Any]) -> Memory:
     return Memory(**values)
 
 
-def _taken(workspace: Workspace, session: str) -> list[Recalled]:
-    """Take away what waits for a session, and return it without what the session was shown meanwhile."""
+def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
+    """Take away what waits for a session, without what it was shown, and what was forgotten, meanwhile."""
+    workspace = workspaces[0]
     try:
         names = os.listdir(workspace.derived / FOLDER) if session else []
     except OSError:
         return []
     begin = f"{session_digest(session)}-"
     every = [_read(workspace, name) for name in sorted(names) if name.startswith(begin) and "." not in name]
-    shown = set(load_state(workspace, session).shown) if every else set()
-    return [_without(recalled, shown) for recalled in every if recalled is not None]
+    waiting = [recalled for recalled in every if recalled is not None]
+    if not waiting:
+        return []
+    from ..index.index import ask
+
+    shown = set(load_state(workspace, session).shown)
+    roots = {opened.scope: opened.root for opened in workspaces}
+    forgotten = frozenset().union(*(ask(opened, forgotten_texts) for opened in workspaces))
+
+    def holds(memory: Memory) -> bool:
+        root = roots.get(memory.scope)
+        is_there = memory.kind != "entry" or (root is not None and (root / memory.path).is_file())
+        return is_there and mark(memory) not in shown
+
+    def without(recalled: Recalled) -> Recalled:
+        chosen = tuple(
+            replace(memory, text=blanked(memory.text, forgotten)) for memory in filter(holds, recalled.pack.chosen)
+        )
+        return Recalled(replace(recalled.pack, chosen=chosen), replace(recalled.turn, shown=tuple(map(mark, chosen))))
+
+    return list(map(without, waiting))
 
 
-def _without(recalled: Recalled, shown: set[str]) -> Recalled:
-    chosen = tuple(memory for memory in recalled.pack.chosen if mark(memory) not in shown)
-    return Recalled(replace(recalled.pack, chosen=chosen), replace(recalled.turn, shown=tuple(map(mark, chosen))))
+def drop_all(workspace: Workspace) -> None:
+    """Remove what waits for any session: it may say what was deleted for good."""
+    rmtree(workspace.derived / FOLDER, ignore_errors=True)
 
 
 def _read(workspace: Workspace, name: str) -> Recalled | None:

@@ -112,6 +112,23 @@ def test_a_slow_judge_costs_nothing_and_is_heard_with_the_next_prompt(
     assert (told.count("<memory "), "9108" in told) == (1, True)
 
 
+def test_what_was_forgotten_meanwhile_is_not_given_late(ask: Ask, memories: Path, mem: Mem) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    path = next(memories.glob("entries/**/*9108*.md"))
+    assert mem("forget", str(path)).code == 0
+    assert "9108" not in ask("ok, thanks")
+    assert waiting(memories) == []
+
+
+def test_what_is_deleted_for_good_waits_for_nobody(ask: Ask, memories: Path, mem: Mem) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    path = next(memories.glob("entries/**/*9108*.md"))
+    assert mem("forget", str(path), "--purge").code == 0
+    assert not [path for path in (memories / ".mem").rglob("*") if path.is_file() and b"port 9108" in path.read_bytes()]
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"turn": "{}", "memories": [{"no": 1}], "notices": []}', "[1]"])
 def test_a_file_that_is_cut_off_or_of_nobody_hinders_nothing(ask: Ask, memories: Path, content: str) -> None:
     ask(QUESTION, within=50)
