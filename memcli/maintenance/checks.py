@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from .. import __version__
 from ..beliefs.plan import Plan, applied
 from ..dataclass import dataclass
 from ..errors import RefusedError
@@ -359,7 +360,7 @@ def _rules(workspace: Workspace) -> str:
     files = [*program.glob("secrets/*.py"), *program.glob("data/*"), *program.glob("formats/*.py")]
     files.append(program / "store" / "redaction.py")
     stats = [(path.name, status.st_mtime_ns, status.st_size) for path in sorted(files) for status in (path.stat(),)]
-    return digest_of(repr((sorted(guard.personal), stats)).encode())
+    return digest_of(repr((__version__, sorted(guard.personal), stats)).encode())
 
 
 def _text_digest(text: str) -> bytes:
