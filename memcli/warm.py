@@ -71,10 +71,14 @@ def ask(arguments: Sequence[str]) -> int | None:
     except KeyboardInterrupt:  # closing the connection ends the fork
         os.write(2, b"mem: interrupted\n")
         return 130
-    if not code:
-        os.write(2, b"mem: the warm process was killed: run the command again\n")
-        return 137
-    return code[0]
+    except OSError:
+        code = b""
+    if code:
+        return code[0]
+    if arguments[0] == "hook":  # an agent must not stop because its memory does
+        return 0
+    os.write(2, b"mem: the warm process was killed: run the command again\n")
+    return 137
 
 
 def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ _RIGHTS = (
 def serve(
     detach: Annotated[bool, typer.Option("--detach", help="Go on in the background.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End the warm process.")] = False,
-    status: Annotated[bool, typer.Option("--status", help="Say whether there is one; exit code 1 if not.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say whether there is one; exit code 4 if not.")] = False,
     idle: Annotated[str, typer.Option(metavar="TIME", help="End after so long without a request.")] = "30m",
 ) -> None:
     """Keep a warm process, which answers commands that read in a fourth of the time.
@@ -164,7 +164,8 @@ class Listener:
         self._address = str(_lock_path().with_suffix(""))
         self._number = os.getpid()
         self._stage = f"{self._address}.stage"
-        self._taken, self._take = os.pipe()  # a byte for each request that a fork takes
+        self._taken, self._take = os.pipe()  # the number of each fork that takes a request
+        self._waiting = 0  # the number of the fork that waits for one
         self._begun = self._ended = 0
         self._files: list[str] = []
         self._stamp: list[tuple[int, int, int]] = []
@@ -196,13 +197,14 @@ class Listener:
             os._exit(0)
 
     def _serve(self, door: socket.socket) -> None:
-        asked, waits = time.monotonic(), False
+        asked = time.monotonic()
         while self._is_wanted(asked):
-            if not waits and self._begun - self._ended < MOST_FORKS:
-                waits = self._fork(door)
-            if select.select([self._taken], [], [], _LOOK if waits else 0.01)[0]:
-                os.read(self._taken, 1)
-                asked, waits = time.monotonic(), False
+            if not self._waiting and self._begun - self._ended < MOST_FORKS:
+                self._waiting = self._fork(door)
+            if select.select([self._taken], [], [], _LOOK if self._waiting else 0.1)[0]:
+                asked = time.monotonic()
+                if struct.unpack("i", os.read(self._taken, 4))[0] == self._waiting:
+                    self._waiting = 0
 
     def _is_wanted(self, asked: float) -> bool:
         is_left = self._parent and os.getppid() != self._parent
@@ -213,17 +215,19 @@ class Listener:
 
     def _reap(self, *_: object) -> None:
         with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
                 self._ended += 1
+                if pid == self._waiting:  # it was killed, or had taken a request already
+                    self._waiting = 0
 
-    def _fork(self, door: socket.socket) -> bool:
-        """Fork a process that takes one request; return False where there is no room for one."""
+    def _fork(self, door: socket.socket) -> int:
+        """Fork a process that takes one request, and return its number; 0 where there is no room for one."""
         try:
-            if os.fork():
+            if pid := os.fork():
                 self._begun += 1
-                return True
+                return pid
         except OSError:
-            return False
+            return 0
         try:
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
@@ -235,7 +239,7 @@ class Listener:
                     rmtree(self._stage, ignore_errors=True)  # what was rehearsed since the listener removed it
                     os._exit(0)
             connection = door.accept()[0]
-            os.write(self._take, b"t")
+            os.write(self._take, struct.pack("i", os.getpid()))
             door.close()
             if self._is_whole():
                 answer(connection)
@@ -293,7 +297,7 @@ def _beside(work: Callable[[int], None], held: int) -> None:
 def _let_go(connection: socket.socket, code: int) -> None:
     """Give the caller its exit code, and finish what nobody waits for."""
     fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) & ~os.O_ASYNC)
-    connection.send(bytes([code]))
+    connection.send(bytes([code & 0xFF]))
     connection.close()
     if _WORK:
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ..errors import MemError
 from ..formats.text_lines import blanked
-from ..index.lookups import forgotten_texts
 from ..search.query import is_telling
 from ..store import access_log
 from ..store.privacy import make_derived, write_private
@@ -124,6 +123,7 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
     if not waiting:
         return []
     from ..index.index import ask
+    from ..index.lookups import forgotten_texts
 
     shown = set(load_state(workspace, session).shown)
     roots = {opened.scope: opened.root for opened in workspaces}

@@ -206,6 +206,14 @@ def test_a_fork_that_is_killed_is_told(listener: subprocess.Popen[bytes], entrie
     assert len(ran("ls").rows) == 3
 
 
+def test_a_fork_that_is_killed_while_it_waits_has_a_successor(listener: subprocess.Popen[bytes], entries: Path) -> None:
+    for _ in range(3):
+        fork = served(listener)
+        os.kill(fork, signal.SIGKILL)
+        until(lambda fork=fork: served(listener) != fork)  # type: ignore[misc]
+        assert len(ran("ls").rows) == 3
+
+
 @pytest.mark.parametrize(
     "sent", [b"", b"\x10\x00", struct.pack("I", 50) + b"ls", struct.pack("I", 1 << 31), b"\xff" * 9]
 )
