@@ -1,28 +1,14 @@
 """A handoff: written from a session, offered once to the next one in that place, as data."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Mem
+from tests.integrations.conftest import Say
 
-Say = Callable[..., str]
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
-
-
-@pytest.fixture
-def say(mem: Mem, workspace: Path) -> Say:
-    """Give one event to the hooks; give the context they answer with."""
-
-    def said(name: str, session: str = "s1", agent: str = "claude-code", **told: str) -> str:
-        event = {"hook_event_name": name, "session_id": session, "cwd": str(workspace.parent), **told}
-        ran = mem("hook", "run", agent, stdin=json.dumps(event))
-        assert (ran.code, ran.err) == (0, "")
-        return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
-
-    return said
 
 
 @pytest.fixture
@@ -41,24 +27,24 @@ def test_the_next_session_is_offered_it_once_even_of_another_agent(
     assert document["session"] == "s1"
     for part in ("Please move the login page", "Shall I delete the old stylesheet?"):
         assert part in document["text"]
-    assert "Handed Over" not in say("SessionStart", "s1", source="startup"), "not to itself"
-    given = say("SessionStart", "s2", "codex", source="startup")
+    assert "Handed Over" not in say("SessionStart", session="s1", source="startup"), "not to itself"
+    given = say("SessionStart", "codex", "s2", source="startup")
     assert 'id="session:s1" source="observed"' in given
     assert "Shall I delete the old stylesheet?" in given
-    assert "Handed Over" not in say("SessionStart", "s3", source="startup")
+    assert "Handed Over" not in say("SessionStart", session="s3", source="startup")
 
 
 def test_it_is_for_the_agent_it_was_written_for(say: Say, mem: Mem, talk: None) -> None:
     assert mem("handoff", "s1", "--to", "codex").code == 0
-    assert "Handed Over" not in say("SessionStart", "s2", source="startup")
-    assert "Handed Over" in say("SessionStart", "s3", "codex", source="startup")
+    assert "Handed Over" not in say("SessionStart", session="s2", source="startup")
+    assert "Handed Over" in say("SessionStart", "codex", "s3", source="startup")
 
 
 def test_a_resumed_session_is_not_offered_it(say: Say, mem: Mem, talk: None) -> None:
     mem("handoff")
     for source in ("resume", "compact"):
-        assert "Handed Over" not in say("SessionStart", "s2", source=source)
-    assert "Handed Over" in say("SessionStart", "s2", source="clear")
+        assert "Handed Over" not in say("SessionStart", session="s2", source=source)
+    assert "Handed Over" in say("SessionStart", session="s2", source="clear")
 
 
 def test_it_is_short_has_no_secret_and_cannot_end_its_block(say: Say, mem: Mem, workspace: Path) -> None:
@@ -68,7 +54,7 @@ def test_it_is_short_has_no_secret_and_cannot_end_its_block(say: Say, mem: Mem, 
     document = mem("handoff", "--json").json
     assert len(document["text"]) <= 4000
     assert SECRET not in (workspace / document["path"]).read_text()
-    given = say("SessionStart", "s2", source="startup")
+    given = say("SessionStart", session="s2", source="startup")
     assert given.count("</memory>") == given.count("<memory ")
     assert len(given) < 10_000
 
@@ -81,7 +67,7 @@ def test_it_is_not_offered_where_it_does_not_belong(
     other.mkdir()
     page = workspace / "sessions/s1/metadata.json"
     page.write_text(page.read_text().replace(str(workspace.parent), str(other)))
-    assert "Handed Over" not in say("SessionStart", "s2", source="startup")
+    assert "Handed Over" not in say("SessionStart", session="s2", source="startup")
 
 
 def test_git_ignores_it_and_no_search_finds_it(mem: Mem, workspace: Path, talk: None) -> None:
@@ -124,8 +110,8 @@ def test_one_that_somebody_else_took_is_not_told(say: Say, mem: Mem, workspace: 
     mem("handoff")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memcli.consolidation.handoff.os.rename", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
-        assert "Handed Over" not in say("SessionStart", "s2", source="startup")
-    assert "Handed Over" in say("SessionStart", "s3", source="startup")
+        assert "Handed Over" not in say("SessionStart", session="s2", source="startup")
+    assert "Handed Over" in say("SessionStart", session="s3", source="startup")
 
 
 def test_what_was_forgotten_in_the_project_is_not_handed_on_by_the_users_workspace(
@@ -137,6 +123,6 @@ def test_what_was_forgotten_in_the_project_is_not_handed_on_by_the_users_workspa
     say("Stop", last_assistant_message="It is fixed.")
     assert mem("handoff").code == 0
     mem("forget", mem("write", "--json", fact, "--scope", "project").json["id"])
-    given = say("SessionStart", "s2", source="startup") + say("SessionStart", "s1", source="resume")
+    given = say("SessionStart", session="s2", source="startup") + say("SessionStart", "s1", source="resume")
     assert "fix the parser" in given
     assert "Bluebird" not in given

@@ -21,22 +21,9 @@ from memcli.store.access_log import LARGEST_LOG
 from memcli.store.journal import exclusive
 from memcli.store.workspace import Surroundings, Workspace
 from tests.conftest import Mem, Ran
+from tests.integrations.conftest import Say
 
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
-Say = Callable[..., str]
-
-
-@pytest.fixture
-def say(mem: Mem, workspace: Path) -> Say:
-    """Give one event to the hooks; give the context they answer with."""
-
-    def said(name: str, agent: str = "claude-code", session: str = "s1", **told: object) -> str:
-        event = {"hook_event_name": name, "session_id": session, "cwd": str(workspace.parent), **told}
-        ran = mem("hook", "run", agent, stdin=json.dumps(event))
-        assert (ran.code, ran.err) == (0, "")
-        return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
-
-    return said
 
 
 def test_every_event_of_every_agent_has_an_act_and_every_act_an_event() -> None:

@@ -1,28 +1,13 @@
 """What is kept of a conversation without being asked, what is told of it, and the one reminder to save something."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Mem
+from tests.integrations.conftest import Say
 
 RULE = "Please never use semicolons in our JavaScript, the linter refuses them."
-Say = Callable[..., str]
-
-
-@pytest.fixture
-def say(mem: Mem, workspace: Path) -> Say:
-    """Give one event to the hooks; give the context they answer with."""
-
-    def said(name: str, agent: str = "claude-code", session: str = "s1", **fields: object) -> str:
-        event = {"hook_event_name": name, "session_id": session, "cwd": str(workspace.parent), **fields}
-        ran = mem("hook", "run", agent, stdin=json.dumps(event))
-        assert (ran.code, ran.err) == (0, "")
-        return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
-
-    return said
 
 
 def talk(say: Say, mem: Mem) -> None:
