@@ -64,6 +64,8 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
 hook_app = typer.Typer(
     help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE
 )
+_UNSHARE = "put it into .git/info/exclude to keep it yours"
+_UNSHARE_PAGE = "all who work here get the protocol with it, unless you take out what stands between the marks of mem"
 _ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help=f"{', '.join(AGENTS)}, git, cron or systemd.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
@@ -118,8 +120,7 @@ def install(
     keeper = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
     make(plan, dry_run=dry_run, as_json=as_json, also=keeper)
     if not as_json and not dry_run:
-        settings = [change.path for change in plan if change.after is not None and change.path.suffix != ".md"]
-        _tell_keeper(keeper, [] if shared else settings)
+        _tell_keeper(keeper, [] if shared else [change.path for change in plan if change.after is not None])
     _tell_idle(target, to, workspace, scope)
     if target in AGENTS and AGENTS[target].condition and not dry_run:
         output.note(AGENTS[target].condition)
@@ -273,7 +274,7 @@ def _tell_keeper(keeper: dict[str, Any], files: Sequence[Path]) -> None:
         output.note(f"git does not ignore {named} there, which will hold people's words: see --notes user")
     for path in files:
         if is_shared(path):
-            output.note(f"{path} is not ignored by git: put it into .git/info/exclude to keep it yours")
+            output.note(f"{path} is not ignored by git: {_UNSHARE_PAGE if path.suffix == '.md' else _UNSHARE}")
 
 
 def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> None:

@@ -193,7 +193,7 @@ def respond(
 ) -> HookAnswer:
     """Answer one event, whatever it is and whatever happens; `began` is when the agent began to wait."""
     began = monotonic() if began is None else began
-    if around.environ.get(INSIDE):
+    if around.environ.get(INSIDE) or not data.strip():
         return HookAnswer()
     name, act, log_to = "", "", None
     try:

@@ -110,11 +110,11 @@ def test_what_others_changed_meanwhile_stays(mem: Mem, repository: Path) -> None
 def test_a_switch_beside_the_events_stays(mem: Mem, repository: Path) -> None:
     path = repository / ".gemini" / "settings.json"
     path.parent.mkdir()
-    path.write_text('{"hooks": {"enabled": true}}')
+    path.write_text('{"hooks": {"enabled": true, "disabled": []}}')
     before = path.read_bytes()
     assert mem("hook", "install", "gemini").code == 0
     hooks = json.loads(path.read_text())["hooks"]
-    assert (hooks["enabled"], "BeforeAgent" in hooks) == (True, True)
+    assert (hooks["enabled"], hooks["disabled"], "BeforeAgent" in hooks) == (True, [], True)
     assert mem("hook", "uninstall", "gemini").code == 0
     assert path.read_bytes() == before
 
@@ -128,6 +128,7 @@ def test_a_switch_beside_the_events_stays(mem: Mem, repository: Path) -> None:
         (b"[]", "does not hold hooks"),
         (b'{"hooks": []}', "does not hold hooks"),
         (b'{"hooks": {"Stop": {}}}', "does not hold hooks"),
+        (b'{"hooks": {"Stop": true}}', "does not hold hooks"),
         (b'{"a": 1, "a": 2}', "twice"),
         (b'{"a": "\xff"}', "not UTF-8"),
         (b'{"a": "\\ud83d",\n\n"b": 1}', "not plain JSON"),

@@ -357,6 +357,7 @@ def test_whatever_comes_in_the_agent_goes_on(mem: Mem, workspace: Path, stdin: b
 
 def test_what_goes_wrong_is_a_line_in_the_log(mem: Mem, workspace: Path) -> None:
     mem("hook", "run", "codex", stdin=b"{")
+    mem("hook", "run", "codex", stdin=b" \n")
     (line,) = log(workspace)
     assert line.startswith("2026-11-21T20:15:03Z hook codex")
     assert "not JSON" in line

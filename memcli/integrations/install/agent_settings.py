@@ -17,6 +17,7 @@ from .. import AGENTS, Agent
 from .skill import BACKUP
 
 _OURS = re.compile(rf"(?:^|[\s/'\"\\])mem(?:\.exe)?['\"]? hook run (?:{'|'.join(AGENTS)})\b")
+_EVENTS = {event for agent in AGENTS.values() for event in agent.events}
 _INDENTS = (2, 4, "\t", None, 3, 8, 1)
 
 
@@ -135,8 +136,7 @@ def _document(path: Path, text: str) -> dict[str, Any]:
         what = "has comments or is broken" if re.search(r"^\s*(?://|/\*)", text, re.MULTILINE) else "is not plain JSON"
         raise _refused(path, f"{what} ({error})") from None
     hooks = document.get("hooks", {}) if isinstance(document, dict) else None
-    # Beside the events an agent may have switches, such as Gemini CLI's `enabled`.
-    if not isinstance(hooks, dict) or not all(isinstance(groups, list | bool) for groups in hooks.values()):
+    if not isinstance(hooks, dict) or not all(isinstance(hooks[event], list) for event in _EVENTS & hooks.keys()):
         raise _refused(path, "does not hold hooks as agents read them")
     return dict(document)
 
@@ -147,7 +147,7 @@ def _refused(path: Path, what: str) -> RefusedError:
 
 def _hooks_of_mem(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for event, groups in document.get("hooks", {}).items():
-        for group in groups if isinstance(groups, list) else ():
+        for group in groups if isinstance(groups, list) else ():  # beside events there may be a switch
             hooks = group.get("hooks") if isinstance(group, dict) else None
             yield from ((event, hook) for hook in hooks or [] if _is_ours(hook)) if isinstance(hooks, list) else ()
 
@@ -184,7 +184,7 @@ def _without_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
                 remaining += [{**group, "hooks": others}] if others else []
             else:
                 remaining.append(group)
-        if remaining:
+        if remaining or event not in _EVENTS:
             hooks[event] = remaining
     new = {key: value for key, value in document.items() if key != "hooks"}
     return {key: hooks if key == "hooks" else new[key] for key in document if key != "hooks" or hooks}
