@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -83,21 +84,27 @@ def hand_in(
 ) -> "ConsolidationReport":
     """Consolidate a session by a reply to `reply_request`, taken for an LLM's; the session is named as there.
 
-    It is about what waits up to the message `upto`, which the request names. What repeats whole sentences of the user
-    is theirs; what rewords them is observed, and has the sentence among its sources. Raise UsageError for an answer
-    that cannot be read, and where `upto` does not wait; then nothing is written. The rest is as in `consolidate`, but
-    any error is raised.
+    It is about the messages `upto`, which the request names. What repeats whole sentences of the user is theirs; what
+    rewords them is observed, and has the sentence among its sources. Raise UsageError for an answer that cannot be
+    read, and where other messages wait than those; then nothing is written. The rest is as in `consolidate`, but any
+    error is raised.
     """
     from ..consolidation.backlog import chosen_sessions, previewed_sessions
     from ..consolidation.consolidate import ConsolidationReport, consolidate, preview
     from ..consolidation.llm_extractor import HandedIn
 
-    named, llm = _named(workspace, [session], keep), HandedIn(answer)
+    source = session if isinstance(session, str | Path) else BytesIO(session.read())
+    named, llm = _named(workspace, [source], keep), HandedIn(answer)
     asked = _judge(workspace) if judge else None
-    if dry_run:
-        ((previewed, events),) = previewed_sessions(workspace, named, "", "")
-        parts = preview(workspace, previewed, llm, keep=keep, upto=upto, events=events, judge=asked)
-        return ConsolidationReport(tuple(replace(part, diff=_diff(part)) for part in parts), 1)
+    ((previewed, events),) = previewed_sessions(workspace, named, "", "")
+    if dry_run or events is not None:  # what cannot be answered becomes no session
+        parts = preview(
+            workspace, previewed, llm, keep=keep, upto=upto, events=events, judge=asked if dry_run else None
+        )
+        if dry_run:
+            return ConsolidationReport(tuple(replace(part, diff=_diff(part)) for part in parts), 1)
+    if isinstance(source, BytesIO):
+        source.seek(0)
     (chosen,), imported, notices = chosen_sessions(workspace, named, "", "")
     outcomes = consolidate(workspace, chosen, llm, keep=keep, upto=upto, wait=wait, most=1, judge=asked)
     return ConsolidationReport(tuple(outcomes), 1, imported, (), notices)

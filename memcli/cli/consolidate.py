@@ -1,5 +1,6 @@
 """`mem consolidate` and `mem rollup`."""
 
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any, BinaryIO
@@ -40,7 +41,7 @@ def consolidate(
         typer.Option("--answer", metavar="FILE", help="Take this reply for the LLM's; - reads it from standard input."),
     ] = "",
     upto: Annotated[
-        str, typer.Option("--upto", metavar="ID", help="It is about what waits up to this message, as --ask said.")
+        str, typer.Option("--upto", metavar="FIRST..LAST", help="It is about these messages, as --ask said.")
     ] = "",
     judge: Judge = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
@@ -75,7 +76,7 @@ def consolidate(
             for name in names or ()
         ]
         if ask:
-            _tell_request(api.reply_request(where, asked[0], keep=keep), as_json=as_json)
+            _tell_request(api.reply_request(where, asked[0], keep=keep), (names or [""])[0], as_json=as_json)
             return
         how: dict[str, Any] = {"keep": keep, "dry_run": dry_run, "judge": judge, "wait": 0.0 if no_wait else api.WAIT}
         report = (
@@ -103,21 +104,22 @@ def _require_one_answer(names: Sequence[str], ask: bool, answer: str, upto: str,
     if (ask and answer) or (upto and not answer):
         raise UsageError("--ask shows the question, --answer takes the reply, up to --upto", "give one of them")
     if answer and not upto:
-        raise UsageError("what was said since the question would be passed over", "give --upto ID, as --ask said it")
+        raise UsageError("what was said since the question would be passed over", "give --upto, as --ask said it")
     if (ask or answer) and (is_more or len(names) != 1):
         raise UsageError("an LLM is asked about one session at a time", "name it")
     if answer == "-" and "-" in names:
         raise UsageError("the session and the reply cannot both be standard input", "name a file")
 
 
-def _tell_request(request: "api.ReplyRequest", *, as_json: bool) -> None:
+def _tell_request(request: "api.ReplyRequest", name: str, *, as_json: bool) -> None:
     if as_json:
         output.say_json(request.as_dict())
         return
     if request.upto:
         output.say("\n".join(message["content"] for message in request.messages))
         rest = f"; {request.parts - 1} more parts wait" if request.parts > 1 else ""
-        output.note(f"hand in: mem consolidate {request.session} --answer - --upto {request.upto}{rest}")
+        words = ("consolidate", name, "--answer", "REPLY" if name == "-" else "-", "--upto", request.upto)
+        output.note(f"hand in: mem {shlex.join(words)}{rest}")
     else:
         output.note("nothing waits")
 

@@ -202,13 +202,15 @@ def read_batch(
 def parts(waiting: Sequence[Event], keep: int, *, for_llm: bool, upto: str = "") -> Iterator[list[Event]]:
     """Yield the events of each batch, the last `keep` messages left out; all are one where no LLM is shown them.
 
-    With `upto` what stands behind that event is left out; raise UsageError where it does not wait.
+    `upto` is `FIRST..LAST`, ids of the first event that waits and of the last to be taken; raise UsageError where FIRST
+    is no longer the first, since numbers are counted from it, or LAST does not wait.
     """
     if upto:
-        position = next((position for position, event in enumerate(waiting) if event.id == upto), None)
-        if position is None:
-            raise UsageError(f"no message {upto!r} waits in this session", "ask anew: `mem consolidate SESSION --ask`")
-        waiting = waiting[: position + 1]
+        last = next((event for event in waiting if f"{waiting[0].id}..{event.id}" == upto), None)
+        if last is None:
+            remark = f"{upto!r} is not what waits in this session: it was consolidated or changed since it was asked"
+            raise UsageError(remark, "ask anew: `mem consolidate SESSION --ask`")
+        waiting = waiting[: waiting.index(last) + 1]
     events = but_for(waiting, keep)
     if for_llm:
         yield from batches(events)

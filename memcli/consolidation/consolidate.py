@@ -62,7 +62,7 @@ def consolidate(
     judge: "LlmJudge | None" = None,
     comparer: Comparer | None = None,
 ) -> list[Outcome]:
-    """Consolidate what waits of a session, up to an event but for the last `keep` messages, in turn with others.
+    """Consolidate what waits of a session, `upto` as in `parts`, but for the last `keep` messages, in turn with others.
 
     An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next. A judge says
     what is found is to what is known; `comparer` holds the models for who consolidates many sessions.
@@ -180,9 +180,9 @@ class ReplyRequest(Result):
     parts: Annotated[int, "how many parts wait, of which this is the first"]
 
     @property
-    def upto(self) -> Annotated[str, "id of the last of them, which --upto takes; empty where there is none"]:
-        """Return the last of what it covers."""
-        return self.covers[-1] if self.covers else ""
+    def upto(self) -> Annotated[str, "the first and the last of them, which --upto takes; empty where there is none"]:
+        """Return the first and the last of what it covers as `FIRST..LAST`."""
+        return f"{self.covers[0]}..{self.covers[-1]}" if self.covers else ""
 
 
 def reply_request(workspace: Workspace, session: Session, *, keep: int, events: Sequence[Event] | None) -> ReplyRequest:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
-from itertools import takewhile
+from itertools import accumulate, groupby, takewhile
 
 from ..beliefs.plan import Draft
 from ..dataclass import dataclass
@@ -20,15 +20,17 @@ from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
 from ..language.foreign_text import Prompt
 from ..language.keyword_tokens import query_terms
-from ..language.sentences import Sentence, is_question, sentences
+from ..language.sentences import Sentence, breaks, is_question, sentences
 from ..llm.client import Completion, Llm, LlmRequest
-from ..llm.lenient_json import without_thoughts
+from ..llm.lenient_json import WHOLE, without_thoughts
 from ..store.redaction import redactor
 from ..store.sessions.reading import QUOTE
 from .attribution import is_handed_on, is_standing_rule
 from .backlog import all_events
 from .batch import Batch, shown_room
+from .candidates import candidates
 from .llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
+from .requests import retracted
 
 _RULES = """\
 You keep the long-term memory of an assistant and its user. Read the conversation between <conversation> and
@@ -133,6 +135,7 @@ _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _LEAST_WORDS = 4  # of a text that is the user's because they said it so
+_ENDED = re.compile(r"[.!…。！][\"'”’)\]*_`]*\s*$")
 _BEFORE, _BEHIND = "\"'“‘([*_`", ".,;:!?\"'”)]*_`…。，！？"  # a word
 
 
@@ -205,7 +208,7 @@ def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Repl
     answer = llm.complete(request)
     try:
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
-        if reply.is_empty and not (isinstance(llm, HandedIn) and llm.keeps_nothing):
+        if reply.is_empty and not (isinstance(llm, HandedIn) and llm.keeps_nothing and reply.tier == WHOLE):
             raise ReplyError("the reply holds nothing of what was asked for")
     except ReplyError as error:
         answer = llm.complete(replace(request, messages=again(messages, answer.text, error.message)))
@@ -247,32 +250,37 @@ def _attested(batch: Batch, entry: ReplyEntry, stated: Sequence[tuple[str, Event
     A rewording that claims to be the user's is observed, and has the sentence it is nearest to among its sources.
     `stated` are the sentences of the user, each with its message.
     """
-    first = _repeated(entry.content, [text for text, _ in stated])
-    if first is not None:
-        return _draft(batch, replace(entry, source="user"), stated[first][1])
+    if message := _repeated(entry.content, stated):
+        return _draft(batch, replace(entry, source="user"), message)
     if entry.source != "user":
         return _draft(batch, entry)
     entry, wanted = replace(entry, source="observed"), _stems(entry.content)
-    text, message = max(stated, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", Event("")))
+    text, said_in = max(stated, key=lambda sentence: len(wanted & _stems(sentence[0])), default=("", Event("")))
     return (
-        _draft(batch, entry, message, " ".join(text.split()))
+        _draft(batch, entry, said_in, " ".join(text.split()))
         if is_borne_out(entry.content, text)
         else _draft(batch, entry)
     )
 
 
 def _stated(batch: Batch) -> list[tuple[str, Event]]:
-    """Return what the user stated in a session up to the end of a batch, a sentence each, with its message."""
+    """Return what the user stated in a session up to the end of a batch, a sentence each, with its message.
+
+    What they asked to forget later, if only behind the batch, they do not state.
+    """
     if not _is_talk(batch):
         return []
     first = batch.events[0].id
+    guard = redactor(batch.workspace, batch.session.path)
     earlier = takewhile(lambda event: event.id != first, all_events(batch.workspace, batch.session))
-    prompts = [event for event in earlier if event.type == "message" and event.role == "user"]
+    before = guard.events([event for event in earlier if event.type == "message"])
+    back = retracted(candidates([*before, *batch.events, *guard.events(batch.waiting[len(batch.events) :])]))
     return [
         (sentence.text, event)
-        for event in (*redactor(batch.workspace, batch.session.path).events(prompts), *batch.events)
+        for event in (*before, *batch.events)
         for sentence in _own_sentences(event)
-        if not _is_headed(event.text, sentence.start)
+        if (event.id, sentence.start) not in back
+        and not _is_headed(event.text, sentence.start)
         and (not is_question(sentence.text) or is_standing_rule(sentence.text))
     ]
 
@@ -290,15 +298,29 @@ def _is_talk(batch: Batch) -> bool:
     return batch.session.metadata.channel_type != "git"
 
 
-def _repeated(text: str, stated: Sequence[str]) -> int | None:
-    """Return with which of the sentences a text begins that is some of them joined, word by word; None if it is not."""
+def _repeated(text: str, stated: Sequence[tuple[str, Event]]) -> Event | None:
+    """Return the message with which a text begins that is sentences joined, word by word; None if it is not.
+
+    They are sentences of one message, or of several where each is whole: it has a mark at its end and enough words.
+    """
+    whole = [part for part in stated if _ENDED.search(part[0]) and len(_spoken_words(part[0])) >= _LEAST_WORDS]
+    each = (list(group) for _, group in groupby(stated, key=lambda part: part[1].id))
+    return next((message for group in (*each, whole) if (message := _joined(text, group))), None)
+
+
+def _joined(text: str, stated: Sequence[tuple[str, Event]]) -> Event | None:
+    """Return the message of the first of some sentences of which a text is made; None where it is not.
+
+    A mark stands between two of them, as a word taken over the end of a sentence may turn what it says around.
+    """
     words = _spoken_words(text)
-    parts = [_spoken_words(sentence) for sentence in stated]
-    first_of: dict[int, int] = {}  # by where some sentences joined end in the text
+    ends = {0, *accumulate(len(_spoken_words(piece)) for piece in breaks("…").split(text))}
+    parts = [(_spoken_words(sentence), message) for sentence, message in stated]
+    first_of: dict[int, Event] = {}  # by where some sentences joined end in the text
     for start in range(len(words)):
-        for number, part in enumerate(parts):
-            if (not start or start in first_of) and part and words[start : start + len(part)] == part:
-                first_of.setdefault(start + len(part), first_of.get(start, number))
+        for part, message in parts if start in ends and (not start or start in first_of) else ():
+            if part and words[start : start + len(part)] == part:
+                first_of.setdefault(start + len(part), first_of.get(start, message))
     return first_of.get(len(words)) if len(words) >= _LEAST_WORDS else None
 
 

@@ -24,7 +24,7 @@ def session(mem: Mem, workspace: Path) -> str:
 
 @pytest.fixture
 def last(mem: Mem, session: str) -> str:
-    """The message up to which the session is asked about."""
+    """The messages the session is asked about, as the request names them."""
     return str(mem("consolidate", session, "--ask", "--json").json["upto"])
 
 
@@ -34,7 +34,7 @@ def test_the_section_of_the_manual_does_what_it_says(mem: Mem, session: str, wor
     assert f"user: {RULE}" in asked.out
     assert asked.err == f"mem: hand in: mem consolidate s --answer - --upto {last}\n"
     (world / "reply.json").write_text(REPLY)
-    line = COMMANDS.splitlines()[1].replace("SESSION", session).replace("ID", last)
+    line = COMMANDS.splitlines()[1].replace("SESSION", session).replace("FIRST..LAST", last)
     assert mem(*line.split()[1:]).rows == [["s", "llm", "2", "1"]]
     (entry,) = mem("ls", "--type", "constraint", "--json").json["entries"]
     assert (entry["summary"], entry["source"]) == (RULE, "user")
@@ -107,6 +107,8 @@ def test_a_transcript_that_goes_on_is_answered_up_to_where_it_was_asked(mem: Mem
     asked = mem("consolidate", "chat.jsonl", "--ask", "--json").json
     assert len(asked["covers"]) == 2
     assert mem("session", "ls").out == ""
+    hint = mem("consolidate", "chat.jsonl", "--ask").err
+    assert hint == f"mem: hand in: mem consolidate chat.jsonl --answer - --upto {asked['upto']}\n"
     path.write_text(line(1, "user", RULE) + line(2, "assistant", "Noted.") + line(3, "user", "Backups run at 3."))
     assert mem("consolidate", "chat.jsonl", "--answer", "-", "--upto", asked["upto"], stdin=REPLY).code == 0
     rest = mem("consolidate", "chat", "--ask", "--json").json
@@ -126,3 +128,19 @@ def test_an_agent_may_find_nothing_worth_keeping(mem: Mem, session: str, last: s
     assert (ran.code, ran.rows) == (0, [["s", "llm", "2", "0"]])
     assert mem("consolidate", session, "--ask").out == ""
     assert mem("history", "show").out != ""
+
+
+@pytest.mark.parametrize(("answer", "upto"), [("", "m1..m1"), ("what?", "m1..m1"), (REPLY, "m0..m1")])
+@pytest.mark.parametrize("name", ["talk.jsonl", "-"])
+def test_a_transcript_that_is_not_answered_becomes_no_session(
+    mem: Mem, workspace: Path, world: Path, name: str, answer: str, upto: str
+) -> None:
+    line = json.dumps({"id": "m1", "role": "user", "content": RULE}) + "\n"
+    (world / "talk.jsonl").write_text(line)
+    (world / "reply.json").write_text(answer)
+    assert mem("consolidate", name, "--ask", "--json", stdin=line).json["upto"] == "m1..m1"
+    assert mem("consolidate", name, "--answer", "reply.json", "--upto", upto, stdin=line).code == 2
+    assert mem("session", "ls").out == ""
+    (world / "reply.json").write_text(REPLY)
+    assert mem("consolidate", name, "--answer", "reply.json", "--upto", "m1..m1", stdin=line).code == 0
+    assert [row["source"] for row in mem("ls", "--type", "constraint", "--json").json["entries"]] == ["user"]

@@ -47,7 +47,7 @@ def test_what_is_asked_covers_what_waits_and_writes_nothing(workspace: Workspace
     before = state(workspace)
     request = asked(workspace)
     assert state(workspace) == before
-    assert (request.covers, request.upto, request.parts) == ([f"m{number}" for number in range(1, 7)], "m6", 1)
+    assert (request.covers, request.upto, request.parts) == ([f"m{number}" for number in range(1, 7)], "m1..m6", 1)
     assert [message["role"] for message in request.messages] == ["system", "user"]
     assert "#3 [2026-11-20 10:03] user: No. Is Postgres 18 out yet?" in request.messages[1]["content"]
     assert request.schema == SCHEMA
@@ -93,7 +93,7 @@ def test_every_fact_of_a_good_reply_is_kept_with_its_source_key_and_message(work
         {"content": "I like tabs better than spaces in Go code.", "type": "preference", "source": "user_stated"},
         {"content": "Postgres 18 is out.", "source": "observed", "message": 4, "key": "postgres/version"},
     ]
-    (done,) = handed(workspace, reply("They set the rules.", None, *facts), upto="m6")
+    (done,) = handed(workspace, reply("They set the rules.", None, *facts), upto="m1..m6")
     assert (done.how, done.messages, done.entries) == ("llm", 6, 4)
     kept = {entry.body.strip(): entry.fields for entry in documents(workspace)}
     assert [
@@ -150,20 +150,73 @@ def test_what_was_said_after_the_question_is_not_taken_for_answered(workspace: W
 def test_what_the_user_said_before_the_question_is_theirs_too_and_what_comes_after_is_not(workspace: Workspace) -> None:
     late = "Backups run at three in the morning."
     say(workspace, "Thanks a lot for that.", "Gladly.", late, first=7)
-    handed(workspace, GOOD, "m6")
+    handed(workspace, GOOD, "m1..m6")
     facts = [{"content": f"{PORT}.", "source": "user"}, {"content": late, "source": "user"}]
-    handed(workspace, reply("They went on.", None, *facts), "m8")
+    handed(workspace, reply("They went on.", None, *facts), "m7..m8")
     kept = {entry.body.strip(): (entry.fields["source"], entry.fields["sources"]) for entry in documents(workspace)}
     assert kept[f"{PORT}."] == ("user", ["session:s#m1"])
     assert kept[late] == ("observed", ["session:s#m7:m8"])
 
 
-@pytest.mark.parametrize("upto", ["m7", "of_another_session"])
+@pytest.mark.parametrize("upto", ["m1..m7", "m2..m6", "m6", "of_another_session"])
 def test_a_reply_about_messages_that_do_not_wait_is_refused(workspace: Workspace, upto: str) -> None:
     before = state(workspace)
-    with pytest.raises(UsageError, match=f"no message '{upto}' waits"):
+    with pytest.raises(UsageError, match=f"'{upto}' is not what waits"):
         handed(workspace, GOOD, upto)
     assert state(workspace) == before
+
+
+def test_a_reply_is_refused_where_another_consolidation_took_some_of_the_messages_it_counts(
+    workspace: Workspace,
+) -> None:
+    request = asked(workspace)
+    consolidate(workspace, find(workspace, "s"), None, keep=2)
+    before = state(workspace)
+    with pytest.raises(UsageError, match=r"'m1\.\.m6' is not what waits"):
+        handed(workspace, GOOD, request.upto)
+    assert state(workspace) == before
+    fact = {"content": "Bert squashes commits.", "source": "observed", "message": 1}
+    handed(workspace, reply("They went on.", None, fact), asked(workspace).upto)
+    (document,) = (each for each in documents(workspace) if each.body.strip() == fact["content"])
+    assert document.fields["sources"] == ["session:s#m5"]
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "source"),
+    [
+        (
+            ("Never push to main", "Fine.", "on a Friday afternoon."),
+            "Never push to main on a Friday afternoon.",
+            "observed",
+        ),
+        (
+            ("Never push to main", "Ok.", "on a Friday afternoon."),
+            "Never push to main. On a Friday afternoon.",
+            "observed",
+        ),
+        (("We deploy on Fridays. Never push to main.",), "We deploy on Fridays never. Push to main.", "observed"),
+        (("We deploy on Fridays. Never push to main.",), "Never push to main. We deploy on Fridays.", "user"),
+        (("We deploy on Fridays.", "Ok.", "Never push to main."), "We deploy on Fridays. Never push to main.", "user"),
+    ],
+)
+def test_sentences_are_joined_where_each_is_whole(
+    tmp_path: Path, said: tuple[str, ...], content: str, source: str
+) -> None:
+    made = at(tmp_path / "memory")
+    say(made, *said)
+    handed(made, reply("They talked.", None, {"content": content, "source": "user_stated"}))
+    (document,) = documents(made)
+    assert document.fields["source"] == source
+
+
+@pytest.mark.parametrize("upto", ["", "m1..m2"])
+def test_what_the_user_took_back_later_is_not_theirs(tmp_path: Path, upto: str) -> None:
+    made = at(tmp_path / "memory")
+    back, stays = "We deploy every Friday at noon.", "Kim likes green tea."
+    say(made, f"{back} {stays}", "Noted.", "No, forget that we deploy every Friday.")
+    handed(made, reply("They talked.", None, *({"content": text, "source": "user"} for text in (back, stays))), upto)
+    sources = {document.body.strip(): document.fields["source"] for document in documents(made)}
+    assert (sources[stays], sources.get(back)) == ("user", "observed")
 
 
 def test_a_long_conversation_is_answered_part_by_part(workspace: Workspace) -> None:
@@ -171,7 +224,7 @@ def test_a_long_conversation_is_answered_part_by_part(workspace: Workspace) -> N
     request = reply_request(workspace, find(workspace, "long"), keep=0, events=None)
     assert request.parts > 1
     consolidate(workspace, find(workspace, "long"), HandedIn(GOOD), most=1)
-    assert cursor(workspace, "long") == request.upto
+    assert cursor(workspace, "long") == request.covers[-1]
     assert len(history(workspace)) == 1
 
 

@@ -76,7 +76,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("consolidate", ("consolidate", "monday", "tuesday")),
     Command(
         "consolidate --answer",
-        ("consolidate", "monday", "--answer", "-", "--upto", "m5-cken."),
+        ("consolidate", "monday", "--answer", "-", "--upto", "m0-rrel...m5-cken."),
         stdin=json.dumps({"history_entry": "The team saw a heron.", "entries": [{"text": "The heron nests in May."}]}),
         repeats=False,
     ),
