@@ -13,7 +13,7 @@ from . import __version__
 READING = ("search", "recall", "read", "ls", "grep", "stats", "context")
 """Commands that a warm process runs, beside the hooks of an agent; what writes has a process of its own."""
 _OFF = ("off", "false", "no", "0")
-_CONNECT, _BEGIN = 0.02, 1.0
+_CONNECT, _BEGIN = 0.02, 0.25
 """Seconds to be let in, and to wait for a fork to begin."""
 READY, GO = b"r", b"g"
 LONGEST_ADDRESS = 107
@@ -88,8 +88,8 @@ def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str])
 
     connection.settimeout(_CONNECT)
     connection.connect(address)
-    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-    if struct.unpack("3i", credentials)[1] != os.geteuid():
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
+    if uid != os.geteuid() or _confinement(str(pid)) != _confinement("self"):
         raise PermissionError(address)
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -108,6 +108,15 @@ def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str])
         raise ConnectionRefusedError(address)
     connection.sendall(GO)
     connection.settimeout(None)
+
+
+def _confinement(pid: str) -> list[object]:
+    """Return what keeps a process apart: who is in a sandbox gets nothing of who is not. Raise OSError if unknown."""
+    names = [os.readlink(f"/proc/{pid}/ns/{name}") for name in ("user", "mnt", "pid", "net")]
+    root = os.stat(f"/proc/{pid}/root")
+    with open(f"/proc/{pid}/status", "rb") as file:
+        lines = [line for line in file if line.startswith((b"NoNewPrivs", b"Seccomp"))]
+    return [*names, root.st_dev, root.st_ino, *lines]
 
 
 TYPE_CHECKING = False  # `typing` would cost more than all the rest

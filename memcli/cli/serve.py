@@ -17,8 +17,10 @@ import struct
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
@@ -60,7 +62,8 @@ def serve(
     if stop or status:
         pid = _holder()
         if stop and pid:
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         if not pid:
             raise NotFoundError("there is no warm process", "`mem serve --detach` starts one")
         output.say_row(("stopped" if stop else "warm", pid))
@@ -68,6 +71,10 @@ def serve(
     seconds = _seconds(idle)
     if warm.is_off():
         raise UnavailableError("there is no warm process here: MEM_WARM is off, or this is not Linux", "unset MEM_WARM")
+    if rights(os.getpid()) is None:
+        raise UnavailableError(
+            "what this process may do cannot be compared with others", "start it outside of a sandbox"
+        )
     lock = _lock()
     if lock is None:
         raise UsageError(f"a warm process is there already, {_holder()}", "`mem serve --stop` ends it")
@@ -79,21 +86,24 @@ def serve(
 
 
 def serve_beside() -> None:
-    """Fork a warm process that ends with this one, which must not have threads yet."""
-    if warm.is_off():
+    """Start a warm process that ends with this one, which must not have threads yet."""
+    if warm.is_off() or rights(os.getpid()) is None:
         return
-    parent = os.getpid()
+    parent, alive = os.pipe()  # who reads it notices the end of this process
     with suppress(OSError):
-        if os.fork():
+        if pid := os.fork():
+            os.close(parent)
+            os.waitpid(pid, 0)
             return
         try:
-            _leave_terminal()
-            lock = _lock()
-            while lock is None and os.getppid() == parent:  # another one is there, and may end
-                time.sleep(_LOOK)
+            if not os.fork():  # nobody's child, so that it leaves no zombie
+                os.close(alive)
+                _leave_terminal()
                 lock = _lock()
-            if lock is not None:
-                Listener(lock, float("inf"), parent).listen()
+                while lock is None and not select.select([parent], [], [], _LOOK)[0]:  # another one is there
+                    lock = _lock()
+                if lock is not None:
+                    Listener(lock, float("inf"), parent).listen()
         finally:
             os._exit(0)
 
@@ -141,6 +151,7 @@ def _lock() -> int | None:
     except BlockingIOError:
         os.close(lock)
         return None
+    os.ftruncate(lock, 0)  # the number in it is of one that has ended
     return lock
 
 
@@ -158,12 +169,12 @@ def _holder() -> int:
 class Listener:
     """Keeps one fork that waits for a request; the kernel has made its pages its own before one comes."""
 
-    def __init__(self, lock: int, idle: float, parent: int = 0) -> None:
-        """Take the lock that is held, the seconds to wait for a request, and the process to end with."""
+    def __init__(self, lock: int, idle: float, parent: int = -1) -> None:
+        """Take the lock that is held, the seconds to wait for a request, and a pipe that ends with whom to end with."""
         self._lock, self._idle, self._parent = lock, idle, parent
         self._address = str(_lock_path().with_suffix(""))
         self._number = os.getpid()
-        self._stage = f"{self._address}.stage"
+        self._stage = f"{self._address}.{self._number}.stage"
         self._taken, self._take = os.pipe()  # the number of each fork that takes a request
         self._waiting = 0  # the number of the fork that waits for one
         self._begun = self._ended = 0
@@ -172,11 +183,12 @@ class Listener:
 
     def listen(self) -> NoReturn:
         """Import everything, then serve until nobody needs it; the process ends."""
-        os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, str(self._number).encode(), 0)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         signal.signal(signal.SIGCHLD, self._reap)
         try:
+            for left in Path(self._address).parent.glob("*.stage"):  # by one that was killed
+                rmtree(left, ignore_errors=True)
             self._files = preload(self._stage)
             self._stamp = _stamp(self._files)
             with suppress(FileNotFoundError):
@@ -199,15 +211,18 @@ class Listener:
     def _serve(self, door: socket.socket) -> None:
         asked = time.monotonic()
         while self._is_wanted(asked):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # no fork ends before its number is known
             if not self._waiting and self._begun - self._ended < MOST_FORKS:
                 self._waiting = self._fork(door)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             if select.select([self._taken], [], [], _LOOK if self._waiting else 0.1)[0]:
-                asked = time.monotonic()
-                if struct.unpack("i", os.read(self._taken, 4))[0] == self._waiting:
+                taken_by = struct.unpack("i", os.read(self._taken, 4))[0]
+                asked = time.monotonic() if taken_by else asked
+                if taken_by == self._waiting:
                     self._waiting = 0
 
     def _is_wanted(self, asked: float) -> bool:
-        is_left = self._parent and os.getppid() != self._parent
+        is_left = self._parent >= 0 and select.select([self._parent], [], [], 0)[0]
         return not is_left and time.monotonic() - asked < self._idle and self._is_whole()
 
     def _is_whole(self) -> bool:
@@ -219,6 +234,7 @@ class Listener:
                 self._ended += 1
                 if pid == self._waiting:  # it was killed, or had taken a request already
                     self._waiting = 0
+                    os.write(self._take, struct.pack("i", 0))  # wakes who waits for a number
 
     def _fork(self, door: socket.socket) -> int:
         """Fork a process that takes one request, and return its number; 0 where there is no room for one."""
@@ -231,6 +247,8 @@ class Listener:
         try:
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+            os.setsid()  # a terminal stops who reads it in the background
             os.close(self._lock)
             if not select.select([door], [], [], 0)[0]:
                 _rehearse(self._stage, _AGAIN)
@@ -251,7 +269,8 @@ def answer(connection: socket.socket) -> None:
     """Run what is asked for, as its process would, and end; return where it is not to be run."""
     signal.alarm(_HANDSHAKE)  # whoever sends nothing is not waited for
     pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    if uid != os.geteuid() or rights(pid) != rights(os.getpid()):
+    own = rights(os.getpid())
+    if uid != os.geteuid() or own is None or rights(pid) != own:
         return
     arguments, environ, streams = _request(connection)
     connection.sendall(warm.READY)
@@ -270,17 +289,22 @@ def answer(connection: socket.socket) -> None:
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
-    hook_run.waiting, hook_run.behind = pid, _beside
+    hook_run.waiting, hook_run.behind = pid, partial(_beside, connection)
     output.ending = lambda code: _let_go(connection, code)
-    process.run(arguments)
+    try:
+        process.run(arguments)
+    except Exception:
+        traceback.print_exc()
+        output.leave(1)
 
 
 _WORK: list[threading.Thread] = []
 """What goes on when nobody waits any more."""
 
 
-def _beside(work: Callable[[int], None], held: int) -> None:
+def _beside(connection: socket.socket, work: Callable[[int], None], held: int) -> None:
     """Do work in a thread: the caller is another process, which ends when it has its answer, and this one goes on."""
+    _outlive(connection)
     own = os.dup(held) if held >= 0 else -1
 
     def run() -> None:
@@ -296,8 +320,9 @@ def _beside(work: Callable[[int], None], held: int) -> None:
 
 def _let_go(connection: socket.socket, code: int) -> None:
     """Give the caller its exit code, and finish what nobody waits for."""
-    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) & ~os.O_ASYNC)
-    connection.send(bytes([code & 0xFF]))
+    _outlive(connection)
+    with suppress(OSError):
+        connection.send(bytes([code & 0xFF]))
     connection.close()
     if _WORK:
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -324,6 +349,11 @@ def _request(connection: socket.socket) -> tuple[list[str], dict[bytes, bytes], 
     return list(map(os.fsdecode, arguments)), dict(pair.split(b"=", 1) for pair in pairs), streams
 
 
+def _outlive(connection: socket.socket) -> None:
+    """Go on when the other side goes away."""
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) & ~os.O_ASYNC)
+
+
 def _end_with(connection: socket.socket) -> None:
     """Have the kernel end this process when the other side goes away: Ctrl-C there is Ctrl-C here."""
     signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -341,7 +371,7 @@ def rights(pid: int) -> tuple[object, ...] | None:
     """
     try:
         folder = Path(f"/proc/{pid}")
-        names = (os.readlink(folder / "ns" / name) for name in _NAMESPACES)
+        names = (os.readlink(folder / "ns" / name) for name in _NAMESPACES if os.path.lexists(f"/proc/self/ns/{name}"))
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
         if status["NoNewPrivs"].strip() != "0":
             raise PermissionError
@@ -392,13 +422,23 @@ _ALL = (
 )
 
 
+_HARMLESS = {
+    b"MEM_RECALL_JUDGE": b"off",
+    b"MEM_LLM_COMMAND": b"",
+    b"MEM_LLM_MODEL": b"",
+    b"GIT_CONFIG_GLOBAL": os.devnull.encode(),
+    b"GIT_CONFIG_NOSYSTEM": b"1",
+}
+"""Runs and asks nothing, whatever somebody puts into the stage."""
+
+
 def _rehearse(stage: str, commands: Iterable[Sequence[str]]) -> None:
     """Run commands in a workspace of our own, and leave the process as it was but for its environment."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "rehearsal", "cwd": stage, "prompt": _QUESTION}
     with open(os.devnull, "w", encoding="utf-8") as nothing:
         try:
-            _live_in({b"HOME": os.fsencode(stage), b"PATH": os.defpath.encode()})
+            _live_in({b"HOME": os.fsencode(stage), b"PATH": os.defpath.encode(), **_HARMLESS})
             os.chdir(stage)
             sys.stdout = sys.stderr = nothing
             for words in commands:
@@ -411,6 +451,7 @@ def _rehearse(stage: str, commands: Iterable[Sequence[str]]) -> None:
         finally:
             sys.stdin, sys.stdout, sys.stderr = streams
             os.chdir("/")
+            rmtree(f"{stage}/memory/.mem/turns", ignore_errors=True)  # or it grows with each rehearsal
 
 
 _set_by_libraries: dict[str, str] = {}

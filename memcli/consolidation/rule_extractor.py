@@ -34,6 +34,8 @@ MOST = 100
 
 _WORTH = 0.5  # what a sentence needs to be kept
 _BESIDE = 0.92  # the same where the sentence beside it asks for something: it mostly says what for
+_STEP = re.compile(r"(?i)(?:first|then|else|otherwise|instead|zuerst|sonst|dann|d['’]abord|sinon|primero|si no)\b")
+"""How a sentence begins that says what to do by the rule before it."""
 _SURE = 0.92  # worth from which what looks like a request says something all the same
 _TAKEN_UP = 0.25  # what an assistant's proposal needs that its user takes up
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
@@ -209,8 +211,9 @@ def _rest(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth
                 and are_neighbours(candidates[position], candidates[number])
             ):
                 (worth,) = judge([candidates[number]])
+                is_step = bool(_STEP.match(candidates[number].text))
                 is_case = worth.kind in _BINDING or worth.probability >= _LIKELY
-                if is_case and not _says_nothing(candidates[number], worth):
+                if is_step or (is_case and not _says_nothing(candidates[number], worth)):
                     yield number, worth
 
 

@@ -6,7 +6,7 @@ that file another name first, so that it is given once, and notes it as shown th
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from select import select
@@ -52,17 +52,20 @@ def recall_in_time(
     if not request.gate or is_telling(request.asked):
         nothing = Pack(notices=(f"nothing was found within {1000 * seconds:,.0f} ms",))
         recalled = _searched(workspaces, request, seconds, behind) or Recalled(nothing, SurfacedTurn(turns=0))
-    if recalled.turn.reset == TOPIC:
-        earlier = []
-    for late in earlier:
-        note(workspaces, request, late.pack, late.turn)
-    note(workspaces, request, recalled.pack, recalled.turn)
     given = set(map(mark, recalled.pack.chosen))
-    chosen = {mark(memory): memory for late in earlier for memory in late.pack.chosen if mark(memory) not in given}
-    overdue = Pack(chosen=tuple(chosen.values()))
+    late = (
+        {}
+        if recalled.turn.reset == TOPIC
+        else {mark(memory): memory for each in earlier for memory in each.pack.chosen}
+    )
+    overdue = Pack(chosen=tuple(memory for noted, memory in late.items() if noted not in given))
     room = (request.characters or 0) - len(recalled.pack.text())
     while request.characters and overdue.chosen and len(overdue.text()) > room:
         overdue = replace(overdue, chosen=tuple(without_last(overdue.chosen)))
+    for each in earlier:
+        note(workspaces, request, Pack(), replace(each.turn, shown=()))
+    note(workspaces, request, overdue, SurfacedTurn(tuple(map(mark, overdue.chosen)), turns=0))
+    note(workspaces, request, recalled.pack, recalled.turn)
     return recalled.pack, overdue
 
 
@@ -96,10 +99,12 @@ def _leave(workspaces: Sequence[Workspace], request: RecallRequest, name: str, d
     fields = {"turn": turn_line(turn), "notices": pack.notices, "memories": [vars(memory) for memory in pack.chosen]}
     path = workspaces[0].derived / FOLDER / name
     try:
+        if path.parent.is_symlink() or not request.session:
+            raise FileNotFoundError(path.parent)  # a clone may lead it anywhere
         make_derived(path.parent)
         write_private(path.with_name(f"{name}.new"), json.dumps(fields))
         os.replace(path.with_name(f"{name}.new"), path)
-        access_log.sweep(path.parent, "*", _MOST)
+        access_log.sweep(path.parent, f"{'?' * 24}-*", _MOST)
     except OSError:
         with suppress(OSError), open(doing, "wb", closefd=False) as waiting:
             waiting.write(json.dumps(fields).encode())
@@ -111,28 +116,26 @@ def _memory(fields: Mapping[str, Any]) -> Memory:
 
 
 def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
-    """Take away what waits for a session, without what it was shown, and what was forgotten, meanwhile."""
-    workspace = workspaces[0]
-    try:
-        names = os.listdir(workspace.derived / FOLDER) if session else []
-    except OSError:
-        return []
+    """Take away what waits for a session, but for what it was shown, and what was changed or forgotten, meanwhile."""
+    folder = workspaces[0].derived / FOLDER
     begin = f"{session_digest(session)}-"
-    every = [_read(workspace, name) for name in sorted(names) if name.startswith(begin) and "." not in name]
-    waiting = [recalled for recalled in every if recalled is not None]
-    if not waiting:
+    try:
+        listed = [] if folder.is_symlink() or not session else sorted(os.listdir(folder))
+        names = [name for name in listed if name.startswith(begin) and "." not in name]
+        if not names:
+            return []
+        waiting = [_parsed(access_log.text_of(workspaces[0], f"{FOLDER}/{name}")) for name in names]
+        paths = {memory.path for recalled in waiting if recalled for memory in recalled.pack.chosen}
+        indexed = {opened.scope: _known(opened, paths) for opened in workspaces}  # before anything is taken away
+    except (OSError, MemError):
         return []
-    from ..index.index import ask
-    from ..index.lookups import forgotten_texts
-
-    shown = set(load_state(workspace, session).shown)
-    roots = {opened.scope: opened.root for opened in workspaces}
-    forgotten = frozenset().union(*(ask(opened, forgotten_texts) for opened in workspaces))
+    shown = set(load_state(workspaces[0], session).shown)
+    forgotten = frozenset().union(*(texts for _, texts in indexed.values()))
 
     def holds(memory: Memory) -> bool:
-        root = roots.get(memory.scope)
-        is_there = memory.kind != "entry" or (root is not None and (root / memory.path).is_file())
-        return is_there and mark(memory) not in shown
+        digests, _ = indexed.get(memory.scope, ({}, frozenset()))
+        is_same = memory.kind != "entry" or digests.get(memory.path, "")[:12] == memory.digest
+        return is_same and mark(memory) not in shown
 
     def without(recalled: Recalled) -> Recalled:
         chosen = tuple(
@@ -140,7 +143,20 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
         )
         return Recalled(replace(recalled.pack, chosen=chosen), replace(recalled.turn, shown=tuple(map(mark, chosen))))
 
-    return list(map(without, waiting))
+    every = [_read(workspaces[0], name) for name in names]
+    return [without(recalled) for recalled in every if recalled is not None]
+
+
+def _known(workspace: Workspace, paths: Collection[str]) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Return the digests of some files as they are now, by path, and the texts that were forgotten."""
+    from ..index.index import Index, ask
+    from ..index.lookups import digests_of, forgotten_texts
+
+    def answer(index: Index) -> tuple[Mapping[str, str], frozenset[str]]:
+        index.refresh()
+        return digests_of(index, paths), forgotten_texts(index)
+
+    return ask(workspace, answer)
 
 
 def drop_all(workspace: Workspace) -> None:

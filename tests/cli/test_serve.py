@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from memcli import warm
+from memcli.cli import serve
 from tests.conftest import Mem, Ran
 
 MEM = [sys.executable, "-m", "memcli"]
@@ -162,6 +163,18 @@ def test_who_has_other_rights_is_not_served(
     assert len(ran("ls", preexec_fn=change).rows) == 3
 
 
+def test_one_whose_own_rights_cannot_be_seen_serves_nobody(runtime: Path) -> None:
+    refused = subprocess.run(
+        [*MEM, "serve"],
+        preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+        capture_output=True,
+        check=False,
+    )
+    assert b"start it outside of a sandbox" in refused.stderr
+    assert serve.rights(os.getpid()) is not None
+    assert serve.rights(0) is None
+
+
 def test_killed_at_any_moment_it_takes_no_answer_along(runtime: Path, entries: Path) -> None:
     for pause in (0.0, 0.3, 0.6, 0.9, 1.5):
         with subprocess.Popen([*MEM, "serve"]) as process:
@@ -298,7 +311,7 @@ def test_mcp_has_one_as_long_as_it_lives(runtime: Path, entries: Path) -> None:
     with subprocess.Popen([*MEM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         until(lambda: (runtime / warm.socket_name()).exists())
         warm_pid = int(ran("serve", "--status").rows[0][1])
-        assert warm_pid in forks(server.pid)
+        assert warm_pid not in forks(server.pid)  # it would be left as a zombie
         assert "9108" in ran("search", "which port").out
         server.communicate()
     until(lambda: ran("serve", "--status").code)

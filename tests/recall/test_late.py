@@ -121,6 +121,24 @@ def test_what_was_forgotten_meanwhile_is_not_given_late(ask: Ask, memories: Path
     assert waiting(memories) == []
 
 
+def test_what_was_changed_meanwhile_is_not_given_as_it_was(ask: Ask, memories: Path) -> None:
+    ask(QUESTION, within=50)
+    until_found(memories)
+    path = next(memories.glob("entries/**/*9108*.md"))
+    path.write_text(path.read_text().replace("9108", "9200"))
+    assert "9108" not in ask("ok, thanks")
+    assert "9200" in ask(QUESTION)
+
+
+def test_a_folder_that_leads_elsewhere_is_neither_read_nor_written(ask: Ask, memories: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for number in range(210):
+        (tmp_path / "elsewhere" / str(number)).touch()
+    (memories / ".mem" / "late").symlink_to(tmp_path / "elsewhere")
+    assert "9108" in ask(QUESTION)
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 210
+
+
 def test_what_is_deleted_for_good_waits_for_nobody(ask: Ask, memories: Path, mem: Mem) -> None:
     ask(QUESTION, within=50)
     until_found(memories)
