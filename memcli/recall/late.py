@@ -53,11 +53,8 @@ def recall_in_time(
         nothing = Pack(notices=(f"nothing was found within {1000 * seconds:,.0f} ms",))
         recalled = _searched(workspaces, request, seconds, behind) or Recalled(nothing, SurfacedTurn(turns=0))
     given = set(map(mark, recalled.pack.chosen))
-    late = (
-        {}
-        if recalled.turn.reset == TOPIC
-        else {mark(memory): memory for each in earlier for memory in each.pack.chosen}
-    )
+    earlier = [] if recalled.turn.reset == TOPIC else earlier
+    late = {mark(memory): memory for each in earlier for memory in each.pack.chosen}
     overdue = Pack(chosen=tuple(memory for noted, memory in late.items() if noted not in given))
     room = (request.characters or 0) - len(recalled.pack.text())
     while request.characters and overdue.chosen and len(overdue.text()) > room:

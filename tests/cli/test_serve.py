@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -32,22 +33,23 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a private folder for the socket."""
-    folder = tmp_path / "run"
-    folder.mkdir(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.delenv("MEM_WARM")
-    return folder / "mem-warm"
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a private folder for the socket, of a name as short as a socket's must be."""
+    with TemporaryDirectory(prefix="mem-", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.delenv("MEM_WARM")
+        yield Path(folder) / "mem-warm"
 
 
 @pytest.fixture
 def listener(runtime: Path, world: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Give a warm process that listens."""
     with subprocess.Popen([*MEM, "serve"]) as process:
-        until(lambda: (runtime / warm.socket_name()).exists() and forks(process.pid))
-        yield process
-        process.kill()
+        try:
+            until(lambda: (runtime / warm.socket_name()).exists() and forks(process.pid))
+            yield process
+        finally:
+            process.kill()
 
 
 def forks(pid: int) -> list[int]:
