@@ -31,4 +31,4 @@ def test_three_clones_end_with_the_same_memories(
     assert not table.false
     assert len(table.clashes) <= MOST_CLASHES
     assert (table.lost, table.doubled, table.archived, table.different, table.problems) == ([], [], [], [], [])
-    assert min(table.counts[kind] for kind in ("write", "edit", "forget", "note", "history", "confirm", "syncs")) > 2
+    assert min(table.counts[kind] for kind in ("write", "edit", "forget", "note", "history", "confirm", "syncs")) > 1
