@@ -46,8 +46,8 @@ def socket_name() -> str:
     """Return the name of the socket of this version in this interpreter and installation: no other one has it."""
     from _blake2 import blake2b
 
-    told = (__version__, sys.version, sys.prefix, os.path.dirname(__file__), os.environ.get("PYTHONPATH", ""))
-    return blake2b("\0".join(told).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    parts = (__version__, sys.version, sys.prefix, os.path.dirname(__file__), os.environ.get("PYTHONPATH", ""))
+    return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
 def ask(arguments: Sequence[str]) -> int | None:

@@ -95,12 +95,12 @@ class Summary:
             f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
         ]
         room = self.room + len(self.whole)
-        told: list[str] = []
+        fitting: list[str] = []
         for piece in filter(None, pieces):
             room -= len(piece)
             if room > 0:
-                told.append(piece)
-        return "\n".join([*filter(None, lines), *(["", *told] if told else [])])
+                fitting.append(piece)
+        return "\n".join([*filter(None, lines), *(["", *fitting] if fitting else [])])
 
     def history(self) -> str:
         """Return a paragraph for history, without its time: what the user came with, and what came of it."""
@@ -108,8 +108,8 @@ class Summary:
         came = came or shorten("; ".join(self.decisions[:1]), _GOAL)
         goal = "" if came.startswith(self.goal) else shorten(self.goal, _GOAL)
         # Two people said the two: without a sign between them they read as one person's words.
-        told = " → ".join(filter(None, (goal, came)))
-        return f"{_closed(told)} Changed {listed_files(self.files)}." if told and self.files else _closed(told)
+        record = " → ".join(filter(None, (goal, came)))
+        return f"{_closed(record)} Changed {listed_files(self.files)}." if record and self.files else _closed(record)
 
 
 def _listed(label: str, items: Sequence[str]) -> list[str]:
@@ -148,9 +148,9 @@ def _goal(events: Sequence[Event], withdrawn: Collection[str]) -> str:
 
     Where they said nothing of the kind it is the first thing they said, and where they said nothing, that anybody did.
     """
-    said = [event for event in events if event.type == "message" and any(map(str.isalnum, event.text))]
+    messages = [event for event in events if event.type == "message" and any(map(str.isalnum, event.text))]
     first = ""
-    for event in [event for event in said if event.role == "user"] or said:
+    for event in [event for event in messages if event.role == "user"] or messages:
         prompt = Prompt(event.text)
         own = [
             sentence.text for sentence in sentences(event.text) if not prompt.is_foreign(sentence.start, sentence.stop)

@@ -83,9 +83,10 @@ def extract(batch: Batch, llm: "Llm | None") -> Findings:
     if llm is None:
         drafts = [draft for draft in drafts if not summary.states(draft.body) or draft in requested]
     if history:
-        told = history.partition("] ")[2] or history
-        ending = sentences(told)[-1].text if sentences(told) else told  # an LLM is asked to end with how it ended
-        summary = replace(summary, size=Summary.size, outcome=shorten(ending, LONGEST_OUTCOME), whole=told)
+        paragraph = history.partition("] ")[2] or history
+        whole = sentences(paragraph)
+        ending = whole[-1].text if whole else paragraph  # an LLM is asked to end with how it ended
+        summary = replace(summary, size=Summary.size, outcome=shorten(ending, LONGEST_OUTCOME), whole=paragraph)
     ours = {draft.body for draft in requested}
     lasting = (
         draft.body

@@ -261,7 +261,9 @@ def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
 
 
 def _is_likely(results: SearchResults) -> bool:
-    return bool(results.hits) and results.hits[0].relevance >= LIKELY
+    """Return whether the best hit is likely right: what tells of a conversation repeats what was asked in it."""
+    hits = (hit for hit in results.hits if hit.kind != "history" and hit.type != "episode")
+    return max((hit.relevance for hit in hits), default=0.0) >= LIKELY
 
 
 def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchResults:
