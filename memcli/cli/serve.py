@@ -34,8 +34,6 @@ from ..api.workspace import surroundings
 from ..errors import NotFoundError, UnavailableError, UsageError
 from . import app, hook_run, output, process
 
-IDLE = 30 * 60.0
-"""Seconds without a request after which it ends."""
 MOST_FORKS = 64
 MOST_BYTES = 8 << 20  # of a request; the kernel takes no more of a command line and its environment
 _LOOK = 2.0  # seconds between two looks at whether it is still wanted
