@@ -8,6 +8,7 @@ NAMES = {
     "agents": "what an agent waits for: hooks and MCP",
     "beliefs": "what becomes of new memories",
     "consolidation": "what is kept of conversations without an LLM",
+    "first_index": "the first index beside a bare loop over the same model",
     "gate": "whether a turn of a conversation gets memories",
     "imports": "a home with a thousand transcripts, imported and consolidated",
     "packs": "what recall gives a turn, and how much of it is right",

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from bench import measures
+from bench.first_index import first_index
 from bench.timing import PYTHON, QUERY, Bench, Row, row, say, table
 from bench.workspaces import make
 
@@ -115,51 +116,6 @@ for _ in range(runs):
 print(json.dumps({name: statistics.median(times) for name, times in spent.items()}))
 """
 
-EMBEDDING = """
-import json, os, random, sys, time
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from bench.workspaces import sentence
-from memcli.index import embedder
-from memcli.index.embedding_model import find_model
-from memcli.index.onnx_session import open_session, open_tokenizer
-from memcli.index.text_vectors import batched
-random_ = random.Random(2)
-texts = [" ".join(sentence(random_) for _ in range(random_.choice((1, 1, 2, 3)))) for _ in range(int(sys.argv[3]))]
-cache = Path(sys.argv[2])
-ours = embedder.open_embedder(None, bulk=True, cache=cache)
-ours.embed(texts[:64])
-model = find_model(None, cache)
-tokenizer, _ = open_tokenizer(model.tokenizer, model.max_tokens)
-session = open_session(model.file, model.digest, cache, bulk=True)
-wanted = {each.name for each in session.get_inputs()}
-batches = batched([len(each.ids) for each in tokenizer.encode_batch_fast(texts)], embedder._BULK_BATCH)
-
-def mem():
-    ours.embed(texts)
-
-def bare():
-    import numpy as np
-    ids = [each.ids for each in tokenizer.encode_batch_fast(texts)]
-    for batch in batches:
-        longest = max(len(ids[place]) for place in batch)
-        tokens = np.zeros((len(batch), longest), np.int64)
-        mask = np.zeros_like(tokens)
-        for row, place in enumerate(batch):
-            tokens[row, :len(ids[place])] = ids[place]
-            mask[row, :len(ids[place])] = 1
-        feeds = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        session.run(None, {name: feeds[name] for name in wanted})
-
-best = {"mem": [], "bare": []}
-for _ in range(3):
-    for name, work in (("mem", mem), ("bare", bare)):
-        start = time.perf_counter()
-        work()
-        best[name].append(time.perf_counter() - start)
-print(json.dumps({name: len(texts) / sorted(times)[1] for name, times in best.items()}))
-"""
-
 
 def main() -> None:
     """Run everything and print the table."""
@@ -231,7 +187,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     say("refreshing")
     inner = bench.inside(IN_PROCESS, str(big), str(bench.runs))
     say("embedding")
-    speed = bench.inside(EMBEDDING, str(ROOT), str(place / "models"), "1500")
+    embedding = first_index(bench, middle, 5)
     peak = bench.cost(on(big, "search", QUERY)).peak
     rows: list[Row] = [
         row("`mem --version`", start["version"], "`python -c pass`", start["pass"], 3),
@@ -260,13 +216,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         ("`mem search`, peak memory", f"{peak:.0f} MB", "260 MB", peak / 260, 1),
         row("refresh, nothing changed", inner["refresh"], "scan, in one process", inner["scan"], 2),
         row("keyword-indexing new files", inner["new"], "reading and hashing them", inner["hash"], 5),
-        (
-            "first embedding",
-            f"{speed['mem']:.0f} texts/s",
-            f"bare onnxruntime loop, {speed['bare']:.0f} texts/s",
-            speed["bare"] / speed["mem"],
-            1 / 0.8,
-        ),
+        *embedding,
     ]
     if "rg" in find:
         rows.append(row("`mem grep`", find["grep"], "5 × rg + typer", 5 * find["rg"] + find["typer"], 1))
