@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -193,17 +194,26 @@ def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) ->
 class Bar:
     """Progress on a terminal's stderr; silent elsewhere."""
 
-    def __init__(self, label: str, step: int = 50) -> None:
-        """Take a label, and after how many steps the bar is drawn again."""
+    def __init__(self, label: str) -> None:
+        """Take a label."""
         self.label = label
-        self.step = step
         self.shown = False
+        self._drawn = 0.0
+        self._first = 0.0, 0  # when it was called first, and how much was done then
+        self._done = sys.maxsize
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how much is done."""
-        if to_terminal(sys.stderr) and (done % self.step == 0 or done == total):
-            self.shown = True
-            _tell(f"\r\x1b[K{self.label} {done:,} of {total:,}")
+        """Show how much is done, ten times a second at most, and after a second how long the rest will take."""
+        now = time.monotonic()
+        if done <= self._done:  # another workspace begins
+            self._first, self._drawn = (now, done), 0.0
+        self._done = done
+        if (now - self._drawn >= 0.1 or done == total) and to_terminal(sys.stderr):
+            self.shown, self._drawn = True, now
+            spent, steps = now - self._first[0], done - self._first[1]
+            left = max(1, round(spent * (total - done) / steps)) if spent >= 1 and steps and done < total else 0
+            estimate = f", {left} s left" if 0 < left < 100 else f", {round(left / 60)} min left" if left else ""
+            _tell(f"\r\x1b[K{self.label} {done:,} of {total:,}{estimate}")
 
     def clear(self) -> None:
         """Erase the line."""
@@ -252,7 +262,7 @@ MOST_SECRETS = 20
 
 def judge_progress() -> Callable[[int, int], None]:
     """Return what shows how many questions the judge has answered, where there are several."""
-    bar = Bar("questions answered by the LLM:", 1)
+    bar = Bar("questions answered by the LLM:")
 
     def progress(done: int, total: int) -> None:
         if done < total and total > 1:

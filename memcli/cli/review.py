@@ -260,7 +260,7 @@ def review(
     if source:
         raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
     is_asked = workspaces.is_typed() and not as_json
-    bar = output.Bar("asking the LLM", 1)
+    bar = output.Bar("asking the LLM")
     report = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
     bar.clear()
     if report.judged is not None:

@@ -251,7 +251,7 @@ def import_(
         return
     if into:
         raise UsageError("--session and many conversations", "each goes into a session of its own")
-    bar = output.Bar("reading conversations", step=1)
+    bar = output.Bar("reading conversations")
     projects = tuple(project or ())
     try:
         report = api.import_sessions(

@@ -239,6 +239,7 @@ def index(
 def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: Progress | None) -> Indexed:
     where = index.workspace
     seen = index.refresh(reading, talk=True)
+    before = int(index.meta("embedded") or 0)
     if embed:
         index.embedding.embed_all(embedding)
     state = index.health()
@@ -252,7 +253,7 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
         state.chunks,
         state.not_embedded,
         state.vectors,
-        state.embedded,
+        state.embedded - before,
         index.meta("model"),
         str(index.folder) if index.folder not in (None, where.derived) else "",
         _obstacle(index) if embed and state.not_embedded else "",

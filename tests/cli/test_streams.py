@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memcli.cli import output
 from tests.conftest import Mem
 
 SEQUENCES = {
@@ -252,3 +254,47 @@ def test_a_file_that_an_answer_lacks_is_named_by_the_answer(mem: Mem, workspace:
         assert mem(*command).err.startswith("mem: memory/entries/conflict.md:5: a git conflict marker"), command
     ran = mem("grep", "-l", "penguin")  # which reads the file as it is
     assert (ran.out, ran.err) == ("memory/entries/conflict.md\n", "")
+
+
+Clock = Callable[[float, int, int], str]
+
+
+@pytest.fixture
+def bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Clock:
+    """Give a function that calls a bar at a time, and returns what it shows then."""
+    progress, now = output.Bar("embedding texts"), 0.0
+    monkeypatch.setattr(output, "to_terminal", lambda stream: True)
+    monkeypatch.setattr(output.time, "monotonic", lambda: now)
+
+    def called(seconds: float, done: int, total: int) -> str:
+        nonlocal now
+        now = 1000 + seconds
+        progress(done, total)
+        return capsys.readouterr().err.removeprefix("\r\x1b[K")
+
+    return called
+
+
+def test_the_line_says_how_long_the_rest_takes_once_that_is_known(bar: Clock) -> None:
+    assert bar(0, 100, 10_000) == "embedding texts 100 of 10,000"
+    assert bar(0.05, 110, 10_000) == ""
+    assert bar(2, 300, 10_000) == "embedding texts 300 of 10,000, 97 s left"
+    assert bar(30, 1_100, 10_000) == "embedding texts 1,100 of 10,000, 4 min left"
+    assert bar(99, 9_990, 10_000) == "embedding texts 9,990 of 10,000, 1 s left"
+    assert bar(100, 10_000, 10_000) == "embedding texts 10,000 of 10,000"
+
+
+def test_another_workspace_is_timed_from_its_own_beginning(bar: Clock) -> None:
+    bar(0, 100, 1_000)
+    bar(50, 1_000, 1_000)
+    assert bar(50, 20, 120) == "embedding texts 20 of 120"
+    assert bar(60, 70, 120) == "embedding texts 70 of 120, 10 s left"
+
+
+def test_how_many_texts_were_embedded_is_said_of_this_run_alone(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    counts = []
+    for number in (1, 2):
+        (workspace / "entries" / f"{number}.md").write_text(f"Paper {number} lies on the desk.\n")
+        counts.append(mem("index", "--json").json["embedded"])
+    assert counts == [1, 1]
