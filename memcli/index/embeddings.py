@@ -159,6 +159,7 @@ class VectorTable:
 
 
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
+PREPARING = 1.0  # seconds for which it pays to open the model for bulk, which takes half of one the first time
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
 _ROUNDS = 5  # looks at what is missing, while others write
 
@@ -217,7 +218,8 @@ class Embedding:
         if not missing or self.index.folder is None or seconds == 0:
             return len(missing)
         order = sorted(missing, key=lambda chunk: chunk not in first) if first else missing
-        self._fill(self.embedder(bulk=seconds is None), order, seconds, progress)
+        is_bulk = seconds is None or (seconds >= PREPARING and len(order) > BATCH)
+        self._fill(self.embedder(bulk=is_bulk), order, seconds, progress)
         return len(self.table.missing(str(where), where.values))
 
     def embed_all(self, progress: "Progress | None" = None) -> int:
@@ -388,12 +390,14 @@ class Embedding:
     ) -> None:
         """Embed chunks in an order within a time; raise MovedError if the vectors are another model's now."""
         started = time.monotonic()
-        done = 0
+        done, hashes = 0, set[bytes]()
         while done < len(order):
             # The first batch of an answer is small: it tells how quick this machine is.
             size = BULK_BATCH if seconds is None else BATCH if done else FIRST
             chunks = order[done : done + size]
-            texts = {stored.hash: stored.prefix + stored.text for stored in texts_of(self.index.connection, chunks)}
+            stored = texts_of(self.index.connection, chunks)
+            texts = {each.hash: each.prefix + each.text for each in stored if each.hash not in hashes}
+            hashes.update(texts)
             vectors = embedder.embed(list(texts.values()))
             try:
                 self._keep(embedder, list(texts), vectors)

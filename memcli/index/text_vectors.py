@@ -54,6 +54,7 @@ def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
     """Put the places of texts of like length together, each batch within a limit of word pieces, padding counted.
 
     A longer text begins another batch where padding the shorter ones to its length would take longer than another run.
+    The longest come first, so that of several workers none is left alone with them at the end.
     """
     batches: list[list[int]] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -62,7 +63,7 @@ def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
         if not last or padding > _RUN or (len(last) + 1) * lengths[position] > limit:
             batches.append([])
         batches[-1].append(position)
-    return batches
+    return batches[::-1]
 
 
 _ROOM = 40_000  # word pieces whose vectors are kept: 60 MB
