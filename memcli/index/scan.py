@@ -66,29 +66,39 @@ def _walk(root: Path, top: str, deep: bool, listing: FileListing, layout: Layout
     while stack:
         inside = stack.pop()
         try:
-            with os.scandir(f"{base}/{inside}") as items:
-                others = _take_files(items, inside, listing, layout.endings)
+            folder = os.open(f"{base}/{inside}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:  # by its number, from which the stat of a file takes half as long as from its whole path
+                stack += _folders(folder, root, inside, deep, listing, layout)
+            finally:
+                os.close(folder)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             listing.problems[inside] = f"cannot be looked into: {error.strerror}"
             listing.unread.append(inside)
+
+
+def _folders(folder: int, root: Path, inside: str, deep: bool, listing: FileListing, layout: Layout) -> list[str]:
+    """Note what is in an open folder, and return the paths of the folders in it that are to be walked."""
+    with os.scandir(folder) as items:
+        others = _take_files(items, inside, listing, layout.endings)
+    folders = []
+    for item in others:
+        path = f"{inside}{item.name}"
+        try:
+            if item.is_dir(follow_symlinks=False):
+                if deep and f"{path}/" != layout.archive:  # which is walked by itself
+                    folders.append(f"{path}/")
+            elif item.is_symlink():
+                _look_behind(root, path, deep, listing, layout)
+            elif path.endswith(layout.endings) and item.stat(follow_symlinks=False) and layout.kind_of(path):
+                listing.problems[path] = "no regular file: move it out of the workspace"
+        except FileNotFoundError:
             continue
-        for item in others:
-            path = f"{inside}{item.name}"
-            try:
-                if item.is_dir(follow_symlinks=False):
-                    if deep and f"{path}/" != layout.archive:  # which is walked by itself
-                        stack.append(f"{path}/")
-                elif item.is_symlink():
-                    _look_behind(root, path, deep, listing, layout)
-                elif path.endswith(layout.endings) and item.stat(follow_symlinks=False) and layout.kind_of(path):
-                    listing.problems[path] = "no regular file: move it out of the workspace"
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                listing.problems[path] = f"cannot be looked at: {error.strerror}"
-                listing.unread.append(path)
+        except OSError as error:
+            listing.problems[path] = f"cannot be looked at: {error.strerror}"
+            listing.unread.append(path)
+    return folders
 
 
 def _take_files(
