@@ -47,6 +47,7 @@ ChangedLines = Annotated[tuple[str, ...], "lines of the text that were taken out
 Diff = Annotated[str, "the change as a unified diff"]
 OptionalDiff = Annotated[str | None, "the change as a unified diff", OPTIONAL]
 
+_AS_THEY_ARE = (str, int, NoneType)
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
@@ -92,10 +93,10 @@ def members(cls: Any) -> Mapping[str, Member]:
 
 def to_json(value: Any, digits: int | None = None) -> Any:
     """Return a value as JSON has it, its numbers rounded to so many digits."""
+    if isinstance(value, _AS_THEY_ARE):
+        return value
     if isinstance(value, float):
         return value if digits is None else round(value, digits)
-    if isinstance(value, str | int | None):
-        return value
     if isinstance(value, Mapping):
         return value if digits is None else {key: to_json(item, digits) for key, item in value.items()}
     cls: Any = type(value)
@@ -105,7 +106,7 @@ def to_json(value: Any, digits: int | None = None) -> Any:
     for name, member in declared.items():
         item = getattr(value, member.attribute)
         if item or not (member.lacks_empty or (member.may_lack and item is None)):
-            document[name] = to_json(item, member.digits)
+            document[name] = item if isinstance(item, _AS_THEY_ARE) else to_json(item, member.digits)
     return document
 
 

@@ -95,7 +95,9 @@ def say_json(document: Mapping[str, Any]) -> None:
 
 def say_row(values: Iterable[object]) -> None:
     """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
-    texts = (text if text.isprintable() else _safe(text.translate(_ONE_LINE)) for text in map(str, values))
+    texts = list(map(str, values))
+    if not "".join(texts).isprintable():
+        texts = [_safe(text.translate(_ONE_LINE)) for text in texts]
     print("\t".join(texts) + "\n", end="")
 
 

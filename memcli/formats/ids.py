@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 
@@ -95,8 +94,10 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
     """Read a date or an instant; a time without an offset is in the zone given; None where there is no such day."""
     if len(text) == 20 and text.isascii() and text[10::3] == "T::Z" and text[7] == "-" and text[11:13] != "24":
         # As `stamp` writes it, which is what nearly all files hold. (Newer Pythons have an hour 24.)
-        with suppress(ValueError):
+        try:
             return datetime.fromisoformat(text)
+        except ValueError:
+            return None
     match = _WRITTEN.fullmatch(text.strip())
     if not match:
         return None

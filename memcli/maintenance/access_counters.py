@@ -191,7 +191,8 @@ def with_edits(
     workspace: Workspace, rows: Iterable[Mapping[str, Any]], accesses: Mapping[str, Access]
 ) -> dict[str, Access]:
     """Return the accesses with the notes of edits as git corrects them; without git as they were noted."""
-    noted = {row["path"]: key for row in rows if (key := access_log.EDITED + row["id"]) in accesses}
+    every_row = rows if accesses else ()
+    noted = {row["path"]: key for row in every_row if (key := access_log.EDITED + row["id"]) in accesses}
     result = dict(accesses)
     every = list(noted)
     for start in range(0, len(every), TOGETHER):

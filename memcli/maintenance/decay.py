@@ -18,7 +18,7 @@ from ..formats.ids import stamp
 from ..formats.text_lines import FileProblem, FileProblems
 from ..index.filters import Filter
 from ..index.index import MemoryIndex, ask
-from ..recall.retention import Judged, judged, last_accessed, unread_paths
+from ..recall.retention import COLUMNS, Judged, judged, last_accessed, unread_paths
 from ..results import Applied, FilePath, Reason, Result
 from ..store import access_log
 from ..store.entries import require_archive
@@ -78,7 +78,7 @@ def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
 
     def asked(index: MemoryIndex) -> tuple[list[dict[str, Any]], list[FileProblem]]:
         index.refresh()
-        return index.list_entries(Filter(), "id"), index.problems()
+        return index.list_entries(Filter(), "file", columns=COLUMNS), index.problems()
 
     rows, problems = ask(workspace, asked)
     named = {problem.path for problem in problems}
@@ -149,7 +149,7 @@ def decay(workspace: Workspace, report: DecayReport, fraction: float = FRACTION)
     paths = {entry.id: entry.path for entry in entries if entry.path in moves} | earlier
     return replace(
         report,
-        entries=tuple(replace(entry, archived=moves.get(entry.path)) for entry in entries),
+        entries=tuple(entry._replace(archived=moves.get(entry.path)) for entry in entries),
         applied=True,
         superseded=tuple(earlier),
         folded=folding.ids,

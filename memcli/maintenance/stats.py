@@ -1,9 +1,13 @@
 """What is in memory, in numbers, and the index of it brought up to date: changed files read, every text embedded."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
+from heapq import nsmallest
+from itertools import chain
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 from ..beliefs.supersession import is_in_conflict, over
@@ -15,7 +19,7 @@ from ..index import database
 from ..index.database import Health
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..recall.retention import judged, last_accessed
+from ..recall.retention import COLUMNS, last_accessed, verdicts
 from ..results import FilePath, Id, Numbers, Result, Summary
 from ..store import access_log
 from ..store.access_log import Access
@@ -23,8 +27,8 @@ from ..store.settings import Settings
 from ..store.workspace import Workspace
 from .access_counters import with_edits
 
-AGES = ((1, "under 1 day"), (7, "under 1 week"), (30, "under 1 month"), (90, "under 3 months"), (365, "under 1 year"))
-OLDER = "older"
+_AGE_LIMITS = (1, 7, 30, 90, 365)
+_AGE_NAMES = ("under 1 day", "under 1 week", "under 1 month", "under 3 months", "under 1 year", "older")
 MONTHS = 12
 TOP = 5
 
@@ -105,7 +109,9 @@ def survey(workspace: Workspace) -> Stats:
 
     def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
         index.refresh()
-        return index.list_entries(Filter(statuses=(), items=True), "id"), index.problems(), index.health()
+        columns = (*COLUMNS, "status", "project", "conflicts_with")
+        rows = index.list_entries(Filter(statuses=(), items=True), "file", columns=columns)
+        return rows, index.problems(), index.health()
 
     rows, problems, state = ask(workspace, asked)
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
@@ -126,26 +132,36 @@ def stats(
     """Count entries, given as rows of every status."""
     rows = list(rows)
     active = [row for row in rows if row["status"] == "active"]
-    retired_ids = over(rows)
-    verdicts = judged(active, now, settings, accesses)
-    used = sorted((entry for entry in verdicts if entry.accesses), key=lambda entry: (-entry.accesses, entry.id))
-    stale = [entry for entry in verdicts if entry.verdict != "spare"]
-    flagged = [row for row in active if is_in_conflict(row, retired_ids)]
-    ages = Counter(_age(entry.age_days) for entry in verdicts)
+    ages, used, stale, faded = [0] * len(_AGE_NAMES), [], [], 0
+    for row, (age, _, count, _), score, verdict, _ in verdicts(active, now, settings, accesses):
+        days = round(age, 3)
+        ages[bisect_right(_AGE_LIMITS, days)] += 1
+        entry = row["id"], row["path"], row["summary"]
+        if count:
+            used.append((-count, *entry))
+        if verdict != "spare":
+            stale.append((round(score, 6), *entry, days))
+        faded += verdict == "archive"
+    flagged = sorted((row for row in active if row["conflicts_with"]), key=itemgetter("id", "path"))
+    retired_ids = over(rows) if flagged else ()
     return Stats(
-        _counted(row["status"] for row in rows),
-        _counted(row["type"] for row in active),
-        _counted(row["layer"] for row in active),
-        _counted(row["source"] for row in active),
-        {name: ages[name] for name in (*(name for _, name in AGES), OLDER) if ages[name]},
-        _top(tag for row in active for tag in row["tags"]),
-        _top(row["project"] for row in active if row["project"]),
+        _counted(map(itemgetter("status"), rows)),
+        _counted(map(itemgetter("type"), active)),
+        _counted(map(itemgetter("layer"), active)),
+        _counted(map(itemgetter("source"), active)),
+        {name: number for name, number in zip(_AGE_NAMES, ages, strict=True) if number},
+        _top(chain.from_iterable(map(itemgetter("tags"), active))),
+        _top(filter(None, map(itemgetter("project"), active))),
         _growth(rows, now, zone),
-        [UsedEntry(entry.id, entry.path, entry.summary, entry.accesses) for entry in used[:TOP]],
-        [StaleEntry(entry.id, entry.path, entry.summary, entry.score, entry.age_days) for entry in stale[:TOP]],
-        [EntryInConflict(row["id"], row["path"], row["summary"], row["conflicts_with"]) for row in flagged],
-        sum(entry.verdict == "archive" for entry in verdicts),
-        sum(bool(row["pinned"]) for row in active),
+        [UsedEntry._make((*entry, -count)) for count, *entry in nsmallest(TOP, used)],
+        [StaleEntry._make((*entry, score, days)) for score, *entry, days in nsmallest(TOP, stale)],
+        [
+            EntryInConflict(row["id"], row["path"], row["summary"], row["conflicts_with"])
+            for row in flagged
+            if is_in_conflict(row, retired_ids)
+        ],
+        faded,
+        sum(map(itemgetter("pinned"), active)),
     )
 
 
@@ -157,16 +173,11 @@ def _top(values: Iterable[str]) -> dict[str, int]:
     return dict(list(_counted(values).items())[:TOP])
 
 
-def _age(days: float) -> str:
-    return next((name for most, name in AGES if days < most), OLDER)
-
-
 def _growth(rows: Sequence[Row], now: datetime, zone: tzinfo) -> dict[str, int]:
     """Count the entries made in each of the last months, those without one included."""
-    made = Counter(row["created_at"] or "" for row in rows)
     counts = Counter[str]()
-    for text, number in made.items():
-        if moment := parse_time(text, UTC):
+    for text, number in Counter(map(itemgetter("created_at"), rows)).items():
+        if moment := parse_time(text or "", UTC):
             local = moment.astimezone(zone)
             counts[f"{local.year:04}-{local.month:02}"] += number
     local = now.astimezone(zone)

@@ -7,12 +7,12 @@ restored, or edited by hand, is as young as if it had changed that day. `mainten
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache
-from typing import Annotated, Any, Protocol
+from functools import lru_cache
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, NamedTuple, Protocol
 
-from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document
@@ -34,6 +34,11 @@ LATELY = 30.0
 
 _EXPIRED = "expired at"
 _SHOWN = ("id", "path", "type", "tags", "summary", "pinned", "expires_at")
+COLUMNS = (
+    *(name for name in _SHOWN if name != "path"),
+    *("created_at", "updated_at", "layer", "source", "trust", "access_count", "last_accessed_at"),
+)
+"""What `judged` reads of an entry's row, beside its path."""
 
 
 class Values(Protocol):
@@ -43,8 +48,7 @@ class Values(Protocol):
         """Return the value in force."""
 
 
-@dataclass(frozen=True)
-class Fading:
+class Fading(NamedTuple):
     """The numbers a score is made of."""
 
     age: float  # days since the memory was made or last changed, whichever is later; 0 for a date in the future
@@ -52,14 +56,13 @@ class Fading:
     accesses: int
     trust: float
 
-    @cached_property
+    @property
     def score(self) -> float:
         """Return their product; a memory read often scores above 1."""
         return math.exp(-self.age / self.days) * (1 + math.log(self.accesses + 1)) * self.trust
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """An entry with its score and the verdict on it."""
 
     row: Mapping[str, Any]  # of the index
@@ -102,10 +105,12 @@ def fading(row: Mapping[str, Any], now: datetime, settings: Values, accesses: in
 
 def age(row: Mapping[str, Any], now: datetime) -> float:
     """Return the days since an entry was made or last changed."""
-    times = {str(row.get(key) or "") for key in ("created_at", "updated_at")}  # the same for most
-    moments = map(parse_time, times)
-    latest = max((moment for moment in moments if moment is not None), default=now)
-    return max(0.0, (now - latest).total_seconds() / 86400)
+    latest = None
+    for time in {row.get("created_at"), row.get("updated_at")}:  # the same for most
+        moment = parse_time(str(time or ""))
+        if moment is not None and (latest is None or moment > latest):
+            latest = moment
+    return 0.0 if latest is None or latest > now else (now - latest).total_seconds() / 86400
 
 
 def judged(
@@ -119,31 +124,45 @@ def judged(
 
     `unread` are paths whose frontmatter does not parse.
     """
-    verdicts = []
-    threshold = settings["decay.threshold"]
+    shown = itemgetter(*_SHOWN)
+    entries = [
+        Judged._make(
+            (
+                *(row, *shown(row), round(age, 3), days if days < math.inf else None, count, trust),
+                *(round(score, 6), verdict),
+                f"e^(-{age:.1f}/{days:g}) × (1 + ln({count} + 1)) × {trust:g} = {score:.3f}; {why}",
+                None,
+            )
+        )
+        for row, (age, days, count, trust), score, verdict, why in verdicts(rows, now, settings, accesses, unread)
+    ]
+    return sorted(entries, key=attrgetter("score", "id", "path"))
+
+
+def verdicts(
+    rows: Iterable[Mapping[str, Any]],
+    now: datetime,
+    settings: Settings,
+    accesses: Mapping[str, Access],
+    unread: Collection[str] = (),
+) -> Iterator[tuple[Mapping[str, Any], Fading, float, str, str]]:
+    """Yield each active entry's row with its numbers, its score, the verdict on it and why."""
+    values = settings.values
+    threshold = values["decay.threshold"]
     for row in rows:
-        noted = accesses.get(row["id"])
-        back, edited = (_last(accesses, kind + row["id"]) for kind in (access_log.RESTORED, access_log.EDITED))
-        numbers = fading(_as_young_as(row, max(back, edited)), now, settings, noted.count if noted else 0)
-        read = max(noted.last if noted else "", row.get("last_accessed_at") or "")
+        noted, back, aged_row = None, "", row
+        if accesses:
+            noted = accesses.get(row["id"])
+            back, edited = (_last(accesses, kind + row["id"]) for kind in (access_log.RESTORED, access_log.EDITED))
+            aged_row = _as_young_as(row, max(back, edited))
+        numbers = fading(aged_row, now, values, noted.count if noted else 0)
+        score = numbers.score
         if row["path"] in unread:
             verdict, why = "unread", "left alone: its frontmatter does not parse"
         else:
-            verdict, why = _verdict(row, numbers, back, read, now, threshold)
-        verdicts.append(
-            Judged(
-                row,
-                **{key: row[key] for key in _SHOWN},
-                age_days=round(numbers.age, 3),
-                decay_days=numbers.days if numbers.days < math.inf else None,
-                accesses=numbers.accesses,
-                trust=numbers.trust,
-                score=round(numbers.score, 6),
-                verdict=verdict,
-                reason=f"{_explained(numbers)}; {why}",
-            )
-        )
-    return sorted(verdicts, key=lambda entry: (entry.score, entry.id, entry.path))
+            read = noted.last if noted else ""
+            verdict, why = _verdict(row, numbers.days, score, back, read, now, threshold)
+        yield row, numbers, score, verdict, why
 
 
 def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -218,31 +237,25 @@ def _last(accesses: Mapping[str, Access], key: str) -> str:
 
 
 def _verdict(
-    row: Mapping[str, Any], numbers: Fading, back: str, read: str, now: datetime, threshold: float
+    row: Mapping[str, Any], days: float, score: float, back: str, read: str, now: datetime, threshold: float
 ) -> tuple[str, str]:
     if row["pinned"]:
         return "spare", "pinned"
-    if past(row["expires_at"], now) and back < row["expires_at"]:
+    if row["expires_at"] and past(row["expires_at"], now) and back < row["expires_at"]:
         return "archive", f"{_EXPIRED} {row['expires_at']}"
     if row["layer"] == "episodic" or row["type"] in SPARED:
         return "spare", f"{_a(row['type'])} does not fade"
     if row["type"] == "preference" and row["source"] == "user":
         return "spare", "what the user prefers does not fade"
-    if numbers.score >= threshold:
+    if score >= threshold:
         restored = f", restored at {back}" if back else ""
         return "keep", f"not below {threshold:g}{restored}"
-    days = max(LATELY, numbers.days)
+    days = max(LATELY, days)
+    read = max(read, row.get("last_accessed_at") or "")
     moment = parse_time(read)
     if moment is not None and now - moment < timedelta(days=days):
         return "keep", f"read at {read}, less than {days:g} days ago"
     return "archive", f"below {threshold:g}"
-
-
-def _explained(numbers: Fading) -> str:
-    return (
-        f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
-        f" = {numbers.score:.3f}"
-    )
 
 
 def _a(word: str) -> str:
