@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,10 +44,16 @@ def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tu
 
 def here(workspace: Workspace, path: str) -> str:
     """Return a path of a workspace relative to the current folder; in full if the workspace is somewhere else."""
-    folder = Path.cwd()
-    is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
-    whole = workspace.root / path
-    return os.path.relpath(whole, folder) if is_near else str(whole)
+    if path.startswith("/"):
+        path = os.path.relpath(path, workspace.root)
+    return os.path.normpath(os.path.join(_base(workspace.root, os.getcwd()), path))
+
+
+@lru_cache(maxsize=8)
+def _base(root: Path, current: str) -> str:
+    folder = Path(current)
+    is_near = root.is_relative_to(folder) or folder.is_relative_to(root.parent)
+    return os.path.relpath(root, folder) if is_near else str(root)
 
 
 def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:

@@ -15,7 +15,7 @@ from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
-from .filters import Filter, chunk_condition, entry_condition, file_condition
+from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class MemoryIndex(Protocol):
     def files(self, wanted: Filter) -> list[tuple[str, str]]:
         """Return paths with their kinds."""
 
-    def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
+    def texts(self, wanted: Filter, part: str = "") -> Iterator[tuple[str, str]]:
         """Yield paths with their texts."""
 
     def problems(
@@ -256,11 +256,20 @@ class Index(Database):
         query = f"select 1 from entries join files using(file) where {where} limit 1"
         return self.connection.execute(query, (self.workspace.stamp,)).fetchone() is not None
 
-    def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
-        """Yield (path, text) of every file that passes the filter, by path."""
+    def texts(self, wanted: Filter, part: str = "") -> Iterator[tuple[str, str]]:
+        """Yield (path, text) of every file that passes the filter, by path.
+
+        With `part` only of those with it in their text, and of those whose text is not here as a whole: conversations,
+        and files of which the index has the beginning.
+        """
         where = file_condition(wanted)
-        yield from self.connection.execute(
-            f"select path, text from files join texts using(file) where {where} order by path", where.values
+        if part:
+            where.parts.append(
+                "(instr(text, ?) > 0 or kind = 'session' or file in (select file from problems where reason like ?))"
+            )
+            where.values += [bindable(part), f"%{ONLY_BEGINNING}"]
+        yield from self.connection.execute(  # crossed: in the order of the files, texts are read far faster
+            f"select path, text from texts cross join files using(file) where {where} order by path", where.values
         )
 
     def files(self, wanted: Filter) -> list[tuple[str, str]]:

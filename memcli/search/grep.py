@@ -17,6 +17,8 @@ LONGEST = 64 * 1024 * 1024
 """Bytes of a file that are looked through at most."""
 _BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
 """Marks of an expression that may match a line and not the text it stands in."""
+_SPECIAL = re.compile(r"[^\w ,;:'\"/=<>@%!-]")
+"""What may mean something in an expression but itself."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,12 @@ class Pattern:
     words: bool = False
     seconds: float = 5.0
 
+    @property
+    def part(self) -> str:
+        """Return a text that is in all it matches; empty where none is known."""
+        is_literal = self.fixed or not _SPECIAL.search(self.text)
+        return self.text if is_literal and not self.ignore_case else ""
+
 
 def grep(
     index: Index, pattern: Pattern, wanted: Filter, context: int = 0, late: list[FileProblem] | None = None
@@ -54,7 +62,7 @@ def _matches(
 ) -> Iterator[tuple[str, str, list[int]]]:
     """Yield path, text and matching lines of each file that has some."""
     matches = finder(pattern)
-    for path, text in _texts(index, wanted, late):
+    for path, text in _texts(index, wanted, pattern.part, late):
         try:
             numbers = matches(text)
         except TimeoutError:
@@ -106,15 +114,16 @@ def _hidden_lines(index: Index, path: str) -> frozenset[int]:
     return frozenset(item.line - 1 for item in memories if archived & {item.entry.id, f"{path}#{item.anchor}"})
 
 
-def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file, those of which the index has only the beginning read from the disk.
+def _texts(index: Index, wanted: Filter, part: str, late: list[FileProblem]) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file with a part, those of which the index has only the beginning from the disk.
 
     A conversation is read from its own file, a line for every line of it.
     """
     layout = index.workspace.layout
+    has_talk = not wanted.kinds or "session" in wanted.kinds
     cut = {problem.path for problem in index.problems(wanted) if problem.reason.endswith(ONLY_BEGINNING)}
-    for path, text in index.texts(wanted):
-        if layout.kind_of(path) == "session":
+    for path, text in index.texts(wanted, part):
+        if has_talk and layout.kind_of(path) == "session":
             from ..index.file_reader import opened, plain
 
             with suppress(OSError), opened(index.workspace, path) as file:  # reported by the refresh
@@ -146,10 +155,11 @@ def finder(pattern: Pattern) -> Callable[[str], list[int]]:
 
     Raise UsageError for a bad expression. Only a fixed text may match across a line end; its first line counts.
     """
-    expression = re.escape(pattern.text) if pattern.fixed else pattern.text
+    is_fixed = pattern.fixed or (pattern.part and not pattern.words)  # \w is another thing in the other engine
+    expression = re.escape(pattern.text) if is_fixed else pattern.text
     if pattern.words:
         expression = rf"(?<!\w)(?:{expression})(?!\w)"
-    if pattern.fixed:
+    if is_fixed:
         literal = re.compile(expression, re.IGNORECASE if pattern.ignore_case else 0)
         return lambda text: _numbers(text, (match.start() for match in literal.finditer(text)))
     # The standard library's engine cannot be stopped; a bad expression would hang an agent for good.

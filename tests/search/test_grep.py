@@ -43,6 +43,13 @@ def test_a_fixed_text_is_no_expression(text: str, wanted: str) -> None:
     assert found(wanted, text, fixed=True) == [n for n, line in enumerate(text.split("\n"), 1) if wanted in line]
 
 
+@given(st.text("ab -.\r\n", max_size=30), st.text("ab -", min_size=1, max_size=3))
+def test_a_plain_expression_is_found_as_the_same_in_brackets(text: str, wanted: str) -> None:
+    assert Pattern(wanted).part == wanted
+    assert Pattern(f"({wanted})").part == Pattern(f"{wanted}.").part == Pattern(wanted, ignore_case=True).part == ""
+    assert found(wanted, text) == found(f"({wanted})", text)
+
+
 def test_words_and_cases() -> None:
     assert found("foo", words=True) == [1, 2]
     assert found("FOO") == []
