@@ -44,16 +44,16 @@ def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tu
 
 def here(workspace: Workspace, path: str) -> str:
     """Return a path of a workspace relative to the current folder; in full if the workspace is somewhere else."""
-    if path.startswith("/"):
-        path = os.path.relpath(path, workspace.root)
-    return os.path.normpath(os.path.join(_base(workspace.root, os.getcwd()), path))
+    folder = os.getcwd()
+    whole = os.path.normpath(os.path.join(workspace.root, path))
+    if not _is_near(workspace.root, folder):
+        return whole
+    return whole[len(folder) + 1 :] if whole.startswith(f"{folder}/") else os.path.relpath(whole, folder)
 
 
 @lru_cache(maxsize=8)
-def _base(root: Path, current: str) -> str:
-    folder = Path(current)
-    is_near = root.is_relative_to(folder) or folder.is_relative_to(root.parent)
-    return os.path.relpath(root, folder) if is_near else str(root)
+def _is_near(root: Path, folder: str) -> bool:
+    return root.is_relative_to(folder) or Path(folder).is_relative_to(root.parent)
 
 
 def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:

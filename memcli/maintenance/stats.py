@@ -142,7 +142,7 @@ def stats(
         if verdict != "spare":
             stale.append((round(score, 6), *entry, days))
         faded += verdict == "archive"
-    flagged = sorted((row for row in active if row["conflicts_with"]), key=itemgetter("id", "path"))
+    flagged = sorted((row for row in active if row["conflicts_with"]), key=itemgetter("id"))
     retired_ids = over(rows) if flagged else ()
     return Stats(
         _counted(map(itemgetter("status"), rows)),

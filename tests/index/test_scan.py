@@ -262,3 +262,19 @@ def test_a_row_shows_a_path_as_it_is(mem: Mem, put: Put) -> None:
     put("two  blanks.md", "about quaggas\n")
     assert mem("ls", "two").rows[0][3] == "memory/entries/two  blanks.md"
     assert mem("search", "quaggas", "--mode", "keyword").rows[0][4] == "memory/entries/two  blanks.md:1"
+
+
+@pytest.mark.parametrize(
+    ("folder", "shown"),
+    [
+        (".", "memory/entries/zoo.md"), ("memory", "entries/zoo.md"), ("memory/entries", "zoo.md"),
+        ("memory/notes", "../entries/zoo.md"),
+    ],
+)  # fmt: skip
+def test_a_path_is_shown_from_the_folder_one_is_in(
+    mem: Mem, put: Put, workspace: Path, monkeypatch: pytest.MonkeyPatch, folder: str, shown: str
+) -> None:
+    put("zoo.md", "about quaggas\n")
+    (workspace / "notes").mkdir()
+    monkeypatch.chdir(workspace.parent / folder)
+    assert mem("grep", "quaggas").out == f"{shown}:1:about quaggas\n"
