@@ -34,7 +34,7 @@ import json, os, sys, time
 import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-root, query, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+root, query, runs, tool = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 
 async def main():
     server = StdioServerParameters(command=sys.executable, args=["-m", "memcli", "mcp", "--workspace", root],
@@ -44,7 +44,7 @@ async def main():
         times = []
         for _ in range(runs + 1):
             begun = time.perf_counter()
-            answer = await session.call_tool("memory_search", {"query": query})
+            answer = await session.call_tool(tool, {"query": query})
             times.append(1000 * (time.perf_counter() - begun))
             assert not answer.is_error
         print(json.dumps(times[1:]))
@@ -113,7 +113,7 @@ def measured(place: Path, entries: int, runs: int) -> list[Row]:
     served: list[float] = []
     for _ in range(3):
         inside += bench.inside(INSIDE, str(root), QUERY, str(runs))
-        served += bench.inside(MCP, str(root), QUERY, str(runs))
+        served += bench.inside(MCP, str(root), QUERY, str(runs), "memory_search")
     rows = [row(f"`hook run`: {name}", events[name], "typer", events["typer"], 2) for name in EVENTS]
     asking = "`hook run`: UserPromptSubmit with a question"
     rows.append(row(asking, find["hook"], "`mem search`", find["search"], None))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import measures
+from bench.agents import MCP
 from bench.timing import PYTHON, QUERY, say
 from bench.workspaces import make
 from memcli import warm
@@ -38,7 +39,8 @@ class Home:
         self.folder = folder
         (folder / "run").mkdir(mode=0o700)
         self.environ = {**os.environ, "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "MEM_WARM": "on"}
-        self.environ.pop("XDG_CACHE_HOME", None)
+        for name in ("XDG_CACHE_HOME", "PYTHONDONTWRITEBYTECODE"):  # or every process compiles what was changed
+            self.environ.pop(name, None)
 
     def run(self, *words: str, fed: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
         """Run a command."""
@@ -86,6 +88,11 @@ def ratios(home: Home, root: Path, runs: int) -> Iterator[str]:
         ways = [[each / base for each in times[name + way]] for way in ("off", "on")]
         cold, hot = (f"{statistics.median(way):.1f} ({spread(way)})" for way in ways)
         yield f"| `{name}` | {cold} | {hot} |"
+    for tool in ("memory_search", "memory_recall"):
+        words = [PYTHON, "-c", MCP, str(root), QUERY, str(runs), tool]
+        done = subprocess.run(words, env=home.environ, capture_output=True, check=True)
+        served = [each / 1000 / base for each in json.loads(done.stdout)]
+        yield f"| `{tool}` over MCP | | {statistics.median(served):.1f} ({spread(served)}) |"
 
 
 def spread(values: list[float]) -> str:

@@ -62,11 +62,11 @@ def ask(arguments: Sequence[str]) -> int | None:
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
-        _enter(connection, address, arguments)
-    except OSError:
-        connection.close()
-        return None
-    try:
+        try:
+            _enter(connection, address, arguments)
+        except OSError:
+            connection.close()
+            return None
         code = connection.recv(1)
     except KeyboardInterrupt:  # closing the connection ends the fork
         os.write(2, b"mem: interrupted\n")

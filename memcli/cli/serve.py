@@ -160,7 +160,10 @@ def _holder() -> int:
         os.close(lock)
         return 0
     with suppress(OSError, ValueError):
-        return int(_lock_path().read_text(encoding="ascii"))
+        path = _lock_path()
+        number = int(path.read_text(encoding="ascii"))
+        if any(opened.samefile(path) for opened in Path(f"/proc/{number}/fd").iterdir() if opened.exists()):
+            return number  # and not a process of that number in another container that shares the folder
     return 0
 
 
@@ -188,13 +191,14 @@ class Listener:
             for left in Path(self._address).parent.glob("*.stage"):  # by one that was killed
                 rmtree(left, ignore_errors=True)
             self._files = preload(self._stage)
-            self._stamp = _stamp(self._files)
             with suppress(FileNotFoundError):
                 os.unlink(self._address)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
                 mask = os.umask(0o177)
                 door.bind(self._address)
                 os.umask(mask)
+                self._files += [f"{self._address}.lock", self._address]
+                self._stamp = _stamp(self._files)
                 door.listen(128)
                 self._serve(door)
         except (SystemExit, KeyboardInterrupt):
@@ -202,7 +206,8 @@ class Listener:
         finally:
             if os.getpid() == self._number:
                 with suppress(OSError):
-                    os.unlink(self._address)
+                    if _stamp([self._address]) == self._stamp[-1:]:  # another one may have taken its place
+                        os.unlink(self._address)
                 rmtree(self._stage, ignore_errors=True)
             os._exit(0)
 
@@ -224,7 +229,7 @@ class Listener:
         return not is_left and time.monotonic() - asked < self._idle and self._is_whole()
 
     def _is_whole(self) -> bool:
-        return _stamp(self._files) == self._stamp and os.path.exists(self._address)
+        return bool(self._stamp) and _stamp(self._files) == self._stamp
 
     def _reap(self, *_: object) -> None:
         with suppress(ChildProcessError):
@@ -401,7 +406,8 @@ def preload(stage: str) -> list[str]:
     gc.collect()
     gc.freeze()
     named = (getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name.startswith("memcli"))
-    return [*filter(None, named), *map(str, files)]
+    tables = (Path(memcli.__path__[0]) / "data").glob("*.*")
+    return [*filter(None, named), *map(str, [*tables, *files])]
 
 
 _QUESTION = "Which port did the staging service of Rita use last Friday?"

@@ -26,11 +26,11 @@ from .results import DOCUMENT, Hit, SearchResults, joined, watch
 LONGEST = 6
 """Turns of a passage."""
 LEAST = 0.1
-"""Relevance of a turn that joins other hits: below it one in ten is right whatever it is, so it says nothing.
-
-Where there is nothing to join, a turn with a word asked for comes in too."""
+"""Relevance of a turn that takes the place of another hit: below it one in ten is right, whatever it says."""
 KIND = "session"
 _EACH = 2  # turns looked at for each hit asked for
+_NEW = 0.35  # share of the words of a record or an episode that no other hit has, if it tells something new
+_WORD = re.compile(r"\w{3,}")
 _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations
 
 
@@ -49,12 +49,15 @@ def has_talk(workspace: Workspace) -> bool:
     )
 
 
-def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, joins_others: bool = True) -> SearchResults:
-    """Return passages of a workspace's conversations, the best first, each of at most `room` characters."""
+def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, has_places: bool = False) -> SearchResults:
+    """Return passages of a workspace's conversations, the best first, each of at most `room` characters.
+
+    Those of little relevance are among them where there are places which no other hit takes.
+    """
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
     results = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
-    turns = [hit for hit in results.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
+    turns = [hit for hit in results.hits if hit.relevance >= LEAST or has_places]
     hits = passages(index, turns[: _EACH * request.limit], request.query, room)
     # A turn without a vector is found by its words; who asks for conversations learns how many there are.
     return SearchResults(hits, results.problems, in_conversations=len(turns))
@@ -222,16 +225,39 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
         from ..index.lookups import forgotten_texts
 
         # While the index is open with its model: opening both again would take a third of the time of a search.
-        talk = search_talk(index, request, joins_others=bool(results.hits)) if has_talk(index.workspace) else None
+        has_places = sum(not _is_retelling(hit) for hit in results.hits) < request.shown
+        talk = search_talk(index, request, has_places=has_places) if has_talk(index.workspace) else None
         if talk and (forgotten := forgotten_texts(index)):  # nobody asked for what was said
             talk = replace(talk, hits=tuple(_blanked(hit, forgotten) for hit in talk.hits))
         return results, talk
 
     answers = [ask(workspace, answer) for workspace in workspaces]
     merged = joined((own for own, _ in answers), request.limit)
-    if _is_likely(merged):
-        return merged
-    return joined((merged, *(talk for _, talk in answers if talk)), request.limit)
+    if not _is_likely(merged):
+        merged = joined((merged, *(talk for _, talk in answers if talk)))
+    return replace(merged, hits=_told_once(merged.hits, request.limit))
+
+
+def _is_retelling(hit: Hit) -> bool:
+    return hit.kind == "history" or hit.type == "episode"
+
+
+def _told_once(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Return the best `limit`; a record or an episode that repeats the words of others comes where there is room."""
+    others = [hit for hit in hits if not _is_retelling(hit)][:limit]
+    words = set(chain.from_iterable(_words(hit) for hit in others))
+    repeats: list[Hit] = []
+    for hit in filter(_is_retelling, hits):
+        own = _words(hit)
+        if len(own - words) < _NEW * len(own):
+            repeats.append(hit)
+        words |= own
+    telling = [hit for hit in hits if hit not in repeats][:limit]
+    return tuple(sorted((*telling, *repeats[: limit - len(telling)]), key=lambda hit: -hit.relevance))
+
+
+def _words(hit: Hit) -> set[str]:
+    return set(_WORD.findall(hit.text.casefold()))
 
 
 def _mark_changed(index: Index, results: SearchResults, as_of: str) -> SearchResults:
@@ -262,8 +288,7 @@ def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
 
 def _is_likely(results: SearchResults) -> bool:
     """Return whether the best hit is likely right: what tells of a conversation repeats what was asked in it."""
-    hits = (hit for hit in results.hits if hit.kind != "history" and hit.type != "episode")
-    return max((hit.relevance for hit in hits), default=0.0) >= LIKELY
+    return max((hit.relevance for hit in results.hits if not _is_retelling(hit)), default=0.0) >= LIKELY
 
 
 def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchResults:
