@@ -66,7 +66,8 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, has_
 def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
     """Return turns that stand together joined into passages, the best first, each in at most `room` characters.
 
-    The relevance of a passage is the probability that one of its turns is right: 1 − Π (1 − relevance).
+    The relevance of a passage is the probability that one of its turns is right, of those of more than little
+    relevance: 1 − Π (1 − relevance).
     """
     alone = tuple(hit for hit in hits if is_records(hit.path, hit.kind))
     groups: list[_Passage] = []
@@ -80,7 +81,8 @@ def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LI
         else:
             passage.turns |= turns
             passage.texts[hit.line] = hit.text
-            passage.relevance += (1 - passage.relevance) * hit.relevance
+            if hit.relevance >= LEAST:  # many that say nothing are no evidence together
+                passage.relevance += (1 - passage.relevance) * hit.relevance
     pieces = index.pieces(
         set(chain.from_iterable((chunk for _, chunk in passage.turns.values()) for passage in groups))
     )
