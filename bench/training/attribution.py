@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import measures
-from bench.training.worth import DATA, STRENGTH, fit, is_to_be_written, judged, matrix, products, write
+from bench.training.worth import DATA, STRENGTH, Features, fit, is_to_be_written, judged, write
 from memcli.consolidation.attribution import FILE, HANDED_ON, SentencePlace, hashed_features, places, plain_features
 from memcli.language.foreign_text import Prompt
 from memcli.language.sentences import sentences
@@ -104,15 +104,13 @@ def main() -> None:
     groups = [one.group for one in examples]
     labels = np.array([float(one.is_handed_on) for one in examples])
     told = [one.place for one in examples]
-    features = matrix([(hashed_features(one, SIZE), plain_features(one)) for one in told], SIZE)
-    kernel = products(features)
+    features = Features([(hashed_features(one, SIZE), plain_features(one)) for one in told], SIZE)
     print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(set(groups))} prompts and conversations")
-    chance, slope, offset = judged(kernel, labels, groups, STRENGTH)
+    chance, slope, offset = judged(features, labels, groups, STRENGTH)
     for least in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
         marked = chance >= least
         found, taken = marked[labels == 1].mean(), marked[labels == 0].mean()
         print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
-    dual = fit(kernel, labels, STRENGTH)
-    weights = features.T @ dual
+    weights = fit(features, labels, STRENGTH)
     if is_written:
-        write(FILE, (HANDED_ON,), SIZE, weights[None, :], (float(dual.sum()),), (slope, offset))
+        write(FILE, (HANDED_ON,), SIZE, weights[None, :-1], (float(weights[-1]),), (slope, offset))

@@ -1,7 +1,6 @@
 """Train the score of what is worth remembering: `python -m bench training.worth [--write]`.
 
-Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs by iteratively reweighted
-least squares in the dual (there are far more features than sentences), chooses the calibration by conversations left
+Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs, chooses the calibration by conversations left
 out, and writes `memcli/consolidation/worth.model`. Deterministic.
 """
 
@@ -10,6 +9,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
 STRENGTH, SHORT_STRENGTH = 0.25, 0.1  # of regularisation
 FOLDS = 4
-SENTENCES, SHORT_SENTENCES = ("utterances", "requests"), ("facts", "short")
+SENTENCES, SHORT_SENTENCES = ("utterances", "requests", "singles"), ("facts", "short")
 SPEAKERS = {"u": "user", "a": "assistant", "t": "tool"}
 Label = tuple[int, int, bool, str]  # where in a message, worth keeping or not, and kind
 KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event", REQUEST)
@@ -61,8 +61,9 @@ def conversations() -> list[Example]:
             one = (start, start + len(label["text"]), bool(label["keep"]), label["kind"])
             labels.setdefault(label["message"], []).append(one)
         found += matched(told["id"], [(one["role"], one["content"]) for one in told["messages"]], labels)
-    for name, messages, labels in chats("chats"):
-        found += matched(name, messages, labels)
+    for file in ("chats", "talks"):
+        for name, messages, labels in chats(file):
+            found += matched(name, messages, labels)
     return found
 
 
@@ -112,40 +113,66 @@ def parts(whole: Candidate, text: str, labels: Sequence[Label], name: str) -> It
             yield Example(replace(whole, text=part, start=start, stop=stop), keep, kind, name)
 
 
-def matrix(rows: Sequence[tuple[Sequence[tuple[int, float]], Sequence[float]]], size: int) -> np.ndarray:
-    """Return the features of examples, (n, size + plain) float32, of their hashed places with values and plain ones."""
-    found = np.zeros((len(rows), size + len(rows[0][1])), np.float32)
-    for row, (hashed, plain) in zip(found, rows, strict=True):
-        for place, value in hashed:
-            row[place] += value
-        row[size:] = plain
-    return found
+class Features:
+    """The features of examples, (n, size + plain + 1), of which few are not 0; the last is 1 and bears the bias."""
+
+    def __init__(self, rows: Sequence[tuple[Sequence[tuple[int, float]], Sequence[float]]], size: int) -> None:
+        """Take the hashed places with their values and the plain features of each example."""
+        width = size + len(rows[0][1]) + 1
+        cells = [[*hashed, *enumerate((*plain, 1.0), size)] for hashed, plain in rows]
+        self._set([len(row) for row in cells], np.array(list(chain.from_iterable(cells))), width)
+
+    def _set(self, lengths: Sequence[int], cells: np.ndarray, width: int) -> None:
+        self.lengths, self.cells, self.width = np.array(lengths), cells, width
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.places, self.values = cells[:, 0].astype(np.int64), cells[:, 1]
+
+    def of(self, chosen: np.ndarray) -> "Features":
+        """Return the rows for which `chosen`, (n,) of bool, holds."""
+        part = object.__new__(Features)
+        part._set(self.lengths[chosen], self.cells[np.repeat(chosen, self.lengths)], self.width)
+        return part
+
+    def sums(self, weights: np.ndarray) -> np.ndarray:
+        """Return the sum of each example, (n,)."""
+        return np.add.reduceat(self.values * weights[self.places], self.starts)
+
+    def back(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of each feature over the examples, weighed by `values`, (n,)."""
+        return np.bincount(self.places, self.values * np.repeat(values, self.lengths), self.width)
 
 
-def described(examples: Sequence[Example]) -> np.ndarray:
+def described(examples: Sequence[Example]) -> Features:
     """Return the features of candidates."""
     told = [one.candidate for one in examples]
-    return matrix([(hashed_features(one.text, SIZE), plain_features(one)) for one in told], SIZE)
+    return Features([(hashed_features(one.text, SIZE), plain_features(one)) for one in told], SIZE)
 
 
-def products(features: np.ndarray) -> np.ndarray:
-    """Return the kernel of features, (n, n) float64; the bias is one more feature that is always 1."""
-    return (features @ features.T).astype(np.float64) + 1.0
+def fit(features: Features, labels: np.ndarray, strength: float) -> np.ndarray:
+    """Return the weights of a logistic regression, the bias last.
 
-
-def fit(kernel: np.ndarray, labels: np.ndarray, strength: float) -> np.ndarray:
-    """Return the dual weights of a logistic regression, (n,): Newton steps on the kernel with its bias column."""
-    dual = np.zeros(len(labels))
-    for _ in range(25):
-        sums = kernel @ dual
-        chance = 1 / (1 + np.exp(-sums))
+    Newton's method, each step by conjugate gradients (Lin, Weng and Keerthi 2008); the bias is regularised, too.
+    """
+    weights = np.zeros(features.width)
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-features.sums(weights)))
         spread = np.maximum(chance * (1 - chance), 1e-4)
-        target = sums + (labels - chance) / spread
-        new = np.linalg.solve(kernel + strength * np.diag(1 / spread), target)
-        if np.abs(new - dual).max() < 1e-3:
-            return new
-        dual = new
-    return dual
+        residual = -(features.back(chance - labels) + strength * weights)
+        step, direction, size = np.zeros_like(weights), residual.copy(), residual @ residual
+        enough = 1e-6 * size
+        for _ in range(200):
+            bent = features.back(spread * features.sums(direction)) + strength * direction
+            length = size / (direction @ bent)
+            step += length * direction
+            residual -= length * bent
+            size, last = residual @ residual, size
+            if size < enough:
+                break
+            direction = residual + size / last * direction
+        weights += step
+        if np.abs(step).max() < 1e-3:
+            break
+    return weights
 
 
 def area(sums: np.ndarray, labels: np.ndarray) -> float:
@@ -157,13 +184,12 @@ def area(sums: np.ndarray, labels: np.ndarray) -> float:
     return float((ranks[labels == 1].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
 
 
-def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray, strength: float) -> np.ndarray:
+def left_out(features: Features, labels: np.ndarray, groups: np.ndarray, strength: float) -> np.ndarray:
     """Return the sums that each example gets from a model which never saw its conversation."""
     sums = np.empty(len(labels))
     for fold in range(FOLDS):
         held = groups % FOLDS == fold
-        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], strength)
-        sums[held] = kernel[np.ix_(held, ~held)] @ dual
+        sums[held] = features.of(held).sums(fit(features.of(~held), labels[~held], strength))
     return sums
 
 
@@ -181,13 +207,13 @@ def calibration(sums: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
 
 
 def judged(
-    kernel: np.ndarray, labels: np.ndarray, groups: Sequence[str], strength: float
+    features: Features, labels: np.ndarray, groups: Sequence[str], strength: float
 ) -> tuple[np.ndarray, float, float]:
     """Return the probability of each example by models that never saw its group, and their calibration's line.
 
     Print the area, too. The line is slope and offset.
     """
-    sums = left_out(kernel, labels, np.array([zlib.crc32(name.encode()) for name in groups]), strength)
+    sums = left_out(features, labels, np.array([zlib.crc32(name.encode()) for name in groups]), strength)
     print(f"area left out {area(sums, labels):.3f}")
     slope, offset = calibration(sums, labels)
     return 1 / (1 + np.exp(-(slope * sums + offset))), slope, offset
@@ -198,24 +224,22 @@ def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, f
     groups = [one.group for one in examples]
     labels = np.array([float(one.keep) for one in examples])
     features = described(examples)
-    kernel = products(features)
     print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(set(groups))} groups")
-    chance, slope, offset = judged(kernel, labels, groups, strength)
+    chance, slope, offset = judged(features, labels, groups, strength)
     for least in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
         told = chance >= least
         right, wrong = told[labels == 1].mean(), told[labels == 0].mean()
         print(f"at {least}: keeps {right:.2f} of what to keep, {wrong:.2f} of the rest")
-    dual = fit(kernel, labels, strength)
-    return features.T @ dual, float(dual.sum()), slope, offset
+    weights = fit(features, labels, strength)
+    return weights[:-1], float(weights[-1]), slope, offset
 
 
 def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
     """Return the weights and the bias of each kind, learned from what is worth keeping and from requests for once."""
     kept = [one for one in examples if one.keep or one.kind == REQUEST]
     features = described(kept)
-    kernel = products(features)
-    duals = [fit(kernel, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]
-    return [features.T @ dual for dual in duals], [float(dual.sum()) for dual in duals]
+    fits = [fit(features, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]
+    return [weights[:-1] for weights in fits], [float(weights[-1]) for weights in fits]
 
 
 def write(

@@ -32,13 +32,13 @@ from .worth import REQUEST, Worth, are_neighbours, groups, is_fragment, is_short
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH = 0.5  # what a sentence needs to be kept
+_WORTH = 0.4  # what a sentence needs to be kept
 _BESIDE = 0.92  # the same where the sentence beside it asks for something: it mostly says what for
 _STEP = re.compile(r"(?i)(?:first|then|else|otherwise|instead|zuerst|sonst|dann|d['’]abord|sinon|primero|si no)\b")
 """How a sentence begins that says what to do by the rule before it."""
-_SURE = 0.92  # worth from which what looks like a request says something all the same
+_SURE = 0.5  # worth from which what looks like a request says something all the same
 _TAKEN_UP = 0.25  # what an assistant's proposal needs that its user takes up
-_SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
+_SHORT = 0.3  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
