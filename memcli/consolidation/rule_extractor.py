@@ -36,16 +36,16 @@ _WORTH = 0.4  # what a sentence needs to be kept
 _BESIDE = 0.92  # the same where the sentence beside it asks for something: it mostly says what for
 _STEP = re.compile(r"(?i)(?:first|then|else|otherwise|instead|zuerst|sonst|dann|d['’]abord|sinon|primero|si no)\b")
 """How a sentence begins that says what to do by the rule before it."""
-_SURE = 0.5  # worth from which what looks like a request says something all the same
-_TAKEN_UP = 0.25  # what an assistant's proposal needs that its user takes up
-_SHORT = 0.3  # what a short sentence of a user needs, by the score of its own that such sentences have
+_SURE = 0.6  # worth from which what looks like a request says something all the same
+_TAKEN_UP = 0.2  # what an assistant's proposal needs that its user takes up
+_SHORT = 0.35  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
 _BINDING = ("rule", "preference")
 _SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
-_SIGH = 0.05  # worth of an exclamation about somebody that only has the words of a rule: "you never cease to amaze me!"
+_SIGH = 0.35  # worth of an exclamation about somebody that only has the words of a rule: "you never cease to amaze me!"
 _TYPES = {
     "rule": "constraint",
     "preference": "preference",
@@ -211,7 +211,7 @@ def _rest(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Worth
                 and are_neighbours(candidates[position], candidates[number])
             ):
                 (worth,) = judge([candidates[number]])
-                is_step = bool(_STEP.match(candidates[number].text))
+                is_step = bool(_STEP.match(candidates[number].text)) or worth.probability >= _WORTH
                 is_case = worth.kind in _BINDING or worth.probability >= _LIKELY
                 if is_step or (is_case and not _says_nothing(candidates[number], worth)):
                     yield number, worth
