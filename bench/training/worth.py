@@ -1,7 +1,7 @@
 """Train the score of what is worth remembering: `python -m bench training.worth [--write]`.
 
-Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs, chooses the calibration by conversations left
-out, and writes `memcli/consolidation/worth.model`. Deterministic.
+Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs, chooses the calibration
+by conversations left out, and writes `memcli/data/worth.model`. Deterministic.
 """
 
 import argparse
