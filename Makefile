@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test soak check lint format bench man plugin faults fuzz
+.PHONY: help setup demo test soak check lint format bench bench-quick man plugin faults fuzz
 
 help: ## show this help
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
 
 setup: $(VENV)/.ready ## make .venv with mem, its extras and the test tools
 
@@ -45,8 +45,11 @@ format: setup ## rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## measure speed and memory (see bench/README.md)
-	$(BIN)/python -m bench speed
+bench: setup ## measure speed, memory, hooks and the warm process (an hour; see bench/README.md)
+	for name in speed first_index agents tending warm; do $(BIN)/python -m bench $$name || exit 1; done
+
+bench-quick: setup ## the same of the warm process alone, in two minutes
+	$(BIN)/python -m bench warm --quick
 
 man: setup ## write the man pages anew
 	$(BIN)/python man/generate.py

@@ -37,8 +37,8 @@ def search(
     On a terminal a word stands for the relevance: clear (nine of ten such hits are right), likely (eight of ten),
     possible (a quarter) or weak (a tenth); --explain gives the number and what it is made of. Nothing found is exit
     code 1. --kind document looks in the folders that the setting index.include names. Where the best hit is
-    below 0.5, or there is none, passages of conversations compete with the others, and where more turns match stderr
-    says how many; --kind session shows these alone.
+    below 0.5, or there is none, passages of conversations compete with the others and take the places that are left;
+    where more turns match stderr says how many, and --kind session shows these alone.
     A time in the query ("in March", "last Friday", "before Christmas", "since 2026-03-10") puts behind what is of
     another time, the farther the more; --explain says how much.
     """
