@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memcli.api.reference import entry_fields
-from memcli.cli.app import app, commands
+from memcli.cli.app import FIRST, app, commands
 from memcli.cli.help import TOPICS
 from memcli.formats.entry import FIELDS
 from tests.conftest import Mem
@@ -31,9 +31,15 @@ def test_every_command_explains_itself(mem: Mem, name: str) -> None:
     assert mem("help", name).out == ran.out
 
 
-def test_the_overview_names_every_command(mem: Mem) -> None:
-    said = mem().out
-    assert all(f"  {name} " in said for name in commands())
+def test_the_overview_fits_a_screen_and_names_where_every_command_is(mem: Mem) -> None:
+    overview = mem().out
+    assert overview == mem("--help").out == mem("help").out
+    assert len(overview.splitlines()) <= 24
+    assert max(map(len, overview.splitlines())) <= 80
+    assert all(f"  {name} " in overview for name in FIRST)
+    assert "mem help all" in overview
+    every = mem("help", "all").out
+    assert all(f"  {name} " in every for name in commands())
     assert app.registered_callback
 
 
@@ -45,7 +51,7 @@ def test_a_topic_is_shown_without_man(mem: Mem, topic: str) -> None:
 def test_an_unknown_topic_is_told(mem: Mem) -> None:
     ran = mem("help", "nothing")
     assert ran.code == 2
-    assert "topics: workspace" in ran.err
+    assert "topics: all, workspace" in ran.err
 
 
 def test_every_field_of_an_entry_is_explained(mem: Mem) -> None:

@@ -25,6 +25,8 @@ class Command(NamedTuple):
 
 
 FAMILIES = ("write", "find", "maintain", "conversations", "connect")
+FIRST = ("init", "write", "search", "grep", "read", "recall", "forget", "review", "consolidate", "decay", "export")
+"""What a person needs to know of: the help of `mem` fits a screen."""
 
 
 @cache
@@ -91,11 +93,18 @@ class LazyCommands(TyperGroup):
         ]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by group, without importing them."""
-        for family in FAMILIES:
-            with formatter.section(family.capitalize()):
-                rows = [(name, command.help) for name, command in commands().items() if command.family == family]
-                formatter.write_dl(rows, col_max=12)
+        """Write the commands that come first, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, commands()[name].help) for name in FIRST], col_max=12)
+        formatter.write(f"\nThe other {len(commands()) - len(FIRST)}: mem help all\n")
+
+
+def write_families(formatter: Any) -> None:
+    """Write all commands by group, without importing them."""
+    for family in FAMILIES:
+        with formatter.section(family.capitalize()):
+            rows = [(name, command.help) for name, command in commands().items() if command.family == family]
+            formatter.write_dl(rows, col_max=12)
 
 
 @cache
@@ -157,10 +166,7 @@ def mem(
     workspace: str = typer.Option("", "--workspace", metavar="DIR", help="Work in this workspace.", show_default=False),
     version: bool = typer.Option(False, "--version", "-V", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Long-term memory for agents and people, kept as plain markdown.
-
-    Search first, then read what you need: mem search "…", mem read ID.
-    """
+    """Long-term memory for agents and people, kept as plain markdown."""
     if workspace:
         os.environ["MEM_WORKSPACE"] = workspace
     if ctx.invoked_subcommand is None:

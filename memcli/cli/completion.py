@@ -50,7 +50,7 @@ def meant(name: str, commands: Collection[str]) -> str:
     if name.lower() in ELSEWHERE:
         return f"that is `mem {ELSEWHERE[name.lower()]}`"
     near = get_close_matches(name, commands, 1)
-    return f"did you mean `mem {near[0]}`?" if near else "see `mem --help`"
+    return f"did you mean `mem {near[0]}`?" if near else "see `mem help all`"
 
 
 def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str, str] | None:

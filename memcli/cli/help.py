@@ -13,7 +13,7 @@ import typer
 from ..api.reference import TABLE, Setting, entry_fields, schema_of, written
 from ..errors import UsageError
 from . import output
-from .app import commands, run, table
+from .app import commands, run, table, write_families
 from .options import AsJson
 
 _ABOUT = """\
@@ -69,6 +69,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 TOPICS = {
+    "all": "every command there is, by what it is for",
     "workspace": "what lies where, and the formats of the files",
     "settings": "every setting there is",
     "json": "the fields of every JSON document",
@@ -81,15 +82,16 @@ def help_(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TOPIC...]", help="A command such as hook install, or workspace, settings, json, protocol."
+            metavar="[TOPIC...]", help="A command such as hook install, or all, workspace, settings, json, protocol."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the help of a command or of a topic.
 
-    Topics are workspace (what lies where, and the formats of the files), settings, json (the fields of every
-    document), and protocol (what agents are told); with --json the page json is a JSON Schema, any other its text.
+    Topics are all (every command by its group), workspace (what lies where, and the formats of the files), settings,
+    json (the fields of every document), and protocol (what agents are told); with --json the page json is a JSON
+    Schema, any other its text.
     """
     topic, *below = words or [""]
     if topic == "json" and as_json and not below:
@@ -97,17 +99,19 @@ def help_(
         return
     is_page = topic in TOPICS and not below
     if not (is_page or topic in commands() or not topic):
-        raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
+        raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem help all`; topics: {', '.join(TOPICS)}")
     text = io.StringIO()
     code = 0
     with redirect_stdout(text):
-        if is_page:
-            output.say(page(topic), end="")
-        elif topic:
-            code = run([topic, *below, "--help"])
-        else:
+        if topic == "all" and is_page:
+            formatter = ctx.make_formatter()
+            write_families(formatter)
             topics = [f"  mem help {topic}: {TOPICS[topic]}" for topic in TOPICS]
-            output.say("\n".join([ctx.find_root().get_help(), "", "Topics:", *topics]))
+            output.say("\n".join(["# Commands", formatter.getvalue(), "Topics:", *topics]))
+        elif is_page:
+            output.say(page(topic), end="")
+        else:
+            code = run([*words, "--help"] if words else ["--help"])
     if code:
         raise typer.Exit(code)
     if as_json:

@@ -216,7 +216,7 @@ def test_an_error_names_what_is_wrong_in_words_of_the_user(
 
 
 def test_help_has_a_heading_for_topics(mem: Mem) -> None:
-    lines = mem("help").out.splitlines()
+    lines = mem("help", "all").out.splitlines()
     assert lines[lines.index("Topics:") + 1].startswith("  mem help ")
 
 
