@@ -1,5 +1,6 @@
 """Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,24 +146,26 @@ def list_entries(
     *,
     sort: str = "updated",
     limit: int = 0,
+    offset: int = 0,
     conflicts: bool = False,
     forgotten: bool = False,
     choice: Choice = Choice(),
 ) -> EntryList:
     """Return the entries whose path begins with `prefix`, from the folder, in the workspace or in its entries.
 
-    `sort` is one of `SORTS`. `limit` 0 lists all. `conflicts` lists only entries that one that is in use contradicts,
-    `forgotten` only what was forgotten, which lies in the archive.
-    Raise UsageError for another order, a limit below 0, or a wrong choice.
+    `sort` is one of `SORTS`. `limit` 0 lists all; with `offset` so many are passed over first. `conflicts` lists only
+    entries that one that is in use contradicts, `forgotten` only what was forgotten, which lies in the archive. Raise
+    UsageError for another order, a limit below 0, or a wrong choice.
     """
     from ..index.index import ask
     from ..store.addresses import prefixes
 
     if sort not in SORTS:
         raise UsageError(f"no order {sort!r}", f"use one of {', '.join(SORTS)}")
-    if limit < 0:
+    if limit < 0 or offset < 0:
         raise UsageError(f"a limit of {limit}", "ask for at least one, or leave it out for all")
     found_in = every(workspaces)
+    most = limit + offset if limit else -1
     require_stored(choice, found_in)
     for kind in choice.kind or ():
         if kind != "entry":
@@ -178,7 +181,7 @@ def list_entries(
 
         def answer(index: "Index", wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()
-            listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
+            listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else most)
             return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
 
         entries, faults = ask(where, answer)
@@ -189,7 +192,27 @@ def list_entries(
             row.workspace = where
             rows.append(row)
         problems += faults
-    return EntryList(tuple(rows[: limit or None]), tuple(problems))
+    return EntryList(tuple(rows[offset : most if limit else None]), tuple(problems))
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How many entries a choice lets pass, and the values by which all of them can be told apart."""
+
+    count: int
+    values: Mapping[str, Sequence[str]]
+    """Of `type`, `project`, `tag` and `key`, the most used first, at most `lookups.MOST_VALUES` of each."""
+
+
+def overview(workspace: Workspace, *, forgotten: bool = False, choice: Choice = Choice()) -> Overview:
+    """Count what `list_entries` would list, and return the values that a choice may name."""
+    from ..index.index import ask
+    from ..index.lookups import count_entries, values_in_use
+
+    wanted = choice.filter(workspace)
+    if forgotten:
+        wanted = replace(wanted, statuses=(), forgotten=True)
+    return ask(workspace, lambda index: Overview(count_entries(index, wanted), values_in_use(index)))
 
 
 def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

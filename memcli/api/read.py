@@ -57,6 +57,8 @@ class TextPage(Result):
     expired: Expired
     problems: FileProblems
     notices: tuple[str, ...]  # such as confirmations that wait
+    digest: str = ""
+    """Of its file, as `write` takes it to change no other text."""
 
     @property
     def scope(self) -> Scope:
@@ -78,11 +80,13 @@ def read(
     limit: int | None = None,
     lines: str = "",
     raw: bool = False,
+    counts: bool = True,
 ) -> TextPage:
     """Return the text of a memory, from the character `offset`, at most `limit` characters of it.
 
     `lines` such as `10:20` chooses lines of the file, counted from 1; `raw` gives the file with its frontmatter. To
-    read an entry from its beginning counts as an access. Raise NotFoundError, AmbiguousError or UsageError for a name.
+    read an entry from its beginning counts as an access, unless told otherwise. Raise NotFoundError, AmbiguousError or
+    UsageError for a name.
     """
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
@@ -90,7 +94,7 @@ def read(
     where, location, is_entry = target.workspace, target.place, target.kind == "entry"
     identifier = stated_id(target.document.fields) or location.path
     content = _content(target, lines, raw=raw)
-    if is_entry and offset == 0 and not where.layout.is_archived(location.path):
+    if counts and is_entry and offset == 0 and not where.layout.is_archived(location.path):
         access_log.note(where, [identifier])
     fields: Mapping[str, Any] = {}
     if is_entry:
@@ -123,6 +127,7 @@ def read(
             if problem
         ),
         notices=notices,
+        digest=target.digest,
     )
 
 
@@ -211,6 +216,7 @@ class _Found(NamedTuple):
     damage: Problem | None
     is_talk: bool
     notices: tuple[str, ...]
+    digest: str = ""
 
 
 def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False) -> _Found:
@@ -223,7 +229,8 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
     kind = where.layout.kind_of(address.path) or "file"
     is_json = is_records(address.path, kind) and not as_file
     is_talk = kind == "session" and not (as_file or is_json)
-    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(address.path)))
+    data = b"" if is_talk else atomic_files.read(where.path(address.path))
+    text, damage = decoded(data)
     item = addresses.item_at(where, address)
     if item:
         address, kind, text = Place(str(address)), "entry", item.text
@@ -232,7 +239,7 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
 
         text = records_of(address.path, text).text
     document, name = frontmatter.parse(text), asked.name or str(address)
-    return _Found(where, address, name, kind, text, document, damage, is_talk, notices)
+    return _Found(where, address, name, kind, text, document, damage, is_talk, notices, atomic_files.digest(data))
 
 
 def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:

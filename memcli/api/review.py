@@ -13,7 +13,7 @@ from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
-from ..store.undo_log import places
+from .sync import latest_command, undo
 from .workspace import Workspace, recorded
 
 BY = ("user", "observed")
@@ -54,12 +54,16 @@ def answer(workspace: Workspace, name: str, decision: str, *, source: str = "obs
     """
     if source not in BY:
         raise UsageError(f"no source {source!r}", f"use one of {', '.join(BY)}")
-    if decision not in DECISIONS:
-        fix = f"`mem edit` an entry, then answer with one of {', '.join(DECISIONS)}"
-        raise UsageError(
-            f"no decision {decision!r}", fix if decision == "edit" else f"use one of {', '.join(DECISIONS)}"
-        )
-    return decisions.answer_question(workspace, _named(workspace, name), decision, source)
+    return decisions.answer_question(workspace, _named(workspace, name), require_decision(decision), source)
+
+
+def require_decision(name: str) -> Decision:
+    """Return the decision of a name; raise UsageError for one that there is not."""
+    for decision in DECISIONS:
+        if decision == name:
+            return decision
+    fix = f"`mem edit` an entry, then answer with one of {', '.join(DECISIONS)}"
+    raise UsageError(f"no decision {name!r}", fix if name == "edit" else f"use one of {', '.join(DECISIONS)}")
 
 
 class ReviewSession:
@@ -82,10 +86,10 @@ class ReviewSession:
         Return those that are settled, why others wait, and the number by which `take_back` knows the command: 0 where
         no file changed.
         """
-        before = places(self._workspace)[:1]
+        before = latest_command(self._workspace)
         done, problems = self._answered(self._workspace, questions, decision, progress)
-        last = places(self._workspace)[:1]
-        return done, problems, last[0][0] if last != before else 0
+        last = latest_command(self._workspace)
+        return done, problems, last if last != before else 0
 
     @staticmethod
     def _answer(
@@ -113,8 +117,6 @@ class ReviewSession:
 
     def take_back(self, number: int) -> None:
         """Take back an answer by its number; raise RefusedError where a file was changed since."""
-        from .sync import undo
-
         undo(self._workspace, number)
 
 

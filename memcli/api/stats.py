@@ -15,6 +15,14 @@ def stats(workspace: Workspace) -> Stats:
     return survey(workspace)
 
 
+def growth_by_type(workspace: Workspace) -> list[tuple[str, str, int]]:
+    """Return how many entries of each type were made in each month there was one, whatever became of them."""
+    from ..index.index import ask
+    from ..index.lookups import made_by_month
+
+    return ask(workspace, made_by_month)
+
+
 def index(
     workspaces: Workspaces,
     *,

@@ -21,6 +21,7 @@ def write(
     judge: bool = False,
     redact: bool = False,
     allow_secret: bool = False,
+    expected: str | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Written:
     """Keep an entry, or change the one it names by its id; return what became of it and of others.
@@ -28,7 +29,8 @@ def write(
     A new entry goes into the first workspace; `id` and `supersedes` are looked for in all of them. `by` is whose word
     it is where neither the entry nor the settings say: `user` for one who types it. `dedup` compares it with what is
     known, `judge` asks the configured LLM about that and tells `progress` how many of how many answers are there.
-    Secrets are refused; `redact` blanks them out instead, `allow_secret` keeps them. Raise UsageError for what is told
+    Secrets are refused; `redact` blanks them out instead, `allow_secret` keeps them. `expected` is the digest of the
+    file that is changed, as `read` gives it: of another text nothing is changed. Raise UsageError for what is told
     wrong, NotFoundError and AmbiguousError for names, RefusedError for secrets, conflict markers and paths outside,
     BusyError if another process holds the workspace. What was there is unchanged then.
     """
@@ -42,7 +44,9 @@ def write(
         )
     if entry.id:
         where, address = locate(opened, entry.id, strict=True)
-        return change_entry(where, address.path, entry, SecretGuard(where, redact, allow_secret), by=by)
+        return change_entry(
+            where, address.path, entry, SecretGuard(where, redact, allow_secret), by=by, expected=expected
+        )
     where, old = opened[0], ""
     guard = SecretGuard(where, redact, allow_secret)
     if entry.supersedes:

@@ -102,8 +102,10 @@ class Written(Admitted, Result):
         return str(self.workspace.root)
 
 
-def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str) -> Written:
-    """Change the given fields and, where one is given, the text of the entry at a path."""
+def change_entry(
+    workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str, expected: str | None = None
+) -> Written:
+    """Change the given fields and, where one is given, the text of the entry at a path, if that is as expected."""
     given = new.told
     if new.text is None and not given:
         raise UsageError("nothing to change", "give a text or a field")
@@ -111,7 +113,7 @@ def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGu
     author = workspace.author(new.source or "", by)
     if new.text is not None:
         notices += _past_forgotten(workspace, {"source": author}, body, is_change=True)
-    done = entries.update(workspace, path, given, None if new.text is None else body, by=author)
+    done = entries.update(workspace, path, given, None if new.text is None else body, expected, by=author)
     written = replace(_as_it_is(workspace, done, given), notices=notices, redacted=tuple(guard.redacted))
     if done.action != "updated":
         return written

@@ -126,7 +126,7 @@ def _command(cmd_name: str) -> Any:
 
 # Typer has no public name for the base of its parser's errors.
 _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-_SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
+_SERVING = (["mcp"], ["ui"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
 _GROUPS = (["session"], ["history"], ["config"])
 _DROPPED = {
     "blame": "`mem read ID --history` shows who said an entry, and what became of it",

@@ -66,7 +66,7 @@ def serve(
             raise NotFoundError("there is no warm process", "`mem serve --detach` starts one")
         output.say_row(("stopped" if stop else "warm", pid))
         return
-    seconds = _seconds(idle)
+    seconds = seconds_in(idle)
     if warm.is_off():
         raise UnavailableError("there is no warm process here: MEM_WARM is off, or this is not Linux", "unset MEM_WARM")
     if rights(os.getpid()) is None:
@@ -106,7 +106,8 @@ def serve_beside() -> None:
             os._exit(0)
 
 
-def _seconds(text: str) -> float:
+def seconds_in(text: str) -> float:
+    """Return the seconds that a time such as `30m` means; raise UsageError for what is none."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     number, unit = text[:-1], text[-1:]
     if unit not in units or not number.isdecimal() or not int(number):

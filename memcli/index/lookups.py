@@ -12,7 +12,7 @@ from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
-from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
+from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition, entry_condition
 from .index import Index
 
 
@@ -414,4 +414,41 @@ def supersession_rows(index: Index) -> list[tuple[str, str, str, str, str, str]]
     return index.connection.execute(
         "select id, path, entries.created_at, files.status, superseded_by, summary"
         " from entries join files using(file) order by path desc"
+    ).fetchall()
+
+
+MOST_VALUES = 300
+"""Values of a field of entries that are offered to choose from."""
+
+
+def count_entries(index: Index, wanted: Filter) -> int:
+    """Return how many entries pass a filter."""
+    index.refresh()
+    where = entry_condition(wanted)
+    query = f"select count(*) from entries join files using(file) where {where}"
+    return int(index.connection.execute(query, where.values).fetchone()[0])
+
+
+def values_in_use(index: Index) -> dict[str, list[str]]:
+    """Return the types, projects, tags and keys of entries in use, the most used first."""
+    tables = {name: (name, "entries") for name in ("type", "project", "key")}
+    tables["tag"] = ("value", "entries, json_each(entries.tags)")
+    return {
+        name: [
+            value
+            for (value,) in index.connection.execute(
+                f"select {column} from {table} where status = 'active' and {column} <> ''"
+                f" group by {column} order by count(*) desc, {column} limit {MOST_VALUES}"
+            )
+        ]
+        for name, (column, table) in tables.items()
+    }
+
+
+def made_by_month(index: Index) -> list[tuple[str, str, int]]:
+    """Return month, type and number of the entries made in it."""
+    index.refresh()
+    return index.connection.execute(
+        "select substr(created_at, 1, 7) as month, type, count(*) from entries"
+        " where created_at <> '' and version_of = '' group by month, type order by month"
     ).fetchall()

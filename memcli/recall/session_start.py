@@ -281,7 +281,7 @@ def _entry_line(entry: Mapping[str, Any], place: str, section: str) -> StartLine
     ]
     scope = ", user" if entry["scope"] == "user" else ""
     scope += f", {REPOSITORY}" if entry["source"] == REPOSITORY else ""
-    disputed = f", disputed by {entry['conflicts_with']}" if entry["conflicts_with"] else ""
+    disputed = f", disputed by {', '.join(entry['conflicts_with'])}" if entry["conflicts_with"] else ""
     text = one_line(f"- [{entry['type']}] {entry['summary']} ({entry['name']}{scope}{disputed})")
     is_whole = section == RULES and not entry["summary"].endswith("…")
     shown = (shown_mark(entry["scope"], entry["id"], entry["digest"]),) if is_whole else ()

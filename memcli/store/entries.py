@@ -153,11 +153,18 @@ def entry_text(
 
 
 def update(
-    workspace: Workspace, path: str, fields: Mapping[str, Any], body: str | None, *, by: str = USER
+    workspace: Workspace,
+    path: str,
+    fields: Mapping[str, Any],
+    body: str | None,
+    expected: str | None = None,
+    *,
+    by: str = USER,
 ) -> EntryChange:
     """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
 
-    An empty value takes its key away. `by` is whose words the change brings, as in `edit`; a weight that is told holds.
+    An empty value takes its key away. `by` is whose words the change brings, and `expected` what they change, as in
+    `edit`; a weight that is told holds.
     """
     weight = {key: value for key, value in fields.items() if key in ("source", "trust", "pinned")}
     unweighted = {key: value for key, value in fields.items() if key not in weight}
@@ -166,7 +173,7 @@ def update(
         new_text = attributed(workspace, path, text, changed(path, text, unweighted, body), by)
         return changed(path, new_text, weight, None)
 
-    return edit(workspace, path, change)
+    return edit(workspace, path, change, expected)
 
 
 def revised(

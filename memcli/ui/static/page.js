@@ -1,0 +1,472 @@
+// The page: it asks the server for views, which are HTML, and for actions, and knows nothing of memory itself.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const main = $("#main"), dialog = $("#dialog"), toast = $("#toast");
+const VIEWS = ["memories", "inbox", "days", "session", "pictures", "changes"];
+const SEEN = "mem-seen", TOKEN = "mem-token", NUMBER = "mem-workspace";
+
+// ── The token of the run: it came behind the `#`, and leaves the address at once.
+
+const given = /^#token=(.+)$/.exec(location.hash);
+if (given) {
+  localStorage.setItem(TOKEN, given[1]);
+  history.replaceState(null, "", "/#/memories");
+}
+const token = localStorage.getItem(TOKEN) ?? "";
+
+const state = { view: "", list: "", id: null, undo: null, number: sessionStorage.getItem(NUMBER) ?? "0" };
+const waiting = new Map(); // what is asked for, by the place it is for: a newer question ends the older
+
+class Refused extends Error {}
+
+async function request(url, options = {}, slot = url) {
+  waiting.get(slot)?.abort();
+  const control = new AbortController();
+  waiting.set(slot, control);
+  let response;
+  try {
+    response = await fetch(url, { ...options, signal: control.signal, headers: { "x-mem-token": token, ...options.headers } });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused("The page has ended: run `mem ui` again.");
+  }
+  if (response.ok || response.headers.get("content-type")?.startsWith("text/html")) return response;
+  const told = await response.json().catch(() => ({}));
+  throw new Refused([told.error ?? "It failed: the terminal says why.", told.fix].filter(Boolean).join(": "));
+}
+
+async function view(name, query, slot = name) {
+  const response = await request(`/view/${name}?${new URLSearchParams({ ...query, w: state.number })}`, {}, slot);
+  const nodes = new DOMParser().parseFromString(await response.text(), "text/html").body.childNodes;
+  const fragment = document.createDocumentFragment();
+  fragment.append(...nodes);
+  return fragment;
+}
+
+async function fill(target, name, query, slot = name) {
+  target.setAttribute("aria-busy", "true");
+  try {
+    target.replaceChildren(await view(name, query, slot));
+    target.removeAttribute("aria-busy");
+    return true;
+  } catch (error) {
+    if (error.name === "AbortError") return false;
+    target.removeAttribute("aria-busy");
+    target.replaceChildren(paragraph(error.message, "banner warn"));
+    if (!(error instanceof Refused)) throw error;
+    return false;
+  }
+}
+
+function paragraph(text, name) {
+  const element = document.createElement("p");
+  element.className = name;
+  element.textContent = text;
+  return element;
+}
+
+// ── Where one is: `#/memories?q=…&id=…`.
+
+function place() {
+  const [path, query = ""] = location.hash.slice(1).split("?");
+  const name = path.slice(1);
+  return { name: VIEWS.includes(name) ? name : "memories", query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function go(name, query, replace = false) {
+  const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value)).toString();
+  const hash = `#/${name}${text ? `?${text}` : ""}`;
+  if (replace) history.replaceState(null, "", hash);
+  else history.pushState(null, "", hash);
+  return show();
+}
+
+async function show(again = false) {
+  const { name, query } = place();
+  for (const link of $$("[data-view]"))
+    link.dataset.view === name ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  document.title = `${name[0].toUpperCase()}${name.slice(1)} · mem`;
+  const isNew = state.view !== name;
+  if (isNew) {
+    state.view = name;
+    state.list = state.id = null;
+    main.dataset.view = name;
+    window.scrollTo(0, 0);
+  }
+  if (name === "memories") return showMemories(query, isNew, again);
+  const seen = localStorage.getItem(SEEN) ?? new Date(Date.now() - 7 * 864e5).toISOString().slice(0, 19) + "Z";
+  const more = name === "inbox" ? { since: seen } : {};
+  const top = window.scrollY;
+  if (await fill(main, name === "session" ? "start" : name, { ...query, ...more }, "main") && again) window.scrollTo(0, top);
+  return undefined;
+}
+
+async function showMemories(query, isNew, again) {
+  if (isNew && !(await fill(main, "frame", {}, "main"))) return;
+  if (isNew) takeFrame();
+  const { id = "", ...narrowed } = query;
+  const filters = $("#filters");
+  for (const field of filters.elements)
+    if (field.name && field !== document.activeElement) field.value = narrowed[field.name] ?? "";
+  const open = Object.keys(narrowed).some((key) => key !== "q");
+  if (open) openFilters(true);
+  main.classList.toggle("has-memory", Boolean(id));
+  const list = new URLSearchParams(narrowed).toString();
+  const tasks = [];
+  if (state.list !== list || again) {
+    state.list = list;
+    tasks.push(fill($("#list"), "memories", narrowed).then(mark));
+  }
+  if (state.id !== id || again) tasks.push(showMemory(id));
+  await Promise.all(tasks);
+  mark();
+}
+
+async function showMemory(id) {
+  const beside = $("#beside");
+  if (state.id !== id) beside.scrollTop = 0;
+  state.id = id;
+  if (!id) {
+    waiting.get("memory")?.abort();
+    return beside.replaceChildren(paragraph("Choose a memory, or write a new one.", "quiet empty"));
+  }
+  if (await fill(beside, "memory", { id })) await loadParts(beside);
+  return undefined;
+}
+
+async function loadParts(root) {
+  for (const part of $$("[data-load]", root))
+    await fill(part, part.dataset.load, Object.fromEntries(new URLSearchParams(part.dataset.query)));
+}
+
+function takeFrame() {
+  const slot = $("[data-slot=workspace]", main);
+  count(Number(slot.dataset.waiting));
+  $("#workspace").replaceChildren(...slot.childNodes);
+  slot.remove();
+}
+
+function count(number) {
+  const badge = $("#waiting");
+  badge.hidden = !number;
+  badge.textContent = number > 999 ? "999+" : String(number);
+  badge.setAttribute("aria-label", `${number} waiting`);
+}
+
+function mark() {
+  for (const row of $$("#list .row"))
+    row.dataset.id === state.id ? row.setAttribute("aria-current", "true") : row.removeAttribute("aria-current");
+}
+
+function openFilters(isOpen) {
+  $("#filter-fields").hidden = !isOpen;
+  $("#more-filters").setAttribute("aria-expanded", String(isOpen));
+}
+
+// ── What is done, and taken back.
+
+async function act(name, body) {
+  const options = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  const response = await request(`/do/${name}`, options, Symbol(name));
+  if (response.status === 409) return { conflict: await response.text() };
+  const done = await response.json();
+  if (done.undo) state.undo = done;
+  say(done.message, done.undo && name !== "undo" ? done : null);
+  return done;
+}
+
+async function attempt(name, body) {
+  try {
+    return await act(name, { ...body, w: body.w ?? state.number });
+  } catch (error) {
+    say(error.message, null, true);
+    if (!(error instanceof Refused)) throw error;
+    return null;
+  }
+}
+
+function say(text, undo, isError = false) {
+  toast.className = isError ? "shown warn" : "shown";
+  toast.replaceChildren(document.createTextNode(text));
+  if (undo) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Undo";
+    button.setAttribute("aria-keyshortcuts", "u");
+    button.addEventListener("click", takeBack);
+    toast.append(" ", button);
+  }
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => (toast.className = ""), undo ? 12000 : 7000);
+}
+
+async function takeBack() {
+  const last = state.undo;
+  if (!last) return say("Nothing was done here yet: Changes lists what was done elsewhere.");
+  const done = await attempt("undo", { number: String(last.undo), w: String(last.w) });
+  if (!done) return undefined;
+  state.undo = null;
+  await show(true);
+  return refreshCount();
+}
+
+async function refreshCount() {
+  if (state.view === "memories") {
+    const slot = $("[data-slot=workspace]", await view("frame", {}, "count"));
+    count(Number(slot.dataset.waiting));
+  } else if (state.view === "inbox") count($$(".question:not(#repeats .question)", main).length);
+}
+
+async function doneWith(button, done) {
+  if (!done) return;
+  if ("leaves" in button.dataset) return leaveRow(state.id);
+  if ("drops" in button.dataset) return button.closest("article").remove();
+  if (state.view === "memories" && done.id && done.id !== state.id) return go("memories", { ...place().query, id: done.id }).then(() => show(true));
+  const index = $$(".question", main).indexOf(button.closest(".question"));
+  await show(true);
+  const questions = $$(".question", main);
+  if (index >= 0 && questions.length) questions[Math.min(index, questions.length - 1)].focus();
+  return refreshCount();
+}
+
+async function leaveRow(id) {
+  const rows = $$("#list .row");
+  const index = rows.findIndex((row) => row.dataset.id === id);
+  const next = rows[index + 1] ?? rows[index - 1];
+  state.list = null;
+  await go("memories", { ...place().query, id: main.clientWidth > 760 && index >= 0 ? next?.dataset.id ?? "" : "" }, true);
+  return refreshCount();
+}
+
+// What a person did not touch is not sent: who corrects a text decides nothing about its key.
+function changed(form) {
+  const body = {};
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    const isNew = "new" in form.dataset || field.type === "hidden" || form.matches(".conflict");
+    if (field.type === "checkbox") {
+      if (field.checked !== field.defaultChecked) body[field.name] = field.checked;
+    } else {
+      const before = field.matches("select") ? $$("option", field).find((option) => option.defaultSelected)?.value : field.defaultValue;
+      if (isNew ? field.value !== "" : field.value !== before) body[field.name] = field.value;
+    }
+  }
+  return body;
+}
+
+async function submit(form) {
+  const body = changed(form);
+  if (form.matches(".edit") && !Object.keys(body).some((name) => name !== "id" && name !== "digest")) return edit(false);
+  const done = await attempt(form.dataset.form, body);
+  if (!done) return;
+  if (done.conflict) {
+    const beside = $("#beside");
+    beside.replaceChildren(...new DOMParser().parseFromString(done.conflict, "text/html").body.childNodes);
+    $("textarea", beside)?.focus();
+    return;
+  }
+  if (dialog.open) dialog.close();
+  if (state.view !== "memories") return show(true);
+  await go("memories", { ...place().query, id: done.id }, true);
+  await show(true);
+  $("#beside").focus();
+}
+
+// ── Dialogs: a new memory, the keys, and another memory to choose.
+
+function open(name) {
+  const content = name === "new" ? $("#new-form") : $(`#${name}`);
+  if (!content) return go("memories", {}).then(() => open(name));
+  dialog.replaceChildren(content.content.cloneNode(true));
+  dialog.showModal();
+  return undefined;
+}
+
+function pick(purpose) {
+  const article = $("#beside article");
+  if (!article) return;
+  const title = document.createElement("h2");
+  title.id = "dialog-title";
+  title.textContent = purpose === "merge" ? "Merge with which one?" : "What takes its place?";
+  dialog.replaceChildren(title);
+  if (purpose === "supersede") {
+    const form = $("#new-form").content.cloneNode(true).firstElementChild;
+    $("h2", form).remove();
+    $(".fields", form).remove();
+    $("textarea", form).placeholder = "What holds now, in its place.";
+    const hidden = document.createElement("input");
+    Object.assign(hidden, { type: "hidden", name: "supersedes", value: article.dataset.id });
+    form.append(hidden);
+    dialog.append(form, paragraph("Or choose one that is there:", "quiet"));
+  }
+  const input = document.createElement("input");
+  Object.assign(input, { type: "search", placeholder: "Search", autocomplete: "off" });
+  input.setAttribute("aria-label", "Search for another memory");
+  const list = document.createElement("div");
+  dialog.append(input, list);
+  const load = () => fill(list, "pick", { q: input.value, but: article.dataset.id });
+  input.addEventListener("input", later(load, 150));
+  list.addEventListener("click", async (event) => {
+    const other = event.target.closest("[data-picked]")?.dataset.picked;
+    if (!other) return;
+    const body = purpose === "merge" ? { id: article.dataset.id, with: other } : { id: article.dataset.id, by: other };
+    const done = await attempt(purpose, body);
+    if (!done) return;
+    dialog.close();
+    await go("memories", { ...place().query, id: done.id }, true);
+    await show(true);
+  });
+  dialog.showModal();
+  input.focus();
+  load();
+}
+
+function later(job, milliseconds) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => job(...given), milliseconds);
+  };
+}
+
+// ── What a person does: clicks, typing, forms, keys.
+
+document.addEventListener("click", async (event) => {
+  const target = event.target.closest("a, button, summary");
+  if (!target) return;
+  const data = target.dataset;
+  if (target.matches("a[href^='#/']") && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
+    event.preventDefault();
+    if ("back" in data) return go("memories", { ...place().query, id: "" });
+    if ("reload" in data) return show(true);
+    const isRow = target.matches("#list .row");
+    history.pushState(null, "", isRow ? rowPlace(data.id) : target.getAttribute("href"));
+    if (dialog.open) dialog.close();
+    return show();
+  }
+  if (data.do) return doneWith(target, await attempt(data.do, JSON.parse(data.body)));
+  if (data.open) return open(data.open);
+  if (data.pick) return pick(data.pick);
+  if (data.fill) return fill($(`#${data.fill}`), data.fill, {});
+  if (data.more) return more(target);
+  if ("edit" in data) return edit(true);
+  if ("leave" in data) return edit(false);
+  if ("close" in data) return dialog.close();
+  if ("all" in data) return $$("[name=chosen]").forEach((box) => (box.checked = true));
+  if ("seen" in data) {
+    localStorage.setItem(SEEN, new Date().toISOString().slice(0, 19) + "Z");
+    return show(true);
+  }
+  if ("forgetChosen" in data) {
+    const ids = $$("[name=chosen]:checked").map((box) => box.value);
+    return doneWith(target, await attempt("forget", { ids }));
+  }
+  if (target.id === "more-filters") return openFilters($("#filter-fields").hidden);
+  return undefined;
+});
+
+function rowPlace(id) {
+  return `#/memories?${new URLSearchParams({ ...place().query, id })}`;
+}
+
+async function more(button) {
+  const { id, ...narrowed } = place().query;
+  button.disabled = true;
+  const fragment = await view("memories", { ...narrowed, offset: button.dataset.more });
+  $("#list ul").append(...$$("li", fragment));
+  const next = $("[data-more]", fragment);
+  next ? button.replaceWith(next) : button.remove();
+  mark();
+}
+
+function edit(isOpen) {
+  const form = $("#beside form.edit");
+  if (!form) return;
+  form.hidden = !isOpen;
+  for (const part of $$("#beside .memory > .text, #beside .memory > .actions")) part.hidden = isOpen;
+  isOpen ? $("textarea", form).focus() : $("#beside").focus();
+}
+
+const narrow = later(() => {
+  const values = Object.fromEntries(new FormData($("#filters")));
+  go("memories", { ...values, id: main.clientWidth > 760 ? place().query.id : "" }, true);
+}, 120);
+const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox-words")?.focus()), 250);
+
+document.addEventListener("input", (event) => {
+  if (event.target.closest("#filters")) narrow();
+  else if (event.target.id === "inbox-words") typed(event.target.value);
+});
+document.addEventListener("reset", () => setTimeout(narrow));
+document.addEventListener("change", (event) => {
+  if (event.target.id !== "choose-workspace") return;
+  state.number = event.target.value;
+  sessionStorage.setItem(NUMBER, state.number);
+  state.view = "";
+  go("memories", {});
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method === "dialog") return;
+  event.preventDefault();
+  if (form.dataset.form) submit(form);
+  else if (form.id === "prompt") fill($("#recalled"), "recalled", { q: $("#prompt-text").value });
+  else if (form.id === "filters") $("#list .row")?.focus();
+});
+window.addEventListener("popstate", () => show());
+
+const KEYS = {
+  "/": () => ($("#q, #inbox-words, #prompt-text") ?? { focus: () => go("memories", {}).then(() => $("#q").focus()) }).focus(),
+  "?": () => open("help"),
+  n: () => open("new"),
+  u: takeBack,
+  e: () => edit(true),
+  j: () => step(1),
+  ArrowDown: () => step(1),
+  k: () => step(-1),
+  ArrowUp: () => step(-1),
+  Enter: () => $("#beside")?.focus(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field?.form) return field.form.requestSubmit();
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  if (event.key === "Escape" && !dialog.open) {
+    if (event.target.closest("form.edit")) return edit(false);
+    if (field) return (($("#list .row[aria-current]") ?? $("#list .row")) ?? main).focus();
+    return state.id && main.clientWidth <= 760 ? go("memories", { ...place().query, id: "" }) : undefined;
+  }
+  if (field?.id === "q" && event.key === "ArrowDown") {
+    event.preventDefault();
+    return step(0);
+  }
+  if (field || dialog.open) return undefined;
+  const number = "123456".indexOf(event.key);
+  if (event.key.length === 1 && number >= 0) return go(VIEWS[number], {});
+  if (event.key === "Enter" && event.target.closest("a, button, summary") && !event.target.matches("#list .row")) return undefined;
+  const around = event.target.closest(".question") ?? $("#beside .memory");
+  const button = around && $(`[data-key="${CSS.escape(event.key)}"]`, around);
+  const job = button ? () => button.click() : KEYS[event.key];
+  if (!job || (event.key.startsWith("Arrow") && event.target.closest("[tabindex]:not(.question, main), #beside"))) return undefined;
+  event.preventDefault();
+  return job();
+});
+
+function step(by) {
+  const rows = $$(state.view === "memories" ? "#list .row" : ".question, .change button", main);
+  if (!rows.length) return;
+  const index = rows.findIndex((row) => row === document.activeElement || row.dataset.id === state.id && state.id);
+  const next = rows[Math.max(0, Math.min(rows.length - 1, index < 0 ? 0 : index + by))];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  if (next.dataset.id && main.clientWidth > 760) {
+    history.replaceState(null, "", rowPlace(next.dataset.id));
+    stepped();
+  }
+}
+const stepped = later(() => show(), 80);
+
+if (token) show();
+else main.replaceChildren(paragraph("Open the address that `mem ui` printed: it has the token of this run.", "banner warn"));

@@ -1,0 +1,334 @@
+"""What the page shows: each view is made of what a function of `memcli.api` returns, and a template of its name."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ..api import context, find, history, maintain, read, recall, review, sessions, stats, sync
+from ..api.choice import SOURCES, STATUSES, TYPES, Choice
+from ..api.workspace import Workspace
+from ..dataclass import dataclass, field
+from ..errors import MemError, NotFoundError, UsageError
+from .pictures import growth_picture, share_picture
+
+PAGE = 60
+"""Entries of a list that are sent at once."""
+HITS = 30
+LONGEST = 60_000
+"""Characters of one memory that are shown; what is longer is edited in an editor."""
+QUESTIONS = 20
+"""Questions of a group that are shown at once."""
+DAYS = 14
+_MOST_OF_A_DAY, _MOST_FORGOTTEN = 50, 200
+_TEMPLATES = Path(__file__).with_name("templates")
+SORTS = {"updated": "changed last", "created": "newest", "title": "by title", "strength": "confirmed most"}
+STATES = (*STATUSES, "forgotten")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for: the workspaces as they are now, and what the request says."""
+
+    workspaces: Sequence[Workspace]
+    query: Mapping[str, str]
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Return a value; empty where it is not given."""
+        return self.query.get(name, "").strip()
+
+    def number(self, name: str) -> int:
+        """Return a value that is a number from 0; raise UsageError for what is none."""
+        text = self.text(name) or "0"
+        if not text.isdecimal() or len(text) > 9:
+            raise UsageError(f"{name} {text!r} is no number")
+        return int(text)
+
+    def several(self, name: str) -> Sequence[str] | None:
+        """Return a value as a choice takes it; None where it is not given."""
+        return [self.text(name)] if self.text(name) else None
+
+    @property
+    def index(self) -> int:
+        """Return which of the workspaces is asked for."""
+        return self.number("w")
+
+    @property
+    def where(self) -> Workspace:
+        """Return the workspace that is asked for; raise NotFoundError where there is none."""
+        if self.index >= len(self.workspaces):
+            raise NotFoundError("no such workspace", "load the page again")
+        return self.workspaces[self.index]
+
+
+View = Callable[[Asked], Mapping[str, Any]]
+
+
+def rendered(asked: Asked, name: str, **others: Any) -> str:
+    """Return a view as HTML."""
+    values = {**VIEWS[name](asked), **others}
+    return _environment().get_template(f"{name}.html").render(asked=asked, w=asked.index, where=asked.where, **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": _short}
+    environment.globals |= {"TYPES": TYPES}
+    return environment
+
+
+def _day(moment: str) -> str:
+    """Return the day of a stored time as a person writes it."""
+    try:
+        return f"{datetime.fromisoformat(moment):%-d %b %Y}"
+    except ValueError:
+        return moment[:10]
+
+
+def _short(text: str, most: int = 200) -> str:
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} …"
+
+
+def frame(asked: Asked) -> dict[str, Any]:
+    """Return what stands around all views: the workspaces, what waits, and what can be chosen."""
+    overview = find.overview(asked.where)
+    types = [*TYPES, *(name for name in overview.values["type"] if name not in TYPES)]
+    return {
+        "overview": overview,
+        "types": types,
+        "statuses": STATES,
+        "sources": SOURCES,
+        "sorts": SORTS,
+        "waiting": len(review.review(asked.where).questions),
+    }
+
+
+_LINE = (
+    *("id", "summary", "title", "type", "kind", "key", "status", "pinned", "source"),
+    *("conflicts_with", "outdated_by", "expired", "timestamp", "created_at", "updated_at"),
+)
+
+
+def _line(each: find.Hit | find.EntryRow) -> dict[str, Any]:
+    """Return what a list shows of an entry or a hit; empty for what one of them has not."""
+    return {name: getattr(each, name, "") for name in _LINE}
+
+
+def choice_of(asked: Asked) -> tuple[Choice, bool]:
+    """Return what a list is narrowed to, and whether it is to what was forgotten."""
+    status = asked.text("status")
+    choice = Choice(
+        type=asked.several("type"),
+        tag=asked.several("tag"),
+        key=asked.several("key"),
+        project=asked.several("project"),
+        source=asked.several("source"),
+        status=STATUSES if status == "any" else None if status == "forgotten" else asked.several("status"),
+        since=asked.text("since"),
+        until=asked.text("until"),
+    )
+    return choice, status == "forgotten"
+
+
+def memories(asked: Asked) -> dict[str, Any]:
+    """Return a page of the entries that a choice lets pass, or the hits of a search among them."""
+    choice, forgotten = choice_of(asked)
+    if asked.text("q") and not forgotten:
+        results = find.search(asked.where, asked.text("q"), limit=HITS, choice=choice)
+        count = len(results.hits)
+        rows = [_line(hit) for hit in results.hits]
+        return {"rows": rows, "count": count, "next": 0, "notices": results.notices, "is_search": True}
+    offset = asked.number("offset")
+    sort = asked.text("sort") or "updated"
+    listed = find.list_entries(asked.where, sort=sort, limit=PAGE, offset=offset, forgotten=forgotten, choice=choice)
+    count = find.overview(asked.where, forgotten=forgotten, choice=choice).count
+    following = offset + PAGE if offset + PAGE < count else 0
+    notices = [f"{problem.path}: {problem.reason}" for problem in listed.problems if problem.left_out][:1]
+    rows = [_line(row) for row in listed.entries]
+    return {"rows": rows, "count": count, "next": following, "notices": notices, "is_search": False}
+
+
+def memory(asked: Asked) -> dict[str, Any]:
+    """Return one memory: an entry with its fields, or the text that a hit's address names."""
+    page = read.read(asked.where, asked.text("id"), limit=LONGEST, counts=False)
+    row = _row_of(asked.where, page) if page.kind == "entry" else None
+    is_archived = row is not None and row.status == "archived"
+    values = find.overview(asked.where).values
+    return {
+        "page": page,
+        "row": row,
+        "is_cut": page.next_offset is not None,
+        "can_edit": row is not None and page.next_offset is None and not is_archived,
+        "is_archived": is_archived,
+        "mine": None,
+        "forgotten": {name: page.fields.get(f"forgotten_{name}", "") for name in ("at", "by", "reason")},
+        "values": values,
+    }
+
+
+def _row_of(where: Workspace, page: read.TextPage) -> find.EntryRow | None:
+    rows = find.list_entries(where, str(where.root / page.path), choice=Choice(status=STATUSES)).entries
+    return next((row for row in rows if row.path == page.path), None)
+
+
+def origins(asked: Asked) -> dict[str, Any]:
+    """Return where a memory comes from, what became of it, and the other texts of its key."""
+    name = asked.text("id")
+    sources: Sequence[Any] = ()
+    with suppress(NotFoundError):  # it does not say what it was taken from
+        sources = read.read_origins(asked.where, name).sources
+    timeline = read.read_history(asked.where, name)
+    values: Sequence[Any] = ()
+    if asked.text("key"):
+        with suppress(MemError):
+            values = read.read_key_history(asked.where, asked.text("key"), asked.text("project")).values
+    raw = read.read(asked.where, name, raw=True, limit=4000, counts=False).content
+    return {"sources": sources, "history": timeline, "key_values": values, "raw": raw}
+
+
+def pick(asked: Asked) -> dict[str, Any]:
+    """Return entries to choose another one from."""
+    if asked.text("q"):
+        rows: Sequence[Any] = find.search(asked.where, asked.text("q"), limit=9, choice=Choice(kind=["entry"])).hits
+    else:
+        rows = find.list_entries(asked.where, limit=9).entries
+    return {"rows": [row for row in rows if row.id != asked.text("but")]}
+
+
+def inbox(asked: Asked) -> dict[str, Any]:
+    """Return what waits for a yes or no, by group, and what was added since a person looked last."""
+    words = asked.text("words").casefold().split()
+    questions = [question for question in review.review(asked.where).questions if _has(question, words)]
+    by_group: dict[tuple[str, str], list[review.Question]] = {}
+    for question in questions:
+        by_group.setdefault((question.kind, question.group), []).append(question)
+    groups: list[dict[str, Any]] = []
+    for (kind, group), inside in by_group.items():
+        common = [answer for answer in inside[0].answers if all(answer in other.answers for other in inside)]
+        groups.append({"kind": kind, "group": group, "questions": inside, "answers": common})
+    since = asked.text("since")
+    added: Sequence[Any] = ()
+    if since:
+        added = find.list_entries(asked.where, sort="created", limit=200, choice=Choice(since=since)).entries
+        added = [row for row in added if row.created_at >= since]
+    return {"groups": groups, "count": len(questions), "most": QUESTIONS, "added": added, "since": since}
+
+
+def _has(question: review.Question, words: Sequence[str]) -> bool:
+    texts = [question.kind, question.reason, *(side.entry.body for side in question.sides)]
+    return all(word in " ".join(texts).casefold() for word in words)
+
+
+def repeats(asked: Asked) -> dict[str, Any]:
+    """Return pairs that may say the same, which takes a while among many."""
+    report = maintain.dedup(asked.where, limit=QUESTIONS)
+    return {"questions": report.questions, "has_more": report.has_more}
+
+
+def days(asked: Asked) -> dict[str, Any]:
+    """Return what happened on each of some days: history, notes, sessions, what was written and forgotten."""
+    where = asked.where
+    today = where.now.astimezone(where.zone).date()
+    try:
+        last = date.fromisoformat(asked.text("until")) if asked.text("until") else today
+    except ValueError:
+        raise UsageError(f"{asked.text('until')!r} is no day", "write 2026-11-21") from None
+    wanted = [last - timedelta(days=back) for back in range(DAYS)]
+    first = wanted[-1]
+    events: dict[str, list[dict[str, Any]]] = {day.isoformat(): [] for day in wanted}
+    for event in _events(where, first.isoformat(), last.isoformat()):
+        moment = _local(where, event["at"])
+        if moment and (day := f"{moment:%Y-%m-%d}") in events:
+            events[day].append({**event, "time": f"{moment:%H:%M}"})
+    full: list[dict[str, Any]] = []
+    for day, inside in events.items():
+        notes = _notes(where, day)
+        if inside or notes:
+            full.append({"day": day, "notes": notes, "events": sorted(inside, key=itemgetter("at"))})
+    return {"days": full, "before": (first - timedelta(days=1)).isoformat(), "first": first.isoformat()}
+
+
+def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]]:
+    for record in history.read_history(where, since=since, until=until).records:
+        yield {"what": "history", "at": record.timestamp, "text": record.text, "id": record.id or record.path}
+    choice = Choice(since=since, until=until, status=("active", "superseded"))
+    for row in find.list_entries(where, limit=DAYS * _MOST_OF_A_DAY, choice=choice).entries:
+        what = "written" if row.created_at == row.updated_at else "changed"
+        yield {"what": what, "at": row.updated_at, "text": row.summary, "id": row.id}
+    for row in find.list_entries(where, forgotten=True, limit=_MOST_FORGOTTEN).entries:
+        with suppress(MemError):
+            moment = str(read.read(where, row.path, limit=1, counts=False).fields.get("forgotten_at", ""))
+            yield {"what": "forgotten", "at": moment, "text": row.summary, "id": row.path}
+    for session in sessions.list_sessions(where).sessions:
+        count = "1 message" if session.messages == 1 else f"{session.messages:,} messages"
+        yield {
+            "what": "session",
+            "at": session.updated_at,
+            "text": f"{session.id}: {count}",
+            "id": f"session:{session.id}",
+        }
+
+
+def _local(where: Workspace, moment: str) -> datetime | None:
+    with suppress(ValueError):
+        return datetime.fromisoformat(moment).astimezone(where.zone)
+    return None
+
+
+def _notes(where: Workspace, day: str) -> str:
+    with suppress(MemError):
+        return read.read(where, where.layout.notes.format(date=day), limit=LONGEST, counts=False).content
+    return ""
+
+
+def start(asked: Asked) -> dict[str, Any]:
+    """Return what an agent is told at the start of a session, with the reason of each line."""
+    beginning = context.session_start(asked.workspaces)
+    lines = [(section, list(inside)) for section, inside in groupby(beginning.lines, key=lambda line: line.section)]
+    return {"beginning": beginning, "sections": lines}
+
+
+def recalled(asked: Asked) -> dict[str, Any]:
+    """Return what a prompt would be given, and what was left out."""
+    pack = recall.recall(asked.workspaces, asked.text("q"), sections=[recall.RELEVANT, recall.DOCUMENTS])
+    return {"pack": pack, "total": sum(pack.tokens.values())}
+
+
+def pictures(asked: Asked) -> dict[str, Any]:
+    """Return how memory grows, what is used and what fades, as pictures."""
+    numbers = stats.stats(asked.where)
+    return {
+        "numbers": numbers,
+        "growth": growth_picture(stats.growth_by_type(asked.where), asked.where.now),
+        "used": share_picture(
+            [(entry.summary, entry.accesses, entry.id) for entry in numbers.most_used], ("time read", "times read")
+        ),
+        "ages": share_picture([(name, count, "") for name, count in numbers.ages.items()], ("memory", "memories")),
+        "active": sum(numbers.types.values()),
+    }
+
+
+def changes(asked: Asked) -> dict[str, Any]:
+    """Return the commands that changed something, each with whether it can be taken back."""
+    return {"commands": sync.list_undoable(asked.where).commands}
+
+
+VIEWS: Mapping[str, View] = {
+    view.__name__: view
+    for view in (frame, memories, memory, origins, pick, inbox, repeats, days, start, recalled, pictures, changes)
+}
