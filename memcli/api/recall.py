@@ -36,6 +36,7 @@ def recall(
     gate: bool = False,
     as_of: str = "",
     fresh: bool = False,
+    counts: bool = True,
 ) -> Pack:
     """Return the memories that the prompt `query` should have, as a pack whose `text()` stands before the prompt.
 
@@ -43,7 +44,8 @@ def recall(
     which the first workspace keeps the state; `fresh` forgets it. `within_ms` is the time to answer in, with what there
     is by then; a pack that `is_late` has left threads at work. `sections` are some of `SECTIONS`, all if empty. With
     `gate` a prompt that asks for no memory gets none. `as_of` is a date, to give what was believed then without
-    MEMORY.md and documents. Raise UsageError for a budget or time below 0, for no section and for no date.
+    MEMORY.md and documents. Nothing is noted as used, or as shown, unless it `counts`. Raise UsageError for a budget or
+    time below 0, for no section and for no date.
     """
     if fresh and not session:
         raise UsageError("nothing to forget: no session is named", "give --session ID, or leave out --fresh")
@@ -65,6 +67,7 @@ def recall(
         judge=_judge(found_in[0], chosen),
         sections=chosen,
         fresh=fresh,
+        counts=counts,
         as_of=moment,
     )
     return _recall(found_in, request)

@@ -140,7 +140,7 @@ def _joined(matches: Sequence[Matches]) -> Matches:
 
 def note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
     """Note that the session was shown a pack, and its memories as used."""
-    if request.as_of:
+    if request.as_of or not request.counts:
         return
     if request.session:
         session_state.record_turn(workspaces[0], request.session, turn)

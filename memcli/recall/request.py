@@ -171,6 +171,7 @@ class RecallRequest:
     sections: tuple[str, ...] = SECTIONS
     fresh: bool = False  # forget what the session was shown: after a compaction
     as_of: str = ""  # RFC 3339: give what was believed then; the workspaces' clock stands there too
+    counts: bool = True  # what is given is noted as used
     earlier: tuple[SurfacedTurn, ...] = ()  # that the session's file does not tell of yet
 
     @property

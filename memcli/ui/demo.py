@@ -1,9 +1,10 @@
 """The memory of `mem ui --demo`: a year of a made-up person, in a folder of its own."""
 
+import os
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ from tempfile import TemporaryDirectory
 from ..api import edit, find, read, sessions
 from ..api.configure import init
 from ..api.history import add_history, add_note
-from ..api.workspace import Surroundings, Workspace, open_workspaces
+from ..api.workspace import Surroundings, Workspace, open_workspaces, surroundings
 from ..api.write import NewEntry, write
 
 _MEMORIES = Path(__file__).with_name("demo.toml")
@@ -24,8 +25,9 @@ def sample() -> Iterator[Callable[[], list[Workspace]]]:
     """Give a function that opens the sample; it is deleted afterwards, and nothing of the person's is touched."""
     with TemporaryDirectory(prefix="mem-demo-") as folder:
         home = Path(folder)
-        environ = {"HOME": folder, "MEM_SEED": "demo"}
-        now = datetime.now(UTC)
+        own = {name: os.environ[name] for name in ("MEM_NOW", "MEM_TIMEZONE") if name in os.environ}
+        environ = {"HOME": folder, "MEM_SEED": "demo", **own}
+        now = surroundings().now
         around = Surroundings(home, environ, now - timedelta(days=365))
         root = home / "bakery" / "memory"
         init(root, around=around)

@@ -180,6 +180,7 @@ class Page:
             self._socket.close()
             why = "is taken" if error.errno == EADDRINUSE else f"cannot be had ({error.strerror})"
             raise UsageError(f"port {port} {why}", "leave out --port for one that is free") from None
+        self._server: uvicorn.Server | None = None
         self._token = token_urlsafe(24)
         self.port = self._socket.getsockname()[1]
         self._door = application(open_now, self.port, self._token)
@@ -188,6 +189,11 @@ class Page:
     def url(self) -> str:
         """Return the address to open; what stands behind `#` no server and no other page is sent."""
         return f"http://{ADDRESS}:{self.port}/#token={self._token}"
+
+    def stop(self) -> None:
+        """Have `serve` come to its end."""
+        if self._server:
+            self._server.should_exit = True
 
     def serve(self, idle: float, ready: Callable[[], object] = lambda: None) -> None:
         """Answer until nothing was asked for so many seconds, or this is interrupted."""
@@ -200,7 +206,7 @@ class Page:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        server = uvicorn.Server(config)
+        self._server = server = uvicorn.Server(config)
         is_over = Event()
 
         def watch() -> None:

@@ -176,7 +176,7 @@ def memory(asked: Asked) -> dict[str, Any]:
         "can_edit": row is not None and page.next_offset is None and not is_archived,
         "is_archived": is_archived,
         "mine": None,
-        "forgotten": {name: page.fields.get(f"forgotten_{name}", "") for name in ("at", "by", "reason")},
+        "forgotten": {name: page.fields.get(name, "") for name in ("forgotten_at", "forgotten_by", "reason")},
         "values": values,
     }
 
@@ -305,7 +305,7 @@ def start(asked: Asked) -> dict[str, Any]:
 
 def recalled(asked: Asked) -> dict[str, Any]:
     """Return what a prompt would be given, and what was left out."""
-    pack = recall.recall(asked.workspaces, asked.text("q"), sections=[recall.RELEVANT, recall.DOCUMENTS])
+    pack = recall.recall(asked.workspaces, asked.text("q"), sections=[recall.RELEVANT, recall.DOCUMENTS], counts=False)
     return {"pack": pack, "total": sum(pack.tokens.values())}
 
 

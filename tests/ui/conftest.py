@@ -1,5 +1,6 @@
 """The page as its server answers it, and as a browser shows it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,17 @@ class Page:
         self.client = TestClient(application(open_workspaces, PORT, SECRET), base_url=ORIGIN)
         self.headers = {TOKEN: SECRET, "origin": ORIGIN}
 
-    def view(self, name: str, status: int = 200, **query: str) -> str:
+    def view(self, name: str, code: int = 200, **query: str) -> str:
         """Return a view as HTML."""
         answer = self.client.get(f"/view/{name}", params=query, headers=self.headers)
-        assert answer.status_code == status, answer.text
+        assert answer.status_code == code, answer.text
         return str(answer.text)
 
-    def act(self, name: str, status: int = 200, **body: Any) -> Any:
+    def act(self, name: str, code: int = 200, **body: Any) -> Any:
         """Return what an action did."""
-        answer = self.client.post(f"/do/{name}", json=body, headers=self.headers)
-        assert answer.status_code == status, answer.text
+        headers = {**self.headers, "content-type": "application/json"}
+        answer = self.client.post(f"/do/{name}", content=json.dumps(body), headers=headers)
+        assert answer.status_code == code, answer.text
         return answer.json() if "json" in answer.headers["content-type"] else answer.text
 
 

@@ -154,7 +154,9 @@ def test_a_port_that_is_taken_is_told_in_one_line(spawn: Any) -> None:
 
 
 def test_without_its_extra_it_says_what_to_install(spawn: Any, workspace: Path) -> None:
-    code = "import sys; sys.modules['uvicorn'] = None\nfrom memcli.cli.app import run\nsys.exit(run(['ui', '--no-open']))"
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\nfrom memcli.cli.app import run\nsys.exit(run(['ui', '--no-open']))"
+    )
     ran: Ran = spawn(code=code)
     assert ran.code == 6
     assert ran.err == "mem: what serves the page is not installed (uvicorn): run `pip install 'memcli[ui]'`\n"

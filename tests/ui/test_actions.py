@@ -1,0 +1,196 @@
+"""What is changed at the page is changed by the rules of the commands, and taken back by its number."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Mem
+from tests.ui.conftest import Page
+
+Keep = Callable[..., str]
+FileOf = Callable[[str], Path]
+
+
+def digest_in(html: str) -> str:
+    return html.split('name="digest" value="')[1].split('"')[0]
+
+
+def contents(workspace: Path) -> dict[str, bytes]:
+    """Return every file that is memory."""
+    return {
+        path.relative_to(workspace).as_posix(): path.read_bytes()
+        for path in workspace.rglob("*")
+        if path.is_file() and ".mem" not in path.parts
+    }
+
+
+def test_a_new_memory_is_the_users_word(page: Page, mem: Mem) -> None:
+    done = page.act("save", text="Staging listens on 8443.", type="fact", key="staging/port", tags="infra, web")
+    entry = mem("read", done["id"], "--json").json["fields"]
+    assert (entry["source"], entry["key"], entry["tags"]) == ("user", "staging/port", ["infra", "web"])
+    assert page.act("undo", number=str(done["undo"]))["message"].startswith("Taken back: write")
+    assert mem("read", done["id"]).code == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "value"),
+    [
+        ({"text": "The port is 9443.\n"}, "content", "The port is 9443.\n"),
+        ({"pinned": True}, "pinned", True),
+        ({"type": "constraint"}, "type", "constraint"),
+        ({"key": "prod/port"}, "key", "prod/port"),
+        ({"title": "Ports"}, "title", "Ports"),
+        ({"project": "shop"}, "project", "shop"),
+        ({"tags": "a,b"}, "tags", ["a", "b"]),
+    ],
+)
+def test_each_change_of_a_memory_is_made_alone_and_taken_back(
+    page: Page, keep: Keep, mem: Mem, workspace: Path, change: dict[str, Any], field: str, value: Any
+) -> None:
+    identifier = keep("The port is 8443.", "--key", "staging/port")
+    stood = contents(workspace)
+    done = page.act("save", id=identifier, digest=digest_in(page.view("memory", id=identifier)), **change)
+    shown = mem("read", identifier, "--json").json
+    assert {**shown["fields"], "content": shown["content"]}[field] == value
+    page.act("undo", number=str(done["undo"]))
+    assert contents(workspace) == stood
+
+
+def test_what_a_person_did_not_touch_stays_byte_for_byte(page: Page, keep: Keep, file_of: FileOf) -> None:
+    identifier = keep("The port is 8443.")
+    file = file_of("The port is 8443.")
+    raw = (
+        file.read_bytes().replace(b"type: fact", b"type:   fact  # as I like it\nmine: 'kept'").replace(b"\n", b"\r\n")
+    )
+    file.write_bytes(raw)
+    page.act("save", id=identifier, digest=digest_in(page.view("memory", id=identifier)), text="The port is 9443.\n")
+    after = file.read_bytes()
+    assert b"type:   fact  # as I like it\r\nmine: 'kept'\r\n" in after
+    assert b"\r\nThe port is 9443.\r\n" in after
+    assert after.count(b"\n") == after.count(b"\r\n")
+
+
+def test_an_edit_of_what_changed_underneath_shows_both_and_loses_nothing(
+    page: Page, keep: Keep, file_of: FileOf, mem: Mem
+) -> None:
+    identifier = keep("The port is 8443.")
+    digest = digest_in(page.view("memory", id=identifier))
+    file = file_of("The port is 8443.")
+    file.write_text(file.read_text().replace("8443", "7777"))
+    shown = page.act("save", 409, id=identifier, digest=digest, text="The port is 9443.", title="Port")
+    assert "It changed underneath" in shown
+    assert "The port is 7777." in shown
+    assert ">The port is 9443.</textarea>" in shown
+    assert 'name="title" value="Port"' in shown
+    assert "7777" in file.read_text()
+    page.act("save", id=identifier, digest=digest_in(shown), text="The port is 9443.", title="Port")
+    assert mem("read", identifier).out == "The port is 9443.\n"
+    assert "7777" in page.view("origins", id=identifier), "the text that went stays in the archive"
+
+
+def test_what_is_forgotten_stays_forgotten_until_it_is_restored(page: Page, keep: Keep, mem: Mem) -> None:
+    identifier = keep("The port is 8443.")
+    done = page.act("forget", ids=[identifier], reason="moved")
+    listed = mem("ls", "--forgotten", "--json").json["entries"]
+    assert [entry["id"] for entry in listed] == [identifier]
+    html = page.view("memory", id=listed[0]["path"])
+    assert "by user: moved" in html
+    assert 'data-do="restore"' in html
+    assert 'data-do="forget"' not in html
+    assert "The port is 8443." in page.view("memories", status="forgotten")
+    assert "The port is 8443." not in page.view("memories")
+    page.act("restore", ids=[listed[0]["path"]])
+    assert "The port is 8443." in page.view("memories")
+    page.act("forget", 404, ids=["mem_nobody"])
+    assert done["undo"] > 0
+
+
+def test_a_batch_is_one_command_and_taken_back_as_one(page: Page, keep: Keep, workspace: Path) -> None:
+    ids = [keep(f"The port of host {number} is {number}.") for number in range(12)]
+    stood = contents(workspace)
+    done = page.act("forget", ids=ids)
+    assert done["message"] == "Forgotten 12 memories"
+    assert "0 memories" in page.view("memories")
+    page.act("undo", number=str(done["undo"]))
+    assert contents(workspace) == stood
+
+
+def test_one_takes_the_place_of_another(page: Page, keep: Keep, workspace: Path) -> None:
+    old, new = keep("The port is 8443."), keep("Staging moved to 9443.")
+    stood = contents(workspace)
+    done = page.act("supersede", id=old, by=new)
+    assert (done["message"], done["id"]) == ("Superseded", new)
+    assert f'Superseded 21 Nov 2026 by <a href="#/memories?id={new}"' in page.view("memory", id=old)
+    page.act("undo", number=str(done["undo"]))
+    assert contents(workspace) == stood
+    written = page.act("save", text="It is 7000 now.", supersedes=old)
+    assert "in the place of 1" in written["message"]
+    page.act("restore", ids=[old])
+    assert "superseded" not in page.view("memories", q="8443")
+
+
+def test_two_become_one_and_both_wordings_stay(page: Page, keep: Keep, mem: Mem, workspace: Path) -> None:
+    first, second = keep("User likes dark mode."), keep("The user prefers a dark theme.")
+    stood = contents(workspace)
+    done = page.act("merge", **{"id": first, "with": second})
+    assert done["message"] == "Merged, both wordings kept"
+    assert len(mem("ls", "--json").json["entries"]) == 1
+    text = mem("read", done["id"], "--raw").out
+    assert "dark mode" in text
+    assert "dark theme" in text
+    page.act("undo", number=str(done["undo"]))
+    assert contents(workspace) == stood
+    assert page.act("merge", **{"id": first, "with": second, "distinct": "yes"})["message"] == "Noted: these are two"
+    assert len(mem("ls", "--json").json["entries"]) == 2
+
+
+def questions_in(html: str) -> list[str]:
+    return list(dict.fromkeys(part.split("&#34;")[0].split('"')[0] for part in html.split('"q_')[1:]))
+
+
+def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page: Page, mem: Mem) -> None:
+    for port, source in (("8443", "user"), ("9443", "observed")):
+        mem("write", f"Staging listens on {port}.", "--key", "staging/port", "--source", source)
+    (name,) = {question["id"] for question in mem("review", "--json").json["questions"]}
+    assert "Which of these holds?" in page.view("inbox")
+    assert 'data-waiting="1"' in page.view("frame")
+    done = page.act("answer", ids=[name], decision="newer")
+    assert done["message"] == "1 question answered"
+    assert mem("ls", "--json").json["entries"][0]["summary"] == "Staging listens on 9443."
+    assert "Nothing waits for you." in page.view("inbox")
+    page.act("undo", number=str(done["undo"]))
+    assert "1 question waits" in page.view("inbox")
+    page.act("answer", 400, ids=[name], decision="nonsense")
+    page.act("answer", 404, ids=["q_other"], decision="newer")
+
+
+def test_a_secret_and_a_conflict_marker_are_refused_as_the_commands_refuse_them(page: Page, keep: Keep) -> None:
+    identifier = keep("The port is 8443.")
+    for text in ("The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B.", "<<<<<<< ours\na\n=======\nb\n>>>>>>> x\n"):
+        digest = digest_in(page.view("memory", id=identifier))
+        assert page.act("save", 409, id=identifier, digest=digest, text=text)["error"]
+        page.act("save", 409, text=text)
+    assert page.act("save", 400, text="  ")["error"]
+    assert page.act("save", 400, text="\ud800")["error"]
+
+
+def test_a_read_only_workspace_is_shown_and_says_why_nothing_is_changed(
+    page: Page, keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identifier = keep("The port is 8443.")
+
+    opened = os.open
+
+    def read_only(path: Any, flags: int, *given: Any, **named: Any) -> int:
+        if flags & os.O_ACCMODE != os.O_RDONLY and "memory" in str(path):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return opened(path, flags, *given, **named)
+
+    monkeypatch.setattr(os, "open", read_only)
+    digest = digest_in(page.view("memory", id=identifier))
+    assert "ead-only" in page.act("save", 409, id=identifier, digest=digest, text="Another.")["error"]
+    assert "The port is 8443." in page.view("memories")

@@ -1,0 +1,451 @@
+"""The page in a real browser: a person corrects, forgets, takes back and decides, by hand and by keys alone."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from memcli.api.workspace import Workspace, open_workspaces
+from memcli.ui.demo import sample
+from memcli.ui.server import Page
+from tests.conftest import Mem
+from tests.ui.test_views import HOSTILE
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+pytest.importorskip("playwright", reason="playwright is not installed: pip install '.[browser]'")
+pytest.importorskip("axe_playwright_python", reason="axe is not installed: pip install '.[browser]'")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no chromium: apt-get install chromium")
+
+from axe_playwright_python.sync_playwright import Axe  # noqa: E402
+from playwright.sync_api import Browser, ConsoleMessage, Locator, expect, sync_playwright  # noqa: E402
+from playwright.sync_api import Page as Tab  # noqa: E402
+
+VIEWS = ("memories", "inbox", "days", "session", "pictures", "changes")
+WIDE, PHONE = {"width": 1280, "height": 820}, {"width": 375, "height": 740}
+PICTURES = Path(__file__).parents[2] / "docs" / "images"
+
+Keep = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Give one browser for all tests."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@contextmanager
+def served(open_now: Callable[[], list[Workspace]]) -> Iterator[str]:
+    """Serve the page in a thread; give its address."""
+    page, ready = Page(open_now), Event()
+    server = Thread(target=page.serve, args=(600, ready.set), daemon=True)
+    server.start()
+    assert ready.wait(20)
+    yield page.url
+    page.stop()
+    server.join(10)
+    assert not server.is_alive()
+
+
+@pytest.fixture
+def url(workspace: Path) -> Iterator[str]:
+    """Give the address of the page of an empty workspace."""
+    with served(open_workspaces) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    """Give the address of the sample."""
+    with sample() as open_now, served(open_now) as address:
+        yield address
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Give a function that opens a tab, of the same person if given one; nothing may go wrong in the page."""
+    wrong: list[str] = []
+    contexts = []
+
+    def opened(url: str, beside: Tab | None = None, **options: Any) -> Tab:
+        if beside:
+            page = beside.context.new_page()
+        else:
+            contexts.append(browser.new_context(**{"viewport": WIDE, "reduced_motion": "reduce", **options}))
+            page = contexts[-1].new_page()
+
+        def note(message: ConsoleMessage) -> None:
+            # The browser itself tells of a status that the page shows in words.
+            if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+                wrong.append(message.text)
+
+        page.on("console", note)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))
+        page.set_default_timeout(15_000)
+        page.goto(url)
+        page.wait_for_selector("#list:not([aria-busy])")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def rows(page: Tab) -> Locator:
+    return page.locator("#list .row")
+
+
+def beside(page: Tab) -> Locator:
+    return page.locator("#beside .memory > .text")
+
+
+def go(page: Tab, view: str) -> None:
+    page.click(f"nav [data-view={view}]")
+    page.wait_for_selector("#list:not([aria-busy])" if view == "memories" else "main:not([aria-busy]) .sheet")
+
+
+def test_a_memory_is_found_corrected_and_the_correction_taken_back(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem
+) -> None:
+    identifier = keep("Staging listens on port 8443.")
+    keep("User prefers tabs.")
+    page = tab(url)
+    expect(rows(page)).to_have_count(2)
+    assert "token" not in page.url, "the token leaves the address at once"
+    page.locator("#q").press_sequentially("staging")
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Its text").fill("Staging listens on port 9443.")
+    page.get_by_role("button", name="Save").click()
+    expect(beside(page)).to_have_text("Staging listens on port 9443.")
+    expect(rows(page).first).to_contain_text("9443")
+    expect(page.locator(".origins")).to_contain_text("Staging listens on port 8443.")
+    assert mem("read", identifier).out == "Staging listens on port 9443.\n"
+    page.locator("#toast").get_by_role("button", name="Undo").click()
+    expect(beside(page)).to_have_text("Staging listens on port 8443.")
+    assert mem("read", identifier).out == "Staging listens on port 8443.\n"
+
+
+def test_keys_alone_are_enough(tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem) -> None:
+    for letter in "abc":
+        keep(f"Memory {letter} is here.")
+    page = tab(url)
+    press = page.keyboard.press
+    press("j")
+    expect(beside(page)).to_be_visible()
+    first = beside(page).inner_text()
+    press("j")
+    expect(beside(page)).not_to_have_text(first)
+    press("p")
+    expect(rows(page).locator(".mark", has_text="pinned")).to_have_count(1)
+    second = beside(page).inner_text()
+    press("e")
+    expect(page.get_by_label("Its text")).to_be_focused()
+    page.keyboard.type("Indeed. ")
+    press("Control+Enter")
+    expect(beside(page)).to_contain_text("Indeed.")
+    press("u")
+    expect(beside(page)).to_have_text(second)
+    press("f")
+    expect(rows(page)).to_have_count(2)
+    press("u")
+    expect(rows(page)).to_have_count(3)
+    press("/")
+    page.keyboard.type("memory c")
+    expect(page.locator("#list")).to_contain_text("found")
+    press("ArrowDown")
+    expect(rows(page).first).to_be_focused()
+    press("n")
+    page.keyboard.type("A memory by keys.")
+    press("Control+Enter")
+    expect(beside(page)).to_have_text("A memory by keys.")
+    press("s")
+    page.keyboard.press("Shift+Tab")
+    press("Escape")
+    press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("take back what was done last")
+    press("Escape")
+    for number, view in enumerate(VIEWS, 1):
+        press(str(number))
+        expect(page.locator(f"nav [data-view={view}]")).to_have_attribute("aria-current", "page")
+    assert "A memory by keys." in mem("ls").out
+
+
+def test_forgetting_goes_on_to_the_next_and_is_restored_where_it_lies(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem
+) -> None:
+    for letter in "abc":
+        keep(f"Memory {letter} is here.")
+    page = tab(url)
+    rows(page).nth(1).click()
+    gone = beside(page).inner_text()
+    page.get_by_role("button", name="Forget").click()
+    expect(rows(page)).to_have_count(2)
+    expect(beside(page)).not_to_have_text(gone)
+    assert gone not in mem("ls").out
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_label("Status").select_option("forgotten")
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.click()
+    expect(page.locator("#beside .banner")).to_contain_text("Forgotten 21 Nov 2026 by user")
+    page.get_by_role("button", name="Restore").click()
+    expect(rows(page)).to_have_count(0)
+    assert gone in mem("ls").out
+
+
+def test_two_become_one_and_another_takes_the_place_by_a_choice(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem
+) -> None:
+    keep("User likes dark mode.")
+    keep("The user prefers a dark theme.")
+    keep("Staging listens on 8443.")
+    page = tab(url)
+    rows(page).filter(has_text="dark theme").click()
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_label("Search for another memory").fill("dark mode")
+    page.locator("[data-picked]", has_text="User likes dark mode.").click()
+    expect(rows(page)).to_have_count(2)
+    rows(page).filter(has_text="8443").click()
+    page.get_by_role("button", name="Supersede").click()
+    page.get_by_label("What to remember").fill("Staging moved to 9443.")
+    page.get_by_role("button", name="Keep it").click()
+    expect(beside(page)).to_have_text("Staging moved to 9443.")
+    assert mem("ls", "--status", "superseded", "--json").json["entries"][-1]["superseded_by"]
+    page.keyboard.press("u")
+    expect(rows(page).filter(has_text="8443")).to_have_count(1)
+
+
+def test_a_batch_of_200_is_answered_at_once_and_taken_back_at_once(
+    tab: Callable[..., Tab], url: str, workspace: Path, mem: Mem
+) -> None:
+    inbox = workspace / "inbox"
+    inbox.mkdir()
+    for number in range(200):
+        (inbox / f"{number:03}.md").write_text(
+            f"---\nid: mem_01kb00000000{number:04}\ntype: fact\nsource: observed\nheld: new\n"
+            f"held_at: 2026-11-20T10:00:00Z\nheld_about: import.jsonl\n---\n\nHost {number} has port {number}.\n"
+        )
+    page = tab(url)
+    expect(page.locator("#waiting")).to_have_text("200")
+    go(page, "inbox")
+    assert page.locator(".question").count() <= 20, "never all of them"
+    page.get_by_label("Only with these words").fill("host 7")
+    expect(page.locator(".sheet > p.quiet")).to_have_text("38 questions wait for your yes or no.")
+    page.get_by_label("Only with these words").fill("")
+    expect(page.locator(".sheet > p.quiet")).to_have_text("200 questions wait for your yes or no.")
+    page.get_by_role("button", name="Keep: all 200").click()
+    expect(page.locator("#toast")).to_contain_text("200 questions answered", timeout=60_000)
+    expect(page.locator(".sheet > p.quiet")).to_have_text("Nothing waits for you.")
+    assert len(mem("ls", "--json").json["entries"]) == 200
+    page.locator("#toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".sheet > p.quiet")).to_have_text("200 questions wait for your yes or no.", timeout=60_000)
+    assert len(mem("ls", "--json").json["entries"]) == 0
+    question = page.locator(".question").first
+    question.focus()
+    page.keyboard.press("f")
+    expect(page.locator(".sheet > p.quiet")).to_have_text("199 questions wait for your yes or no.")
+
+
+def test_two_tabs_and_an_editor_lose_nothing_of_each_other(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, workspace: Path
+) -> None:
+    keep("The port is 8443.")
+    first = tab(url)
+    second = tab(url.split("#")[0], beside=first)
+    for page in (first, second):
+        rows(page).first.click()
+        page.get_by_role("button", name="Edit").click()
+    second.get_by_label("Its text").fill("The port is 7777.")
+    second.get_by_role("button", name="Save").click()
+    expect(beside(second)).to_have_text("The port is 7777.")
+    first.get_by_label("Its text").fill("The port is 9443.")
+    first.get_by_role("button", name="Save").click()
+    expect(first.locator(".conflict .text")).to_have_text("The port is 7777.")
+    expect(first.get_by_label("Yours")).to_have_value("The port is 9443.")
+    (file,) = [path for path in workspace.glob("entries/**/*.md") if "7777" in path.read_text()]
+    file.write_text(file.read_text().replace("7777", "6666"))  # meanwhile, in an editor
+    first.get_by_role("button", name="Save mine").click()
+    expect(first.locator(".conflict .text")).to_have_text("The port is 6666.")
+    first.get_by_role("button", name="Save mine").click()
+    expect(beside(first)).to_have_text("The port is 9443.")
+    assert mem("ls", "--json").json["entries"][0]["summary"] == "The port is 9443."
+    assert any("6666" in path.read_text() for path in workspace.glob("archive/**/*.md"))
+
+
+def test_hostile_entries_are_text_in_every_view(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, workspace: Path
+) -> None:
+    keep(HOSTILE, "--title", HOSTILE, "--tag", HOSTILE, "--project", HOSTILE)
+    mem("history", "add", HOSTILE)
+    mem("note", HOSTILE)
+    (workspace / "MEMORY.md").write_text(f"# Memory\n\n{HOSTILE}\n")
+    page = tab(url)
+    rows(page).first.click()
+    expect(beside(page)).to_contain_text("<script>alert(1)</script>")
+    expect(page.locator(".origins .raw")).to_be_visible()
+    for view in VIEWS:
+        go(page, view)
+        assert page.locator("main script, main img, main [onmouseover]").count() == 0
+    page.goto(url.split("#")[0] + "#/memories?q=<img src=x onerror=alert(1)>&id=<script>")
+    expect(page.locator("#beside .banner")).to_be_visible()
+
+
+def test_another_sites_page_changes_nothing_and_reads_nothing(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, browser: Browser
+) -> None:
+    identifier = keep("The port is 8443.")
+    base = url.split("/#")[0]
+    script = f"""<script>
+      const tell = (name) => (value) => {{ document.title += name + ":" + value + " "; }};
+      const body = JSON.stringify({{ids: ["{identifier}"]}});
+      const other = {{method: "POST", mode: "no-cors", body, headers: {{"content-type": "text/plain"}}}};
+      Promise.allSettled([
+        fetch("{base}/do/forget", other).then((answer) => tell("post")(answer.type), tell("post")),
+        fetch("{base}/view/memories").then((answer) => answer.text()).then(tell("read"), () => tell("read")("refused")),
+      ]).then(() => document.title += "done");
+    </script><form id=f method=post action="{base}/do/forget" enctype="text/plain">
+    <input name='{{"ids":["{identifier}"]}}'></form>"""
+
+    class Evil(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(script.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    evil = ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    Thread(target=evil.serve_forever, daemon=True).start()
+    person = tab(url)
+    page = person.context.new_page()
+    page.goto(f"http://127.0.0.1:{evil.server_port}/")
+    page.wait_for_function("document.title.endsWith('done')")
+    assert "read:refused" in page.title()
+    page.evaluate("document.getElementById('f').submit()")
+    page.wait_for_load_state()
+    page.goto("about:blank")
+    page.set_content(f"<iframe src='{base}/'></iframe>")
+    page.wait_for_timeout(300)
+    assert not page.frames[1].query_selector("nav"), "nobody puts the page into theirs"
+    evil.shutdown()
+    assert "The port is 8443." in mem("ls").out
+
+
+def test_without_the_token_and_without_the_server_the_page_says_what_to_do(
+    browser: Browser, workspace: Path, keep: Keep
+) -> None:
+    keep("The port is 8443.")
+    with browser.new_context() as context, served(open_workspaces) as url:
+        page = context.new_page()
+        page.goto(url.split("#")[0])
+        expect(page.locator("main")).to_contain_text("Open the address that `mem ui` printed")
+        page.goto(url.split("#")[0] + "#token=wrong")
+        page.reload()
+        expect(page.locator("main")).to_contain_text("open the address that `mem ui` printed")
+        page.goto("about:blank")
+        page.goto(url)
+        expect(rows(page)).to_have_count(1)
+        page.reload()
+        expect(rows(page)).to_have_count(1)
+        page.context.set_offline(True)
+        rows(page).first.click()
+        expect(page.locator("#beside")).to_contain_text("The page has ended: run `mem ui` again.")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_every_view_is_accessible_and_fits(
+    tab: Callable[..., Tab], demo: str, scheme: str, size: dict[str, int]
+) -> None:
+    page = tab(demo, color_scheme=scheme, viewport=size)
+    faults = []
+
+    def look(name: str) -> None:
+        found = Axe().run(page).response["violations"]
+        faults.extend(
+            f"{name}: {fault['id']}: {node['html'][:200]} {node['failureSummary']}"
+            for fault in found
+            if fault["impact"] in ("serious", "critical", "moderate")
+            for node in fault["nodes"]
+        )
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            faults.append(f"{name} is wider than the window")
+
+    for view in VIEWS:
+        go(page, view)
+        if view == "session":
+            page.fill("#prompt-text", "when do orders close?")
+            page.click("#prompt button")
+            page.wait_for_selector("#recalled li")
+        if view == "inbox":
+            page.click("[data-fill=repeats]")
+            page.wait_for_selector("#repeats:not([aria-busy])")
+        look(view)
+    go(page, "memories")
+    page.click("#more-filters")
+    look("filters")
+    rows(page).first.click()
+    page.wait_for_selector(".origins:not([aria-busy]) .raw")
+    look("a memory")
+    if size == PHONE:
+        expect(page.locator(".list")).to_be_hidden()
+    page.get_by_role("button", name="Edit").click()
+    look("an edit")
+    page.get_by_role("button", name="Leave").click()
+    if size == PHONE:
+        page.click("[data-back]")
+        expect(page.locator(".list")).to_be_visible()
+    page.click("[data-open=new]")
+    look("a dialog")
+    assert not faults, "\n".join(faults)
+
+
+def test_a_long_list_is_shown_in_parts_and_keeps_the_browser_free(
+    tab: Callable[..., Tab], url: str, workspace: Path
+) -> None:
+    folder = workspace / "entries" / "2026-11"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(1000):
+        (folder / f"{number}.md").write_text(
+            f"---\nid: mem_01kb00000000{number:04}\n---\n\nNumber {number} is known.\n"
+        )
+    page = tab(url)
+    expect(rows(page)).to_have_count(60)
+    page.get_by_role("button", name="More").click()
+    expect(rows(page)).to_have_count(120)
+    assert page.evaluate("document.querySelectorAll('*').length") < 2500
+
+
+def test_pictures_for_the_docs(tab: Callable[..., Tab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = PICTURES if "MEM_PICTURES" in os.environ else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    with sample() as open_now, served(open_now) as url:
+        for scheme in ("light", "dark"):
+            page = tab(url, color_scheme=scheme)
+            rows(page).filter(has_text="mill in Vale Verde now").click()
+            page.wait_for_selector(".origins:not([aria-busy]) .raw")
+            page.screenshot(path=folder / f"ui-memories-{scheme}.png")
+        for view in VIEWS[1:]:
+            go(page, view)
+            if view == "session":
+                page.fill("#prompt-text", "When do we close orders for tomorrow?")
+                page.click("#prompt button")
+                page.wait_for_selector("#recalled li")
+            page.evaluate("document.fonts.ready")
+            page.screenshot(path=folder / f"ui-{view}.png")
+        phone = tab(url, viewport=PHONE, color_scheme="light")
+        phone.screenshot(path=folder / "ui-phone.png")
+    assert len(list(folder.glob("ui-*.png"))) == 8

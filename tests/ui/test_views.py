@@ -1,0 +1,256 @@
+"""What the page shows: what the commands would, never all at once, and whatever an entry says as text."""
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Mem
+from tests.ui.conftest import Page
+
+Keep = Callable[..., str]
+HOSTILE = """<script>alert(1)</script><img src=x onerror=alert(2)> "'><b onmouseover=alert(3)>{{ 7*7 }} {% raw %}"""
+
+
+class Markup(HTMLParser):
+    """The elements and attributes of a text of HTML, and what it says."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self.says = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.says += data
+
+
+@pytest.fixture
+def hostile(mem: Mem, keep: Keep, workspace: Path) -> str:
+    """Give the id of an entry that would be markup wherever it could."""
+    others = ["--title", HOSTILE, "--tag", HOSTILE, "--project", HOSTILE, "--key", 'a/b"><script>alert(4)</script>']
+    identifier = keep(f"{HOSTILE} quagga \u202e\x07\x1b[31m", *others)
+    file = next(workspace.glob("entries/**/*.md"))
+    file.write_text(file.read_text().replace("type: fact", "type: '\"><script>alert(5)</script>'"))
+    mem("note", HOSTILE)
+    mem("history", "add", HOSTILE)
+    mem("session", "append", "--session", 'a"><b onclick=x>', "--text", HOSTILE)
+    (workspace / "MEMORY.md").write_text(f"# Memory\n\n- {HOSTILE} quagga\n")
+    return identifier
+
+
+@pytest.mark.parametrize(
+    ("view", "query"),
+    [
+        ("frame", {}),
+        ("memories", {}),
+        ("memories", {"q": "quagga"}),
+        ("memory", {}),
+        ("memory", {"id": "MEMORY.md"}),
+        ("origins", {"key": 'a/b"><script>alert(4)</script>'}),
+        ("pick", {}),
+        ("inbox", {"since": "2026-01-01T00:00:00Z", "words": '"><script>'}),
+        ("inbox", {"since": "2026-01-01T00:00:00Z"}),
+        ("repeats", {}),
+        ("days", {}),
+        ("start", {}),
+        ("recalled", {"q": "quagga <script>"}),
+        ("pictures", {}),
+        ("changes", {}),
+    ],
+    ids=str,
+)
+def test_whatever_an_entry_says_is_shown_as_text(page: Page, hostile: str, view: str, query: dict[str, str]) -> None:
+    given = {"id": hostile, **query} if view in ("memory", "origins", "pick") else query
+    shown = Markup(page.view(view, **given))
+    assert not shown.elements & {"script", "img", "b onmouseover", "iframe", "style"}
+    assert not [name for name in shown.attributes if name.startswith("on") or name == "style"]
+    assert "49" not in shown.says.split()
+
+
+def test_a_long_list_comes_in_pages_and_each_entry_once(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries" / "2026-11"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(150):
+        (folder / f"{number}.md").write_text(
+            f"---\nid: mem_01kb00000000{number:04}\n---\n\nNumber {number} is known.\n"
+        )
+    seen: list[str] = []
+    offset = "0"
+    while offset:
+        html = page.view("memories", offset=offset)
+        seen += [part.split('"')[0] for part in html.split('data-id="')[1:]]
+        offset = html.split('data-more="')[1].split('"')[0] if "data-more" in html else ""
+        assert html.count('data-id="') <= 60
+    assert len(seen) == len(set(seen)) == 150
+    assert "150 memories" in page.view("memories")
+    assert page.view("memories", q="known").count('data-id="') <= 60
+
+
+FILTERS = [
+    ({"type": "preference"}, "b"),
+    ({"tag": "infra"}, "a"),
+    ({"key": "staging/*"}, "a"),
+    ({"project": "shop"}, "b"),
+    ({"source": "inferred"}, "c"),
+    ({"status": "superseded"}, "d"),
+    ({"status": "any"}, "abcd"),
+    ({"since": "2026-11"}, "abc"),
+    ({"until": "2026-01"}, ""),
+    ({"q": "memory", "type": "preference"}, "b"),
+    ({"q": "memory", "status": "superseded"}, "d"),
+    ({"sort": "title"}, "abc"),
+]
+
+
+@pytest.mark.parametrize(("query", "letters"), FILTERS, ids=str)
+def test_each_filter_narrows_the_list(page: Page, keep: Keep, query: dict[str, str], letters: str) -> None:
+    keep("Memory (a) here.", "--tag", "infra", "--key", "staging/port")
+    keep("Memory (b) here.", "--type", "preference", "--project", "shop")
+    keep("Memory (c) here.", "--source", "inferred")
+    old = keep("Memory (d) here.")
+    page.act("supersede", id=old, by=keep("Another thing."))
+    shown = Markup(page.view("memories", **query)).says
+    assert {letter for letter in "abcd" if f"({letter})" in shown} == set(letters)
+
+
+@pytest.mark.parametrize(
+    ("view", "query"),
+    [
+        ("memories", {"type": "nothing"}),
+        ("memories", {"since": "soon"}),
+        ("memories", {"sort": "odd"}),
+        ("memories", {"offset": "-1"}),
+        ("memories", {"offset": "9" * 20}),
+        ("days", {"until": "soon"}),
+        ("memories", {"w": "x"}),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_told_in_words(page: Page, view: str, query: dict[str, str]) -> None:
+    assert '"error"' in page.view(view, 400, **query)
+
+
+def test_what_is_not_there_is_told_in_words(page: Page) -> None:
+    for query in ({"id": "mem_nobody"}, {"id": "mem.yaml", "w": "3"}):
+        assert '"error"' in page.view("memory", 404, **query)
+    assert "outside the workspace" in page.view("memory", 409, id="/etc/passwd")
+
+
+def test_looking_counts_as_no_reading_and_changes_nothing(page: Page, keep: Keep, workspace: Path, mem: Mem) -> None:
+    identifier = keep("The port is 8443.")
+    for view in ("frame", "memories", "inbox", "days", "start", "pictures", "changes"):
+        page.view(view)
+    for view in ("memory", "origins"):
+        page.view(view, id=identifier)
+    page.view("recalled", q="which port")
+    assert mem("stats", "--json").json["most_used"] == []
+
+
+def test_a_huge_entry_is_shown_in_part_and_edited_elsewhere(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries"
+    folder.mkdir(exist_ok=True)
+    (folder / "huge.md").write_text("---\nid: mem_01kb000000000001\n---\n\n" + "All work and no play. " * 60_000)
+    html = page.view("memory", id="mem_01kb000000000001")
+    assert len(html) < 100_000
+    assert "characters more" in html
+    assert "data-edit" not in html
+    assert len(page.view("memories")) < 10_000
+
+
+def test_where_a_memory_comes_from_is_told_with_every_value_of_its_key(page: Page, mem: Mem) -> None:
+    mem("session", "append", "--session", "talk", "--text", "The staging port is 8443, please remember that.")
+    told = mem("session", "show", "talk", "--json").json["events"][0]
+    for port in ("8443", "9443"):
+        words = ["--key", "staging/port", "--sources", f"session:talk#{told['id']}"]
+        identifier = mem("write", f"Staging listens on {port}.", *words, "--json").json["id"]
+    shown = Markup(page.view("origins", id=identifier, key="staging/port")).says
+    assert "The staging port is 8443, please remember that." in shown
+    assert "Every value of its key" in shown
+    assert "Staging listens on 8443." in shown
+    assert "id: " + identifier in shown
+
+
+def test_days_tell_what_happened_and_a_session_what_it_gets(page: Page, keep: Keep, mem: Mem) -> None:
+    mem("history", "add", "The oven arrived.")
+    mem("note", "--user", "Which port?", "--assistant", "8443.")
+    mem("session", "append", "--session", "talk", "--text", "Which port is it?")
+    identifier = keep("Staging listens on port 8443.", "--type", "constraint")
+    mem("forget", keep("The coupon still works."), "--reason", "over")
+    days = Markup(page.view("days")).says
+    for words in (
+        "history",
+        "The oven arrived.",
+        "talk: 1 message",
+        "written",
+        "forgotten",
+        "The coupon",
+        "Which port?",
+    ):
+        assert words in days
+    assert "Nothing happened" in page.view("days", until="2025-01-01")
+    start = Markup(page.view("start")).says
+    assert "Staging listens on port 8443." in start
+    assert "tokens" in start
+    recalled = page.view("recalled", q="which port does staging listen on?")
+    assert identifier in recalled
+    assert "relevance 0." in recalled
+
+
+def test_pictures_are_svg_with_the_same_in_words(page: Page, keep: Keep, mem: Mem) -> None:
+    identifier = keep("Staging listens on port 8443.")
+    keep("User prefers tabs.", "--type", "preference")
+    mem("read", identifier)
+    html = page.view("pictures")
+    shown = Markup(html)
+    assert "2026-11: 1 fact" in shown.says
+    assert "2026-11: 1 preference" in shown.says
+    assert "1 time read" in shown.says
+    assert {"svg", "table"} <= shown.elements
+
+
+def test_each_workspace_is_looked_at_by_itself(page: Page, keep: Keep, mem: Mem, world: Path) -> None:
+    assert mem("init", str(world.parent / "home" / ".local" / "share" / "mem")).code == 0
+    keep("The project knows this.")
+    mem("write", "The user knows this.", "--scope", "user")
+    assert "choose-workspace" in page.view("frame")
+    assert "project knows" in page.view("memories")
+    assert "user knows" not in page.view("memories")
+    assert "user knows" in page.view("memories", w="1")
+    done = page.act("forget", w="1", ids=[mem("ls", "--scope", "user", "--json").json["entries"][0]["id"]])
+    assert done["w"] == 1
+    assert "user knows" not in page.view("memories", w="1")
+    page.act("undo", w="1", number=str(done["undo"]))
+    assert "user knows" in page.view("memories", w="1")
+
+
+def test_a_workspace_that_is_not_trusted_says_so(page: Page, mem: Mem, keep: Keep) -> None:
+    keep("The project knows this.")
+    assert "not trusted" not in page.view("frame")
+    assert mem("trust", "--remove").code == 0
+    assert "not trusted" in page.view("frame")
+    assert "The project knows this." in page.view("memories")
+
+
+def test_two_likely_repeats_stand_side_by_side(page: Page, keep: Keep) -> None:
+    keep("The database password rotates every 90 days.")
+    keep("Database passwords are rotated every 90 days.")
+    html = page.view("repeats")
+    assert "The same: merge" in html
+    assert Markup(html).says.count("90 days") >= 2
+
+
+def test_a_file_that_cannot_be_read_is_named(page: Page, keep: Keep, workspace: Path, capsys: Any) -> None:
+    keep("The port is 8443.")
+    (workspace / "entries" / "odd.md").write_bytes(b"---\nid: [\n---\n\nHm \xff\n")
+    assert "odd.md" in page.view("memories")
+    shown = page.view("memory", id="entries/odd.md")
+    assert "odd.md:" in shown
