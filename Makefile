@@ -14,7 +14,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "installing mem, its extras and the test tools into $(VENV): a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp,ui]'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[graph]' \
 	  || echo 'mem: hnswlib needs a C++ compiler; going on without the graph (exact scan answers)' >&2
 	@touch $@

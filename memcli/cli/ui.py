@@ -36,7 +36,7 @@ def ui(
     """
     seconds = seconds_in(idle)
     try:
-        from ..ui.server import Page
+        from ..ui.server import PageServer
     except ImportError as error:
         raise UnavailableError(
             f"what serves the page is not installed ({error.name})", "run `pip install 'memcli[ui]'`"
@@ -53,7 +53,7 @@ def ui(
             def open_now() -> list[Workspace]:
                 return open_workspaces(path, scope=scope)
 
-        page = Page(open_now, port)
+        page = PageServer(open_now, port)
 
         def ready() -> None:
             output.say(page.url)

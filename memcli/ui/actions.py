@@ -15,7 +15,7 @@ Done = tuple[str, str]
 """What was done, in words, and the id of the memory to show; empty for none."""
 
 
-class Conflict(RefusedError):
+class ChangedMeanwhile(RefusedError):
     """The memory changed since it was shown: both texts side by side, as HTML, and nothing was done."""
 
     def __init__(self, html: str) -> None:
@@ -58,7 +58,7 @@ def save(asked: Asked) -> Done:
         done = write(asked.where, entry, by=USER, expected=expected)
     except RefusedError:
         if expected and _digest(asked) != expected:
-            raise Conflict(rendered(asked, "memory", mine=asked.body)) from None
+            raise ChangedMeanwhile(rendered(asked, "memory", mine=asked.body)) from None
         raise
     words = {"created": "Written", "updated": "Saved", "unchanged": "Nothing to change", "merged": "Known already"}
     others = f", in the place of {len(done.supersedes)}" if done.supersedes else ""

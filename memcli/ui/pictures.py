@@ -17,7 +17,7 @@ OTHERS = "others"
 
 
 @dataclass(frozen=True)
-class Bar:
+class Part:
     """A part of a picture that stands for a number."""
 
     x: float
@@ -34,7 +34,7 @@ class Bar:
 class Picture:
     """Bars with what is written at them."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[Part]
     labels: Sequence[tuple[float, float, str]]
     legend: Sequence[str]
     height: float
@@ -57,7 +57,7 @@ def growth_picture(counts: Sequence[tuple[str, str, int]], now: datetime) -> Pic
         cells[month, name if name in names else OTHERS] += count
     tallest = max((sum(cells[month, name] for name in legend) for month in months), default=0) or 1
     step = WIDTH / len(months)
-    bars: list[Bar] = []
+    bars: list[Part] = []
     labels: list[tuple[float, float, str]] = []
     for position, month in enumerate(months):
         top, x = float(HEIGHT), position * step + step * 0.16
@@ -66,7 +66,7 @@ def growth_picture(counts: Sequence[tuple[str, str, int]], now: datetime) -> Pic
                 height = count / tallest * (HEIGHT - 24)
                 top -= height
                 bars.append(
-                    Bar(
+                    Part(
                         x,
                         top,
                         step * 0.68,

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..api.workspace import Workspace
 from ..errors import BusyError, MemError, NotFoundError, RefusedError, UsageError
-from .actions import ACTIONS, Conflict
+from .actions import ACTIONS, ChangedMeanwhile
 from .views import VIEWS, Asked, rendered
 
 ADDRESS = "127.0.0.1"
@@ -137,7 +137,7 @@ def answer(open_now: Open, request: Request, body: bytes) -> Response:
             Asked(opened, {key: value for key, value in values.items() if isinstance(value, str)}, values)
         )
         return JSONResponse(done)
-    except Conflict as conflict:
+    except ChangedMeanwhile as conflict:
         return _html(conflict.html, 409)
     except MemError as error:
         status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
@@ -167,7 +167,7 @@ async def _static(request: Request, name: str = "") -> Response:
     return FileResponse(file) if file.is_file() else _refused(404, "no such file")
 
 
-class Page:
+class PageServer:
     """A server that listens, and the address of its page."""
 
     def __init__(self, open_now: Open, port: int = 0) -> None:

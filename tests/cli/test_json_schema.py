@@ -19,7 +19,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-PROTOCOLS = {"mcp", "serve", "completion", "hook run", "hook close", "merge-driver"}
+PROTOCOLS = {"mcp", "serve", "ui", "completion", "hook run", "hook close", "merge-driver"}
 """Commands that speak to a program in its own words."""
 
 

@@ -233,6 +233,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "hook run": (["claude-code"], {}),
     "merge-driver": ([], {}),
     "serve": (["--status"], {"--detach": [], "--stop": [], "--idle": ["1s"], "--status": []}),
+    "ui": (["--no-open", "--idle", "1s"], {"--demo": [], "--port": ["0"], "--no-open": [], "--idle": ["2s"]}),
     "mcp": ([], {"--workspace": ["nowhere"], "--scope": ["none"]}),
     "memory-tool": ([], {}),
     "completion": (["bash"], {}),
@@ -274,6 +275,10 @@ SHOWN_BY = {
         ("serve", option): "cli/test_serve.py::test_it_goes_into_the_background_and_ends_when_nobody_asks"
         for option in ("--detach", "--idle")
     },
+    ("ui", "--demo"): "ui/test_server.py::test_the_sample_touches_nothing_of_the_persons_and_is_gone_afterwards",
+    ("ui", "--port"): "ui/test_server.py::test_a_port_that_is_taken_is_told_in_one_line",
+    ("ui", "--no-open"): "ui/test_server.py::test_without_a_browser_the_address_is_printed",
+    ("ui", "--idle"): "ui/test_server.py::test_it_ends_when_nobody_asks",
     ("dedup", "--limit"): "cli/test_dedup.py::test_likely_repeats_are_listed_the_surest_first_and_nothing_is_changed",
 }
 """The test that shows what an option does where that is neither in its command's answer nor in a file."""

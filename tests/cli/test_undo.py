@@ -130,7 +130,18 @@ def test_undo_brings_back_every_byte_and_redo_does_it_again(
 
 def test_every_command_is_in_the_table_or_changes_no_file_that_undo_could_bring_back(mem: Mem) -> None:
     passing = {"init", "search", "grep", "read", "ls", "recall", "context", "stats", "index", "export", "trust"}
-    passing |= {"hook", "mcp", "serve", "memory-tool", "completion", "help", "undo", "review", "upgrade"}  # shown below
+    passing |= {
+        "hook",
+        "mcp",
+        "serve",
+        "ui",
+        "memory-tool",
+        "completion",
+        "help",
+        "undo",
+        "review",
+        "upgrade",
+    }  # shown below
     passing |= {"diff", "merge-driver", "sync"}  # what git brings is undone with git
     assert set(commands()) - passing - {words[0] for words in COMMANDS.values()} == set()
 

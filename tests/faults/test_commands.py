@@ -20,7 +20,7 @@ ONLY_READ = {
     *("session ls", "session recap", "session show", "session stats"),
 }
 ELSEWHERE = {
-    *("mcp", "serve"),  # run what is tried by name
+    *("mcp", "serve", "ui"),  # run what is tried by name
     "model calibrate",  # writes into the folder of a model alone
     *(
         "consolidate --judge",

@@ -13,7 +13,7 @@ import pytest
 
 from memcli.api.workspace import Workspace, open_workspaces
 from memcli.ui.demo import sample
-from memcli.ui.server import Page
+from memcli.ui.server import PageServer
 from tests.conftest import Mem
 from tests.ui.test_views import HOSTILE
 
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def served(open_now: Callable[[], list[Workspace]]) -> Iterator[str]:
     """Serve the page in a thread; give its address."""
-    page, ready = Page(open_now), Event()
+    page, ready = PageServer(open_now), Event()
     server = Thread(target=page.serve, args=(600, ready.set), daemon=True)
     server.start()
     assert ready.wait(20)
@@ -217,6 +217,7 @@ def test_two_become_one_and_another_takes_the_place_by_a_choice(
     page.locator("[data-picked]", has_text="User likes dark mode.").click()
     expect(rows(page)).to_have_count(2)
     rows(page).filter(has_text="8443").click()
+    expect(beside(page)).to_have_text("Staging listens on 8443.")
     page.get_by_role("button", name="Supersede").click()
     page.get_by_label("What to remember").fill("Staging moved to 9443.")
     page.get_by_role("button", name="Keep it").click()
@@ -334,8 +335,9 @@ def test_another_sites_page_changes_nothing_and_reads_nothing(
     page.goto(f"http://127.0.0.1:{evil.server_port}/")
     page.wait_for_function("document.title.endsWith('done')")
     assert "read:refused" in page.title()
-    page.evaluate("document.getElementById('f').submit()")
-    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.evaluate("document.getElementById('f').submit()")
+    assert "another site asks" in page.content()
     page.goto("about:blank")
     page.set_content(f"<iframe src='{base}/'></iframe>")
     page.wait_for_timeout(300)

@@ -38,21 +38,30 @@ async function request(url, options = {}, slot = url) {
 
 async function view(name, query, slot = name) {
   const response = await request(`/view/${name}?${new URLSearchParams({ ...query, w: state.number })}`, {}, slot);
-  const nodes = new DOMParser().parseFromString(await response.text(), "text/html").body.childNodes;
+  return response.text();
+}
+
+function parsed(html) {
   const fragment = document.createDocumentFragment();
-  fragment.append(...nodes);
+  fragment.append(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
   return fragment;
 }
+
+// What is as it was stays: neither focus nor place is lost.
+const shown = new WeakMap();
 
 async function fill(target, name, query, slot = name) {
   target.setAttribute("aria-busy", "true");
   try {
-    target.replaceChildren(await view(name, query, slot));
+    const html = await view(name, query, slot);
+    if (shown.get(target) !== html) target.replaceChildren(parsed(html));
+    shown.set(target, html);
     target.removeAttribute("aria-busy");
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
     target.removeAttribute("aria-busy");
+    shown.delete(target);
     target.replaceChildren(paragraph(error.message, "banner warn"));
     if (!(error instanceof Refused)) throw error;
     return false;
@@ -129,6 +138,7 @@ async function showMemory(id) {
   state.id = id;
   if (!id) {
     waiting.get("memory")?.abort();
+    shown.delete(beside);
     return beside.replaceChildren(paragraph("Choose a memory, or write a new one.", "quiet empty"));
   }
   if (await fill(beside, "memory", { id })) await loadParts(beside);
@@ -213,7 +223,7 @@ async function takeBack() {
 
 async function refreshCount() {
   if (state.view === "memories") {
-    const slot = $("[data-slot=workspace]", await view("frame", {}, "count"));
+    const slot = $("[data-slot=workspace]", parsed(await view("frame", {}, "count")));
     count(Number(slot.dataset.waiting));
   } else if (state.view === "inbox") count($$(".question:not(#repeats .question)", main).length);
 }
@@ -262,7 +272,8 @@ async function submit(form) {
   if (!done) return;
   if (done.conflict) {
     const beside = $("#beside");
-    beside.replaceChildren(...new DOMParser().parseFromString(done.conflict, "text/html").body.childNodes);
+    shown.delete(beside);
+    beside.replaceChildren(parsed(done.conflict));
     $("textarea", beside)?.focus();
     return;
   }
@@ -373,7 +384,7 @@ function rowPlace(id) {
 async function more(button) {
   const { id, ...narrowed } = place().query;
   button.disabled = true;
-  const fragment = await view("memories", { ...narrowed, offset: button.dataset.more });
+  const fragment = parsed(await view("memories", { ...narrowed, offset: button.dataset.more }));
   $("#list ul").append(...$$("li", fragment));
   const next = $("[data-more]", fragment);
   next ? button.replaceWith(next) : button.remove();
@@ -415,6 +426,11 @@ document.addEventListener("submit", (event) => {
   else if (form.id === "filters") $("#list .row")?.focus();
 });
 window.addEventListener("popstate", () => show());
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name !== "AbortError" && !(event.reason instanceof Refused)) return;
+  event.preventDefault();
+  if (event.reason instanceof Refused) say(event.reason.message, null, true);
+});
 
 const KEYS = {
   "/": () => ($("#q, #inbox-words, #prompt-text") ?? { focus: () => go("memories", {}).then(() => $("#q").focus()) }).focus(),
