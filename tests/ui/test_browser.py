@@ -343,6 +343,7 @@ def test_another_sites_page_changes_nothing_and_reads_nothing(
     page.wait_for_timeout(300)
     assert not page.frames[1].query_selector("nav"), "nobody puts the page into theirs"
     evil.shutdown()
+    evil.server_close()
     assert "The port is 8443." in mem("ls").out
 
 
