@@ -138,6 +138,7 @@ class EntryList(Result):
 
     entries: Annotated[tuple[EntryRow, ...], "the entries"]
     problems: FileProblems
+    total: int = 0  # how many there are, whatever the limit
 
 
 def list_entries(
@@ -158,6 +159,7 @@ def list_entries(
     UsageError for another order, a limit below 0, or a wrong choice.
     """
     from ..index.index import ask
+    from ..index.lookups import count_entries
     from ..store.addresses import prefixes
 
     if sort not in SORTS:
@@ -172,6 +174,7 @@ def list_entries(
             raise UsageError(f"a list of entries has no kind {kind!r}", f"`mem search --kind {kind}` looks for it")
     rows: list[EntryRow] = []
     problems: list[FileProblem] = []
+    total = 0
     for where in found_in:
         wanted = choice.filter(where)
         if forgotten:
@@ -179,12 +182,15 @@ def list_entries(
         if prefix:
             wanted = replace(wanted, below=prefixes(where, prefix, where.folder))
 
-        def answer(index: "Index", wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
+        def answer(index: "Index", wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem], int]:
             index.refresh()
             listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else most)
-            return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
+            listed = _in_conflict(index, listed) if conflicts else listed
+            count = count_entries(index, wanted) if most == len(listed) else len(listed)
+            return listed, index.problems(wanted), count
 
-        entries, faults = ask(where, answer)
+        entries, faults, count = ask(where, answer)
+        total += count
         for fields in entries:
             fields.pop("file", None)
             expired = past(fields["expires_at"], parse_time(wanted.as_of) or where.now)
@@ -192,27 +198,15 @@ def list_entries(
             row.workspace = where
             rows.append(row)
         problems += faults
-    return EntryList(tuple(rows[offset : most if limit else None]), tuple(problems))
+    return EntryList(tuple(rows[offset : most if limit else None]), tuple(problems), total)
 
 
-@dataclass(frozen=True)
-class Overview:
-    """How many entries a choice lets pass, and the values by which all of them can be told apart."""
-
-    count: int
-    values: Mapping[str, Sequence[str]]
-    """Of `type`, `project`, `tag` and `key`, the most used first, at most `lookups.MOST_VALUES` of each."""
-
-
-def overview(workspace: Workspace, *, forgotten: bool = False, choice: Choice = Choice()) -> Overview:
-    """Count what `list_entries` would list, and return the values that a choice may name."""
+def values_in_use(workspace: Workspace) -> Mapping[str, Sequence[str]]:
+    """Return the types, projects, tags and keys of the entries in use, the most used first, some hundreds of each."""
     from ..index.index import ask
-    from ..index.lookups import count_entries, values_in_use
+    from ..index.lookups import values_in_use as values
 
-    wanted = choice.filter(workspace)
-    if forgotten:
-        wanted = replace(wanted, statuses=(), forgotten=True)
-    return ask(workspace, lambda index: Overview(count_entries(index, wanted), values_in_use(index)))
+    return ask(workspace, values)
 
 
 def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -35,6 +35,7 @@ TOKEN = "x-mem-token"
 MOST_BYTES = 4 << 20
 """Of a request."""
 STATIC = Path(__file__).with_name("static")
+_CHANGES = "changes of memory"
 _OPEN = ("/", "/static/")
 """What is served without a token: the page before it knows anything."""
 _HEADERS = {
@@ -90,7 +91,8 @@ class Door:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        if scope["type"] != "http":
+        if scope["type"] != "http":  # there are no web sockets, which would be refused there
+            await self._app(scope, receive, send)
             return
         status, reason = self.refusal(Headers(scope=scope), scope["path"], scope["method"])
         if status:
@@ -101,12 +103,13 @@ class Door:
 
 
 def application(open_now: Open, port: int, token: str) -> Door:
-    """Return the application, which answers one request after the other: memory has one person before it."""
-    turn = Lock()
+    """Return the application, which answers what is asked for one thing after the other: one person sits before it."""
+    turns: dict[str, Lock] = {name: Lock() for name in (*VIEWS, _CHANGES)}
 
     async def serve(request: Request) -> Response:
         body = await request.body() if request.method == "POST" else b""
-        async with turn:
+        name = _CHANGES if request.method == "POST" else request.path_params["name"]
+        async with turns.get(name, turns[_CHANGES]):
             if await request.is_disconnected():  # another letter was typed meanwhile
                 return Response(status_code=499)
             return await run_in_threadpool(partial(answer, open_now, request, body))

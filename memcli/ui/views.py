@@ -23,10 +23,12 @@ PAGE = 60
 HITS = 30
 LONGEST = 60_000
 """Characters of one memory that are shown; what is longer is edited in an editor."""
-QUESTIONS = 20
-"""Questions of a group that are shown at once."""
+QUESTIONS, SHOWN = 20, 60
+"""Questions of a group, and of all, that are shown at once."""
+ADDED = 50
+"""Memories added since a person looked that are shown."""
 DAYS = 14
-_MOST_OF_A_DAY, _MOST_FORGOTTEN = 50, 200
+_MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN = 25, 1000, 200
 _TEMPLATES = Path(__file__).with_name("templates")
 SORTS = {"updated": "changed last", "created": "newest", "title": "by title", "strength": "confirmed most"}
 STATES = (*STATUSES, "forgotten")
@@ -106,16 +108,20 @@ def _short(text: str, most: int = 200) -> str:
 
 def frame(asked: Asked) -> dict[str, Any]:
     """Return what stands around all views: the workspaces, what waits, and what can be chosen."""
-    overview = find.overview(asked.where)
-    types = [*TYPES, *(name for name in overview.values["type"] if name not in TYPES)]
+    values = find.values_in_use(asked.where)
+    types = [*TYPES, *(name for name in values["type"] if name not in TYPES)]
     return {
-        "overview": overview,
+        "values": values,
         "types": types,
         "statuses": STATES,
         "sources": SOURCES,
         "sorts": SORTS,
-        "waiting": len(review.review(asked.where).questions),
     }
+
+
+def waiting(asked: Asked) -> dict[str, Any]:
+    """Return how many questions wait for a person."""
+    return {"count": review.review(asked.where).count}
 
 
 _LINE = (
@@ -156,11 +162,10 @@ def memories(asked: Asked) -> dict[str, Any]:
     offset = asked.number("offset")
     sort = asked.text("sort") or "updated"
     listed = find.list_entries(asked.where, sort=sort, limit=PAGE, offset=offset, forgotten=forgotten, choice=choice)
-    count = find.overview(asked.where, forgotten=forgotten, choice=choice).count
-    following = offset + PAGE if offset + PAGE < count else 0
+    following = offset + PAGE if offset + PAGE < listed.total else 0
     notices = [f"{problem.path}: {problem.reason}" for problem in listed.problems if problem.left_out][:1]
     rows = [_line(row) for row in listed.entries]
-    return {"rows": rows, "count": count, "next": following, "notices": notices, "is_search": False}
+    return {"rows": rows, "count": listed.total, "next": following, "notices": notices, "is_search": False}
 
 
 def memory(asked: Asked) -> dict[str, Any]:
@@ -168,7 +173,6 @@ def memory(asked: Asked) -> dict[str, Any]:
     page = read.read(asked.where, asked.text("id"), limit=LONGEST, counts=False)
     row = _row_of(asked.where, page) if page.kind == "entry" else None
     is_archived = row is not None and row.status == "archived"
-    values = find.overview(asked.where).values
     return {
         "page": page,
         "row": row,
@@ -177,7 +181,6 @@ def memory(asked: Asked) -> dict[str, Any]:
         "is_archived": is_archived,
         "mine": None,
         "forgotten": {name: page.fields.get(name, "") for name in ("forgotten_at", "forgotten_by", "reason")},
-        "values": values,
     }
 
 
@@ -220,13 +223,20 @@ def inbox(asked: Asked) -> dict[str, Any]:
     groups: list[dict[str, Any]] = []
     for (kind, group), inside in by_group.items():
         common = [answer for answer in inside[0].answers if all(answer in other.answers for other in inside)]
-        groups.append({"kind": kind, "group": group, "questions": inside, "answers": common})
+        shown = inside[: max(0, min(QUESTIONS, SHOWN - sum(len(earlier["shown"]) for earlier in groups)))]
+        groups.append({"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common})
     since = asked.text("since")
     added: Sequence[Any] = ()
     if since:
-        added = find.list_entries(asked.where, sort="created", limit=200, choice=Choice(since=since)).entries
+        added = find.list_entries(asked.where, sort="created", limit=ADDED, choice=Choice(since=since)).entries
         added = [row for row in added if row.created_at >= since]
-    return {"groups": groups, "count": len(questions), "most": QUESTIONS, "added": added, "since": since}
+    return {
+        "groups": groups,
+        "count": len(questions),
+        "added": added,
+        "cut": len(added) == ADDED,
+        "since": since,
+    }
 
 
 def _has(question: review.Question, words: Sequence[str]) -> bool:
@@ -259,7 +269,8 @@ def days(asked: Asked) -> dict[str, Any]:
     for day, inside in events.items():
         notes = _notes(where, day)
         if inside or notes:
-            full.append({"day": day, "notes": notes, "events": sorted(inside, key=itemgetter("at"))})
+            shown = sorted(inside, key=itemgetter("at"))[-_MOST_OF_A_DAY:]
+            full.append({"day": day, "notes": notes, "events": shown, "left": len(inside) - len(shown)})
     return {"days": full, "before": (first - timedelta(days=1)).isoformat(), "first": first.isoformat()}
 
 
@@ -267,7 +278,7 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
     for record in history.read_history(where, since=since, until=until).records:
         yield {"what": "history", "at": record.timestamp, "text": record.text, "id": record.id or record.path}
     choice = Choice(since=since, until=until, status=("active", "superseded"))
-    for row in find.list_entries(where, limit=DAYS * _MOST_OF_A_DAY, choice=choice).entries:
+    for row in find.list_entries(where, limit=_MOST_CHANGED, choice=choice).entries:
         what = "written" if row.created_at == row.updated_at else "changed"
         yield {"what": what, "at": row.updated_at, "text": row.summary, "id": row.id}
     for row in find.list_entries(where, forgotten=True, limit=_MOST_FORGOTTEN).entries:
@@ -291,9 +302,10 @@ def _local(where: Workspace, moment: str) -> datetime | None:
 
 
 def _notes(where: Workspace, day: str) -> str:
-    with suppress(MemError):
-        return read.read(where, where.layout.notes.format(date=day), limit=LONGEST, counts=False).content
-    return ""
+    path = where.layout.notes.format(date=day)
+    if not where.path(path).is_file():  # else the index would be asked what is meant
+        return ""
+    return read.read(where, path, limit=LONGEST, counts=False).content
 
 
 def start(asked: Asked) -> dict[str, Any]:
@@ -330,5 +342,19 @@ def changes(asked: Asked) -> dict[str, Any]:
 
 VIEWS: Mapping[str, View] = {
     view.__name__: view
-    for view in (frame, memories, memory, origins, pick, inbox, repeats, days, start, recalled, pictures, changes)
+    for view in (
+        frame,
+        waiting,
+        memories,
+        memory,
+        origins,
+        pick,
+        inbox,
+        repeats,
+        days,
+        start,
+        recalled,
+        pictures,
+        changes,
+    )
 }

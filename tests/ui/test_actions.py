@@ -157,7 +157,7 @@ def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page:
         mem("write", f"Staging listens on {port}.", "--key", "staging/port", "--source", source)
     (name,) = {question["id"] for question in mem("review", "--json").json["questions"]}
     assert "Which of these holds?" in page.view("inbox")
-    assert 'data-waiting="1"' in page.view("frame")
+    assert page.view("waiting") == "<span>1</span>"
     done = page.act("answer", ids=[name], decision="newer")
     assert done["message"] == "1 question answered"
     assert mem("ls", "--json").json["entries"][0]["summary"] == "Staging listens on 9443."

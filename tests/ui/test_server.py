@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -184,3 +185,22 @@ def test_the_sample_touches_nothing_of_the_persons_and_is_gone_afterwards(
     started.process.send_signal(signal.SIGINT)
     assert started.end()[0] == 0
     assert sorted(world.parent.rglob("*")) == stood
+
+
+def test_questions_at_once_and_changes_between_them_are_all_answered(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries" / "2026-11"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(40):
+        (folder / f"{number}.md").write_text(
+            f"---\nid: mem_01kb00000000{number:04}\n---\n\nNumber {number} is known.\n"
+        )
+
+    def ask(number: int) -> int:
+        (folder / f"{number}.md").write_text(f"---\nid: mem_01kb00000000{number:04}\n---\n\nNumber {number} is new.\n")
+        if number % 4 == 0:
+            return int(page.act("save", text=f"Said at once, {number}.")["undo"])
+        return len(page.view(("memories", "waiting", "inbox")[number % 3], q="number"))
+
+    with page.client, ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(40)))
+    assert "50 memories" in page.view("memories")

@@ -75,6 +75,14 @@ function paragraph(text, name) {
   return element;
 }
 
+function later(job, milliseconds) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => job(...given), milliseconds);
+  };
+}
+
 // ── Where one is: `#/memories?q=…&id=…`.
 
 function place() {
@@ -152,7 +160,6 @@ async function loadParts(root) {
 
 function takeFrame() {
   const slot = $("[data-slot=workspace]", main);
-  count(Number(slot.dataset.waiting));
   $("#workspace").replaceChildren(...slot.childNodes);
   slot.remove();
 }
@@ -221,12 +228,8 @@ async function takeBack() {
   return refreshCount();
 }
 
-async function refreshCount() {
-  if (state.view === "memories") {
-    const slot = $("[data-slot=workspace]", parsed(await view("frame", {}, "count")));
-    count(Number(slot.dataset.waiting));
-  } else if (state.view === "inbox") count($$(".question:not(#repeats .question)", main).length);
-}
+// What waits is counted when nothing else is asked for: among thousands that takes a moment.
+const refreshCount = later(async () => count(Number(parsed(await view("waiting", {})).textContent)), 800);
 
 async function doneWith(button, done) {
   if (!done) return;
@@ -333,14 +336,6 @@ function pick(purpose) {
   load();
 }
 
-function later(job, milliseconds) {
-  let timer;
-  return (...given) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => job(...given), milliseconds);
-  };
-}
-
 // ── What a person does: clicks, typing, forms, keys.
 
 document.addEventListener("click", async (event) => {
@@ -415,7 +410,7 @@ document.addEventListener("change", (event) => {
   state.number = event.target.value;
   sessionStorage.setItem(NUMBER, state.number);
   state.view = "";
-  go("memories", {});
+  go("memories", {}).then(refreshCount);
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -484,5 +479,5 @@ function step(by) {
 }
 const stepped = later(() => show(), 80);
 
-if (token) show();
+if (token) show().then(refreshCount);
 else main.replaceChildren(paragraph("Open the address that `mem ui` printed: it has the token of this run.", "banner warn"));
