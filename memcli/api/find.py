@@ -202,7 +202,10 @@ def list_entries(
 
 
 def values_in_use(workspace: Workspace) -> Mapping[str, Sequence[str]]:
-    """Return the types, projects, tags and keys of the entries in use, the most used first, some hundreds of each."""
+    """Return the types, projects, tags and keys of the entries in use, the most used first, some hundreds of each.
+
+    They are those of the last look at the files: what is offered to choose from need not wait for one.
+    """
     from ..index.index import ask
     from ..index.lookups import values_in_use as values
 

@@ -429,8 +429,7 @@ def count_entries(index: Index, wanted: Filter) -> int:
 
 
 def values_in_use(index: Index) -> dict[str, list[str]]:
-    """Return the types, projects, tags and keys of entries in use, the most used first."""
-    index.refresh()
+    """Return the types, projects, tags and keys of entries in use, the most used first, by the last look."""
     tables = {name: (name, "entries") for name in ("type", "project", "key")}
     tables["tag"] = ("value", "entries, json_each(entries.tags)")
     return {

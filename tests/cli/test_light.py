@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import Ran
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "litellm", "hnswlib", "pydantic", "rich"}
+HEAVY |= {"starlette", "uvicorn", "jinja2", "webbrowser"}
 INDEX = {"sqlite3", "memcli.index.scan", "memcli.index.index", "memcli.index.database"}
 FILES_ONLY = {"filelock", "ruamel", "ruamel.yaml", "yaml", "frontmatter"}
 

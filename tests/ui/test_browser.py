@@ -440,8 +440,10 @@ def test_pictures_for_the_docs(tab: Callable[..., Tab], tmp_path: Path, monkeypa
             page = tab(url, color_scheme=scheme)
             rows(page).filter(has_text="Deliver free from 50 euros").click()
             page.wait_for_selector(".origins:not([aria-busy]) .raw")
+            page.wait_for_selector("#waiting:not([hidden])")
             page.screenshot(path=folder / f"ui-memories-{scheme}.png")
         page = tab(url, color_scheme="light")
+        page.wait_for_selector("#waiting:not([hidden])")
         for view in ("inbox", "session", "pictures"):
             go(page, view)
             if view == "session":
