@@ -154,8 +154,13 @@ def choice_of(asked: Asked) -> tuple[Choice, bool]:
 def memories(asked: Asked) -> dict[str, Any]:
     """Return a page of the entries that a choice lets pass, or the hits of a search among them."""
     choice, forgotten = choice_of(asked)
-    if asked.text("q") and not forgotten:
-        results = find.search(asked.where, asked.text("q"), limit=HITS, choice=choice)
+    words = asked.text("q")
+    if words and forgotten:
+        listed = find.list_entries(asked.where, forgotten=True, choice=choice)
+        rows = [_line(row) for row in listed.entries if _says(row.summary, words)][:HITS]
+        return {"rows": rows, "count": len(rows), "next": 0, "notices": (), "is_search": True}
+    if words:
+        results = find.search(asked.where, words, limit=HITS, choice=choice)
         count = len(results.hits)
         rows = [_line(hit) for hit in results.hits]
         return {"rows": rows, "count": count, "next": 0, "notices": results.notices, "is_search": True}
@@ -215,7 +220,7 @@ def pick(asked: Asked) -> dict[str, Any]:
 
 def inbox(asked: Asked) -> dict[str, Any]:
     """Return what waits for a yes or no, by group, and what was added since a person looked last."""
-    words = asked.text("words").casefold().split()
+    words = asked.text("words")
     questions = [question for question in review.review(asked.where).questions if _has(question, words)]
     by_group: dict[tuple[str, str], list[review.Question]] = {}
     for question in questions:
@@ -239,9 +244,12 @@ def inbox(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _has(question: review.Question, words: Sequence[str]) -> bool:
-    texts = [question.kind, question.reason, *(side.entry.body for side in question.sides)]
-    return all(word in " ".join(texts).casefold() for word in words)
+def _has(question: review.Question, words: str) -> bool:
+    return _says(" ".join([question.kind, question.reason, *(side.entry.body for side in question.sides)]), words)
+
+
+def _says(text: str, words: str) -> bool:
+    return all(word in text.casefold() for word in words.casefold().split())
 
 
 def repeats(asked: Asked) -> dict[str, Any]:

@@ -103,6 +103,8 @@ def test_what_is_forgotten_stays_forgotten_until_it_is_restored(page: Page, keep
     assert 'data-do="forget"' not in html
     assert "The port is 8443." in page.view("memories", status="forgotten")
     assert "The port is 8443." not in page.view("memories")
+    assert "The port is 8443." in page.view("memories", status="forgotten", q="PORT 8443")
+    assert "The port is 8443." not in page.view("memories", status="forgotten", q="9443")
     page.act("restore", ids=[listed[0]["path"]])
     assert "The port is 8443." in page.view("memories")
     page.act("forget", 404, ids=["mem_nobody"])

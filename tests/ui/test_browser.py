@@ -284,6 +284,29 @@ def test_two_tabs_and_an_editor_lose_nothing_of_each_other(
     assert any("6666" in path.read_text() for path in workspace.glob("archive/**/*.md"))
 
 
+def test_what_was_typed_waits_for_who_comes_back(
+    tab: Callable[..., Tab], url: str, keep: Keep, file_of: Callable[[str], Path]
+) -> None:
+    keep("The port is 8443.")
+    keep("User prefers tabs.")
+    page = tab(url)
+    rows(page).filter(has_text="8443").click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Its text").fill("The port is 9443.")
+    rows(page).filter(has_text="tabs").click()
+    expect(beside(page)).to_have_text("User prefers tabs.")
+    file = file_of("The port is 8443.")
+    file.write_text(file.read_text().replace("8443", "7777"))
+    rows(page).filter(has_text="8443").click()
+    expect(beside(page)).to_have_text("The port is 7777.")
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Its text")).to_have_value("The port is 9443.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".conflict .text")).to_have_text("The port is 7777.")
+    page.get_by_role("link", name="Leave it as it stands").click()
+    expect(beside(page)).to_have_text("The port is 7777.")
+
+
 def test_hostile_entries_are_text_in_every_view(
     tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, workspace: Path
 ) -> None:

@@ -280,6 +280,7 @@ async function submit(form) {
     $("textarea", beside)?.focus();
     return;
   }
+  drafts.delete(body.id);
   if (dialog.open) dialog.close();
   if (state.view !== "memories") return show(true);
   await go("memories", { ...place().query, id: done.id }, true);
@@ -345,7 +346,10 @@ document.addEventListener("click", async (event) => {
   if (target.matches("a[href^='#/']") && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
     event.preventDefault();
     if ("back" in data) return go("memories", { ...place().query, id: "" });
-    if ("reload" in data) return show(true);
+    if ("reload" in data) {
+      drafts.delete(state.id);
+      return show(true);
+    }
     const isRow = target.matches("#list .row");
     history.pushState(null, "", isRow ? rowPlace(data.id) : target.getAttribute("href"));
     if (dialog.open) dialog.close();
@@ -386,9 +390,19 @@ async function more(button) {
   mark();
 }
 
+// What was typed and not saved waits for who comes back, with the text that it changes.
+const drafts = new Map();
+
 function edit(isOpen) {
   const form = $("#beside form.edit");
   if (!form) return;
+  const { text, digest, id } = form.elements;
+  if (!isOpen) drafts.delete(id.value);
+  else if (drafts.has(id.value)) {
+    [text.value, digest.value] = drafts.get(id.value);
+    say("What you had typed is here again.");
+  }
+  if (!isOpen) form.reset();
   form.hidden = !isOpen;
   for (const part of $$("#beside .memory > .text, #beside .memory > .actions")) part.hidden = isOpen;
   isOpen ? $("textarea", form).focus() : $("#beside").focus();
@@ -400,11 +414,16 @@ const narrow = later(() => {
 }, 120);
 const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox-words")?.focus()), 250);
 
+window.addEventListener("beforeunload", (event) => {
+  if (drafts.size || $("dialog[open] textarea")?.value) event.preventDefault();
+});
 document.addEventListener("input", (event) => {
+  const { text, digest, id } = event.target.closest("form.edit")?.elements ?? {};
+  if (event.target === text) drafts.set(id.value, [text.value, digest.value]);
   if (event.target.closest("#filters")) narrow();
   else if (event.target.id === "inbox-words") typed(event.target.value);
 });
-document.addEventListener("reset", () => setTimeout(narrow));
+document.addEventListener("reset", (event) => event.target.id === "filters" && setTimeout(narrow));
 document.addEventListener("change", (event) => {
   if (event.target.id !== "choose-workspace") return;
   state.number = event.target.value;
