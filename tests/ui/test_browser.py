@@ -391,8 +391,7 @@ def test_without_the_token_and_without_the_server_the_page_says_what_to_do(
         expect(page.locator("#beside")).to_contain_text("The page has ended: run `mem ui` again.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", PHONE)], ids=["light-wide", "dark-phone"])
 def test_every_view_is_accessible_and_fits(
     tab: Callable[..., Tab], demo: str, scheme: str, size: dict[str, int]
 ) -> None:

@@ -333,7 +333,7 @@ function pick(purpose) {
     await show(true);
   });
   dialog.showModal();
-  input.focus();
+  ($("textarea", dialog) ?? input).focus();
   load();
 }
 
