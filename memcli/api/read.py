@@ -189,6 +189,25 @@ def _sources_of(workspace: Workspace, path: str) -> "Sequence[Origin]":
         return ()
 
 
+class Backlink(NamedTuple):
+    """A memory that links to another one."""
+
+    id: str
+    path: str
+    summary: str
+    """Empty for what is no entry."""
+
+
+def read_backlinks(workspaces: Workspaces, name: str) -> tuple[Backlink, ...]:
+    """Return the memories in use that link to one, by its name, title, alias or id, or its path."""
+    from ..index.index import ask
+    from ..index.lookups import linking_to
+
+    where, address = locate(workspaces, name)
+    identifier = stated_id(_found(where, name).document.fields) or address.path
+    return tuple(Backlink(*row) for row in ask(where, lambda index: linking_to(index, identifier, address.path)))
+
+
 def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":
     """Return every value of a key, with its time and who said it; raise NotFoundError where nothing filled it."""
     from ..index.lookups import KeyHistory, ValueOf

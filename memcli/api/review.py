@@ -54,7 +54,8 @@ def answer(workspace: Workspace, name: str, decision: str, *, source: str = "obs
     """
     if source not in BY:
         raise UsageError(f"no source {source!r}", f"use one of {', '.join(BY)}")
-    return decisions.answer_question(workspace, _named(workspace, name), require_decision(decision), source)
+    decided = require_decision(decision)
+    return decisions.answer_question(workspace, _named(workspace, name), decided, source)
 
 
 def require_decision(name: str) -> Decision:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..formats.entry_fields import RULE_TYPES, WORDING
+from ..formats.links import links
 from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
@@ -48,6 +49,30 @@ def files_called(index: Index, name: str) -> list[tuple[str, str]]:
         if lower_path.endswith(f"/{wanted}") or wanted in (title.casefold(), *aliases.casefold().split("\n")):
             files.append((identifier, path))
     return files
+
+
+def linking_to(index: Index, identifier: str, path: str) -> list[tuple[str, str, str]]:
+    """Return id, path and summary of the files in use that link to one: by its name, title, alias, id or path."""
+    index.refresh()
+    run = index.connection.execute
+    stated = "select coalesce(title, '') || char(10) || coalesce(aliases, '') from files left join entries using(file)"
+    titles = (run(f"{stated} where path = ?", (path,)).fetchone() or ("",))[0]
+    names = {identifier.casefold(), *titles.casefold().split("\n")} - {""}
+    lower_path = f"/{path.removesuffix('.md').casefold()}"
+
+    def is_meant(target: str) -> bool:
+        wanted = target.removesuffix(".md").casefold().lstrip("./")
+        return wanted in names or (wanted != "" and lower_path.endswith(f"/{wanted}"))
+
+    rows = run(
+        "select coalesce(id, path), path, coalesce(summary, ''), text from files join texts using(file)"
+        " left join entries using(file) where files.status = 'active' and path <> ?"
+        " and (instr(text, '[[') > 0 or instr(text, '.md') > 0) order by path",
+        (path,),
+    )
+    return [
+        (name, other, says) for name, other, says, text in rows if any(is_meant(link.target) for link in links(text))
+    ]
 
 
 def names_of_one(index: Index) -> list[tuple[str, ...]]:

@@ -23,12 +23,12 @@ PAGE = 60
 HITS = 30
 LONGEST = 60_000
 """Characters of one memory that are shown; what is longer is edited in an editor."""
-QUESTIONS, SHOWN = 20, 60
+QUESTIONS, SHOWN = 20, 40
 """Questions of a group, and of all, that are shown at once."""
-ADDED = 50
+ADDED = 40
 """Memories added since a person looked that are shown."""
 DAYS = 14
-_MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN = 25, 1000, 200
+_MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN = 15, 1000, 200
 _TEMPLATES = Path(__file__).with_name("templates")
 SORTS = {"updated": "changed last", "created": "newest", "title": "by title", "strength": "confirmed most"}
 STATES = (*STATUSES, "forgotten")
@@ -206,7 +206,13 @@ def origins(asked: Asked) -> dict[str, Any]:
         with suppress(MemError):
             values = read.read_key_history(asked.where, asked.text("key"), asked.text("project")).values
     raw = read.read(asked.where, name, raw=True, limit=4000, counts=False).content
-    return {"sources": sources, "history": timeline, "key_values": values, "raw": raw}
+    return {
+        "sources": sources,
+        "history": timeline,
+        "key_values": values,
+        "links": read.read_backlinks(asked.where, name),
+        "raw": raw,
+    }
 
 
 def pick(asked: Asked) -> dict[str, Any]:

@@ -179,6 +179,24 @@ def test_where_a_memory_comes_from_is_told_with_every_value_of_its_key(page: Pag
     assert "id: " + identifier in shown
 
 
+def test_what_links_to_a_memory_is_named(page: Page, keep: Keep, workspace: Path) -> None:
+    identifier = keep("The oven runs hot.", "--title", "Second oven", "--alias", "Deck oven")
+    file = next(workspace.glob("entries/**/*.md"))
+    for words in (
+        "[[second oven]]",
+        "[[Deck oven|it]]",
+        f"[[{identifier}]]",
+        f"[[{file.stem}#Heat]]",
+        f"[x](../{file.name})",
+    ):
+        keep(f"See {words}.")
+    keep("Not `[[Second oven]]`, which is code, and [[Another oven]].")
+    shown = Markup(page.view("origins", id=identifier)).says
+    assert "What links here" in shown
+    assert shown.count("See ") == 5
+    assert "Another oven" not in shown
+
+
 def test_days_tell_what_happened_and_a_session_what_it_gets(page: Page, keep: Keep, mem: Mem) -> None:
     mem("history", "add", "The oven arrived.")
     mem("note", "--user", "Which port?", "--assistant", "8443.")

@@ -33,6 +33,11 @@ async function request(url, options = {}, slot = url) {
   }
   if (response.ok || response.headers.get("content-type")?.startsWith("text/html")) return response;
   const told = await response.json().catch(() => ({}));
+  if (told.error === "no such workspace" && state.number !== "0") {
+    state.number = "0"; // it was one of an earlier run
+    sessionStorage.removeItem(NUMBER);
+    location.reload();
+  }
   throw new Refused([told.error ?? "It failed: the terminal says why.", told.fix].filter(Boolean).join(": "));
 }
 
