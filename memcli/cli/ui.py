@@ -47,8 +47,8 @@ def ui(
 
             open_now = stack.enter_context(sample())
         else:
-            path = workspaces.reading(workspace, scope)[0].root if workspace else ""
-            workspaces.reading(workspace, scope)
+            opened = workspaces.reading(workspace, scope)  # a person should hear at once that there is none
+            path = opened[0].root if workspace else ""
 
             def open_now() -> list[Workspace]:
                 return open_workspaces(path, scope=scope)

@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -59,7 +59,7 @@ class Door:
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         """Stand before an application that listens at a port."""
         self._app, self._token = app, token
-        self._hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
+        self._hosts = {f"{name}:{port}".removesuffix(":80") for name in (ADDRESS, "localhost")}
         self.last_request = monotonic()
 
     def refusal(self, headers: Mapping[str, str], path: str, method: str) -> tuple[int, str]:
@@ -100,6 +100,7 @@ class Door:
             return
         self.last_request = monotonic()
         await self._app(scope, receive, send_guarded)
+        self.last_request = monotonic()
 
 
 def application(open_now: Open, port: int, token: str) -> Door:
@@ -110,7 +111,7 @@ def application(open_now: Open, port: int, token: str) -> Door:
         body = await request.body() if request.method == "POST" else b""
         name = _CHANGES if request.method == "POST" else request.path_params["name"]
         async with turns.get(name, turns[_CHANGES]):
-            if await request.is_disconnected():  # another letter was typed meanwhile
+            if name != _CHANGES and await request.is_disconnected():  # another letter was typed meanwhile
                 return Response(status_code=499)
             return await run_in_threadpool(partial(answer, open_now, request, body))
 
@@ -136,10 +137,8 @@ def answer(open_now: Open, request: Request, body: bytes) -> Response:
         values = _values(body)
         if name not in ACTIONS:
             raise NotFoundError(f"no action {name!r}")
-        done = ACTIONS[name](
-            Asked(opened, {key: value for key, value in values.items() if isinstance(value, str)}, values)
-        )
-        return JSONResponse(done)
+        texts = {key: value for key, value in values.items() if isinstance(value, str)}
+        return _json(ACTIONS[name](Asked(opened, texts, values)))
     except ChangedMeanwhile as conflict:
         return _html(conflict.html, 409)
     except MemError as error:
@@ -161,8 +160,12 @@ def _html(text: str, status: int = 200) -> Response:
     return Response(text.encode("utf-8", "replace"), status, media_type="text/html; charset=utf-8")
 
 
+def _json(document: Mapping[str, Any], status: int = 200) -> Response:
+    return Response(json.dumps(document), status, media_type="application/json")
+
+
 def _refused(status: int, message: str, fix: str = "") -> Response:
-    return JSONResponse({"error": message, "fix": fix}, status)
+    return _json({"error": message, "fix": fix}, status)
 
 
 async def _static(request: Request, name: str = "") -> Response:
@@ -207,7 +210,7 @@ class PageServer:
             lifespan="off",
             ws="none",
             server_header=False,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=10,  # what is being written is finished
         )
         self._server = server = uvicorn.Server(config)
         is_over = Event()

@@ -63,7 +63,9 @@ def test_only_the_page_of_this_run_is_answered(
     assert "access-control-allow-origin" not in answer.headers
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"ids": [1]}', b'{"ids": []}', b'{"w": "7"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b"\xff", b'{"ids": [1]}', b'{"ids": []}', b'{"w": "7"}', b'{"ids": ["\\ud800"]}']
+)
 def test_what_is_no_request_of_the_page_is_refused_and_changes_nothing(page: Page, body: bytes) -> None:
     answer = page.client.post("/do/forget", content=body, headers=FROM_THE_PAGE)
     assert answer.status_code in (400, 404)

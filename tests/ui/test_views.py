@@ -40,6 +40,7 @@ def hostile(mem: Mem, keep: Keep, workspace: Path) -> str:
     identifier = keep(f"{HOSTILE} quagga \u202e\x07\x1b[31m", *others)
     file = next(workspace.glob("entries/**/*.md"))
     file.write_text(file.read_text().replace("type: fact", "type: '\"><script>alert(5)</script>'"))
+    file.rename(file.with_name("a'\"><script>alert(6)<.md"))
     mem("note", HOSTILE)
     mem("history", "add", HOSTILE)
     mem("session", "append", "--session", 'a"><b onclick=x>', "--text", HOSTILE)
