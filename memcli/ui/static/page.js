@@ -81,11 +81,16 @@ function paragraph(text, name) {
 }
 
 function later(job, milliseconds) {
-  let timer;
-  return (...given) => {
+  let timer = 0;
+  const call = (...given) => {
     clearTimeout(timer);
-    timer = setTimeout(() => job(...given), milliseconds);
+    timer = setTimeout(() => {
+      timer = 0;
+      job(...given);
+    }, milliseconds);
   };
+  call.putOff = () => timer && call();
+  return call;
 }
 
 // ── Where one is: `#/memories?q=…&id=…`.
@@ -234,7 +239,7 @@ async function takeBack() {
 }
 
 // What waits is counted when nothing else is asked for: among thousands that takes a moment.
-const refreshCount = later(async () => count(Number(parsed(await view("waiting", {})).textContent)), 800);
+const refreshCount = later(async () => count(Number(parsed(await view("waiting", {})).textContent)), 1200);
 
 async function doneWith(button, done) {
   if (!done) return;
@@ -465,6 +470,7 @@ const KEYS = {
 };
 
 document.addEventListener("keydown", (event) => {
+  refreshCount.putOff();
   const field = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field?.form) return field.form.requestSubmit();
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
