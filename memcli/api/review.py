@@ -13,8 +13,8 @@ from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
-from .sync import latest_command, undo
-from .workspace import Workspace, recorded
+from .sync import undo
+from .workspace import Workspace, recorded, recording
 
 BY = ("user", "observed")
 """Whose answers are taken."""
@@ -72,8 +72,7 @@ class ReviewSession:
 
     def __init__(self, workspace: Workspace, command: str = "review") -> None:
         """Belong to a workspace."""
-        self._workspace = workspace
-        self._answered = recorded(command)(self._answer)
+        self._workspace, self._command = workspace, command
 
     def current(self, question: Question) -> Question:
         """Return a question as its files stand now; raise NotFoundError if it was settled meanwhile."""
@@ -87,10 +86,9 @@ class ReviewSession:
         Return those that are settled, why others wait, and the number by which `take_back` knows the command: 0 where
         no file changed.
         """
-        before = latest_command(self._workspace)
-        done, problems = self._answered(self._workspace, questions, decision, progress)
-        last = latest_command(self._workspace)
-        return done, problems, last if last != before else 0
+        with recording(self._command, [self._workspace]) as command:
+            done, problems = self._answer(self._workspace, questions, decision, progress)
+        return done, problems, command.number(self._workspace)
 
     @staticmethod
     def _answer(

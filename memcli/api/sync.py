@@ -13,7 +13,6 @@ from ..maintenance.undo import UndoList as UndoList
 from ..maintenance.undo import Undone as Undone
 from ..results import Applied, Diff, Result
 from ..store.settings import FORMAT
-from ..store.undo_log import places
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
@@ -58,11 +57,6 @@ def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
     files = changed_files(workspace, before, after, lambda path: is_told(workspace.layout, path))
     changes = memory_changes(workspace.layout, files, lambda: texts_at(workspace, after, "entry"))
     return MemoryDiff(before.name, after.name, tuple(changes))
-
-
-def latest_command(workspace: Workspace) -> int:
-    """Return the number of the command that was noted last; 0 for none."""
-    return next((number for number, _ in places(workspace)), 0)
 
 
 def list_undoable(workspace: Workspace) -> UndoList:

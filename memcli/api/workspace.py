@@ -161,27 +161,30 @@ class _Unchanged:
             self._notes = Recording(self._command, self._workspaces)
         return getattr(self._notes, name)
 
+    def number(self, workspace: Workspace) -> int:
+        return self._notes.number(workspace) if self._notes else 0
+
     def end(self) -> None:
         if self._notes:
             self._notes.close()
 
 
 @contextmanager
-def recording(command: str, workspaces: Sequence[Workspace] = ()) -> Iterator[None]:
+def recording(command: str, workspaces: Sequence[Workspace] = ()) -> Iterator[Watcher]:
     """Note what is changed meanwhile as one command; within another one, as a part of that.
 
-    Workspaces that are opened meanwhile are noted in too.
+    Workspaces that are opened meanwhile are noted in too. What is given tells the number of the command, also later.
     """
     outer = watcher.get()
     if outer:
         for workspace in workspaces:
             outer.entered(workspace)
-        yield
+        yield outer
         return
     own = _Unchanged(command, workspaces)
     token = watcher.set(own)
     try:
-        yield
+        yield own
     finally:
         watcher.reset(token)
         own.end()

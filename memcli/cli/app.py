@@ -225,7 +225,7 @@ def _whole() -> Any:
     return typer.main.get_command(app)
 
 
-def _recording(name: str) -> AbstractContextManager[None]:
+def _recording(name: str) -> AbstractContextManager[object]:
     from ..api.workspace import recording  # late: help needs no workspace
 
     return recording(name)

@@ -56,6 +56,9 @@ class Watcher(Protocol):
     def made(self, folder: Path) -> None:
         """Take in that there is a new folder."""
 
+    def number(self, workspace: Any) -> int:
+        """Return the number by which the command is taken back in a workspace; 0 where no file there changed."""
+
     def mark(self, workspace: Any) -> list[Any] | None:
         """Return what the command is known by, for one who may have to finish it."""
 

@@ -314,6 +314,10 @@ class Recording:
         record, _ = self._record(workspace.root / "any")
         return [record.number, self.command] if record else None
 
+    def number(self, workspace: Workspace) -> int:
+        record = self._records.get(os.fspath(workspace.root))
+        return record.number if record and record.path.exists() else 0
+
     def close(self) -> None:
         for record in self._records.values():
             if record:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..api import edit, maintain, review, sync
+from ..api.workspace import recording
 from ..api.write import NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
 from .views import Asked, rendered
@@ -125,21 +126,29 @@ def undo(asked: Asked) -> Done:
     return f"Taken back: {done.command}: {done.did}", ""
 
 
-def _noted(action: Callable[[Asked], Done]) -> Callable[[Asked], dict[str, Any]]:
-    """Return an action that also says by which number it is taken back; 0 where nothing was changed."""
+def _noted(action: Callable[[Asked], Done], command: str) -> Callable[[Asked], dict[str, Any]]:
+    """Return an action that is noted as a command and gives its number, to take it back; 0 where nothing changed."""
 
     def carried_out(asked: Asked) -> dict[str, Any]:
-        before = sync.latest_command(asked.where)
         try:
-            message, identifier = action(asked)
+            with recording(command, [asked.where]) as noted:
+                message, identifier = action(asked)
         except UnicodeEncodeError:
             raise UsageError("the text is not UTF-8") from None
-        number = sync.latest_command(asked.where)
-        return {"message": message, "id": identifier, "undo": number if number != before else 0, "w": asked.index}
+        return {"message": message, "id": identifier, "undo": noted.number(asked.where), "w": asked.index}
 
     return carried_out
 
 
 ACTIONS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
-    action.__name__: _noted(action) for action in (save, forget, restore, supersede, merge, answer, undo)
+    action.__name__: _noted(action, command)
+    for command, action in {
+        "write": save,
+        "forget": forget,
+        "restore": restore,
+        "supersede": supersede,
+        "dedup": merge,
+        "review": answer,
+        "undo": undo,
+    }.items()
 }

@@ -2,12 +2,15 @@
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memcli.api import edit
 from tests.conftest import Mem
 from tests.ui.conftest import Page
 
@@ -196,3 +199,24 @@ def test_a_read_only_workspace_is_shown_and_says_why_nothing_is_changed(
     digest = digest_in(page.view("memory", id=identifier))
     assert "ead-only" in page.act("save", 409, id=identifier, digest=digest, text="Another.")["error"]
     assert "The port is 8443." in page.view("memories")
+
+
+def test_undo_takes_back_the_action_and_not_what_another_process_wrote_meanwhile(
+    page: Page, keep: Keep, mem: Mem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identifier = keep("The port is 8443.")
+    forget = edit.forget
+
+    def forget_while_another_writes(*given: Any, **named: Any) -> Any:
+        done = forget(*given, **named)
+        subprocess.run([sys.executable, "-m", "memcli", "write", "Said in a shell."], check=True, capture_output=True)
+        return done
+
+    monkeypatch.setattr(edit, "forget", forget_while_another_writes)
+    done = page.act("forget", ids=[identifier])
+    page.act("undo", number=str(done["undo"]))
+    assert {entry["summary"] for entry in mem("ls", "--json").json["entries"]} == {
+        "The port is 8443.",
+        "Said in a shell.",
+    }
+    assert page.act("save", id=identifier, type="fact")["undo"] == 0, "nothing changed"
