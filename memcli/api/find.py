@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
 from ..errors import UsageError
+from ..formats.ids import is_id as is_id
 from ..formats.ids import parse_time, past
 from ..formats.text_lines import FileProblem, FileProblems
 from ..index.filters import SORTS, Filter
@@ -207,9 +208,9 @@ def values_in_use(workspace: Workspace) -> Mapping[str, Sequence[str]]:
     They are those of the last look at the files: what is offered to choose from need not wait for one.
     """
     from ..index.index import ask
-    from ..index.lookups import values_in_use as values
+    from ..index.lookups import field_values
 
-    return ask(workspace, values)
+    return ask(workspace, field_values)
 
 
 def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

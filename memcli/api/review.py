@@ -1,18 +1,19 @@
 """Settle what needs a person's yes or no: list the questions, let an LLM propose answers, answer them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..beliefs import decisions
 from ..beliefs.decisions import Answered as Answered
 from ..beliefs.decisions import propose
-from ..beliefs.review import DECISIONS, Now, Proposed, fresh, review_queue
+from ..beliefs.review import DECISIONS, Now, Proposed, fresh, pair_question, review_queue
 from ..beliefs.review import Decision as Decision
 from ..beliefs.review import Question as Question
 from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
+from .edit import two_entries
 from .sync import undo
 from .workspace import Workspace, recorded, recording
 
@@ -67,6 +68,14 @@ def require_decision(name: str) -> Decision:
     raise UsageError(f"no decision {name!r}", fix if name == "edit" else f"use one of {', '.join(DECISIONS)}")
 
 
+def by_group(questions: Iterable[Question]) -> dict[tuple[str, str], list[Question]]:
+    """Return questions by their kind and what they have in common: those that one answer may be given to."""
+    groups: dict[tuple[str, str], list[Question]] = {}
+    for question in questions:
+        groups.setdefault((question.kind, question.group), []).append(question)
+    return groups
+
+
 class ReviewSession:
     """A person's way through the questions of a workspace, which the command named asks."""
 
@@ -89,6 +98,15 @@ class ReviewSession:
         with recording(self._command, [self._workspace]) as command:
             done, problems = self._answer(self._workspace, questions, decision, progress)
         return done, problems, command.number(self._workspace)
+
+    def repeat(self, name: str, newer: str, older: str) -> Question:
+        """Return the question of an id whether two entries say the same; raise NotFoundError once a text changed."""
+        where, *paths = two_entries(self._workspace, newer, older)
+        now = Now(where)
+        question = pair_question("likely", now.standing(paths[0]), now.standing(paths[1]), "")
+        if question.id != name:
+            raise NotFoundError("a text of it changed since it was asked", "look for repeats again")
+        return self.current(question)
 
     @staticmethod
     def _answer(

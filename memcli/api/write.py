@@ -6,6 +6,7 @@ from ..beliefs.writing import NewEntry as NewEntry
 from ..beliefs.writing import Written as Written
 from ..beliefs.writing import change_entry, write_entry
 from ..errors import UsageError
+from ..store.redaction import SECRET_FIX as SECRET_FIX
 from ..store.redaction import Redacted, SecretGuard
 from .choice import SOURCES, TYPES, require_source, require_types
 from .workspace import Workspaces, every, locate, recorded

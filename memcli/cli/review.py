@@ -122,12 +122,7 @@ class _Asking:
 
     def _group(self, question: Question) -> list[Question]:
         """Return the questions shown that are of one kind and have the same in common."""
-        shown = [self.waiting[position] for position in self._shown()]
-        return [
-            question_shown
-            for question_shown in shown
-            if (question_shown.kind, question_shown.group) == (question.kind, question.group)
-        ]
+        return api.by_group(self.waiting[position] for position in self._shown())[question.kind, question.group]
 
     def prompt(self, question: Question) -> str:
         """Write the question, and what may be typed."""

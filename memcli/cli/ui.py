@@ -1,6 +1,7 @@
 """`mem ui`."""
 
 import os
+import signal
 import webbrowser
 from contextlib import ExitStack, suppress
 from typing import Annotated
@@ -41,6 +42,9 @@ def ui(
         raise UnavailableError(
             f"what serves the page is not installed ({error.name})", "run `pip install 'memcli[ui]'`"
         ) from None
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a sample is deleted at these too
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     with ExitStack() as stack:
         if demo:
             from ..ui.demo import sample
@@ -48,12 +52,14 @@ def ui(
             open_now = stack.enter_context(sample())
         else:
             opened = workspaces.reading(workspace, scope)  # a person should hear at once that there is none
-            path = opened[0].root if workspace else ""
+            at_start = [("user", "") if each.scope == "user" else ("", each.root) for each in opened]
 
-            def open_now() -> list[Workspace]:
-                return open_workspaces(path, scope=scope)
+            def open_now() -> list[Workspace]:  # these same ones, in this order, whatever is made or deleted meanwhile
+                return [open_workspaces(root, scope=scope)[0] for scope, root in at_start]
 
         page = PageServer(open_now, port)
+        if signal.getsignal(signal.SIGHUP) is signal.default_int_handler:
+            signal.signal(signal.SIGHUP, lambda *_: page.stop())
 
         def ready() -> None:
             output.say(page.url)

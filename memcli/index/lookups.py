@@ -453,7 +453,7 @@ def count_entries(index: Index, wanted: Filter) -> int:
     return int(index.connection.execute(query, where.values).fetchone()[0])
 
 
-def values_in_use(index: Index) -> dict[str, list[str]]:
+def field_values(index: Index) -> dict[str, list[str]]:
     """Return the types, projects, tags and keys of entries in use, the most used first, by the last look."""
     tables = {name: (name, "entries") for name in ("type", "project", "key")}
     tables["tag"] = ("value", "entries, json_each(entries.tags)")

@@ -312,7 +312,7 @@ def require_no_secret(workspace: Workspace, name: str, what: str) -> None:
         )
 
 
-FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
+SECRET_FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
 _LISTED_FIELDS = ("tags", "key", "project")
 """Fields that stand in listings and logs: no secret of theirs is kept under a name that says it."""
 
@@ -351,7 +351,7 @@ class SecretGuard:
         if guard.refused and not self.redact:
             first = guard.refused[0]
             where = f"line {first.line} of the text" if first.name == "the text" else first.name
-            raise RefusedError(f"{where} looks like a secret ({first.rule})", FIX)
+            raise RefusedError(f"{where} looks like a secret ({first.rule})", SECRET_FIX)
         self.redacted.extend(guard.found)
         return body, clean_fields
 
@@ -363,7 +363,7 @@ class SecretGuard:
         def guarded(text: str) -> str:
             new = change(text)
             if not self.redact:
-                return keepable(self.workspace, path, new, text, FIX)
+                return keepable(self.workspace, path, new, text, SECRET_FIX)
             guard = redactor(self.workspace, path)
             new = guard.text(new)
             self.redacted.extend(guard.found)

@@ -1,19 +1,25 @@
 """What a person changes at the page: each action calls the function of a command, and says how to take it back."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..api import edit, maintain, review, sync
+from ..api.read import read
 from ..api.workspace import recording
-from ..api.write import NewEntry, write
+from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
 from .views import Asked, rendered
 
 USER = "user"
 """Whose word it is: a person sits before the page."""
 
-Done = tuple[str, str]
-"""What was done, in words, and the id of the memory to show; empty for none."""
+
+class ActionResult(NamedTuple):
+    """What was done, in words, the id of the memory to show, empty for none, and what else to tell the person."""
+
+    message: str
+    id: str = ""
+    notices: Sequence[str] = ()
 
 
 class ChangedMeanwhile(RefusedError):
@@ -25,7 +31,7 @@ class ChangedMeanwhile(RefusedError):
         self.html = html
 
 
-def _told(asked: Asked, name: str) -> str | None:
+def _text_or_none(asked: Asked, name: str) -> str | None:
     value = asked.body.get(name)
     if value is not None and not isinstance(value, str):
         raise UsageError(f"{name} is no text")
@@ -39,16 +45,18 @@ def _names(asked: Asked) -> list[str]:
     return names
 
 
-def save(asked: Asked) -> Done:
+def save(asked: Asked) -> ActionResult:
     """Write a new memory, or change the text and the fields of one; a change of another text is a conflict."""
-    tags = _told(asked, "tags")
+    text, tags = _text_or_none(asked, "text"), _text_or_none(asked, "tags")
+    if not (text or "").strip() and (text is not None or not asked.text("id")):
+        raise UsageError("nothing to remember", "write a sentence first")
     pinned = asked.body.get("pinned")
     entry = NewEntry(
-        text=_told(asked, "text"),
-        type=_told(asked, "type") or None,
-        key=_told(asked, "key"),
-        title=_told(asked, "title"),
-        project=_told(asked, "project"),
+        text=text,
+        type=_text_or_none(asked, "type") or None,
+        key=_text_or_none(asked, "key"),
+        title=_text_or_none(asked, "title"),
+        project=_text_or_none(asked, "project"),
         tags=None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()],
         pinned=None if pinned is None else bool(pinned),
         id=asked.text("id"),
@@ -57,98 +65,120 @@ def save(asked: Asked) -> Done:
     expected = asked.text("digest") or None
     try:
         done = write(asked.where, entry, by=USER, expected=expected)
-    except RefusedError:
-        if expected and _digest(asked) != expected:
+    except RefusedError as error:
+        if expected and _digest(asked, asked.text("id")) != expected:
             raise ChangedMeanwhile(rendered(asked, "memory", mine=asked.body)) from None
-        raise
+        fix = "leave it out" if error.fix == SECRET_FIX else error.fix  # the page has no options
+        raise RefusedError(error.message.removeprefix("--"), fix) from None
     words = {"created": "Written", "updated": "Saved", "unchanged": "Nothing to change", "merged": "Known already"}
     others = f", in the place of {len(done.supersedes)}" if done.supersedes else ""
-    return f"{words.get(done.action, done.action.capitalize())}{others}", done.superseded_by or done.id
+    notices = [*map(str, done.redacted), *done.notices]
+    if done.conflicts_with:
+        notices.append(f"may contradict {', '.join(done.conflicts_with)}: the inbox asks which holds")
+    message = f"{words.get(done.action, done.action.capitalize())}{others}"
+    return ActionResult(message, done.superseded_by or done.id, notices)
 
 
-def _digest(asked: Asked) -> str:
-    from ..api.read import read
-
-    return read(asked.where, asked.text("id"), limit=1, counts=False).digest
+def _digest(asked: Asked, name: str) -> str:
+    return read(asked.where, name, limit=1, counts=False).digest
 
 
-def forget(asked: Asked) -> Done:
+def forget(asked: Asked) -> ActionResult:
     """Move memories to the archive: they stay forgotten."""
     report = edit.forget(asked.where, _names(asked), by=USER, reason=asked.text("reason"))
-    return _counted("Forgotten", len(report.entries), report.failed), ""
+    return _counted("Forgotten", report)
 
 
-def restore(asked: Asked) -> Done:
+def restore(asked: Asked) -> ActionResult:
     """Bring memories back from the archive, and superseded ones into use."""
     report = edit.restore(asked.where, _names(asked))
-    shown = report.entries[0].name if len(report.entries) == 1 else ""
-    return _counted("Restored", len(report.entries), report.failed), shown
+    return _counted("Restored", report, report.entries[0].name if len(report.entries) == 1 else "")
 
 
-def _counted(word: str, count: int, failed: tuple[Any, ...]) -> str:
+def _counted(word: str, report: edit.RestoreReport, shown: str = "") -> ActionResult:
+    count, failed = len(report.entries), report.failed
     if failed and not count:
         raise failed[0].error
     number = f" {count:,} memories" if count != 1 else ""
-    return f"{word}{number}" + (f"; {len(failed):,} could not be: {failed[0].error}" if failed else "")
+    message = f"{word}{number}" + (f"; {len(failed):,} could not be: {failed[0].error}" if failed else "")
+    return ActionResult(message, shown, [notice for entry in report.entries for notice in entry.notices])
 
 
-def supersede(asked: Asked) -> Done:
+def supersede(asked: Asked) -> ActionResult:
     """Let one memory take the place of another."""
+    _require_seen(asked, "by")
     done = edit.supersede(asked.where, asked.text("id"), asked.text("by"), by=USER)
-    return "Superseded" if done.superseded_by else "Flagged: both say otherwise", done.by
+    return ActionResult("Superseded" if done.superseded_by else "Flagged: both say otherwise", done.by, done.notices)
 
 
-def merge(asked: Asked) -> Done:
-    """Make one memory of two, or note that they are two."""
-    is_distinct = asked.text("distinct") == "yes"
-    report = maintain.merge(asked.where, asked.text("id"), asked.text("with"), distinct=is_distinct, by=USER)
-    remaining = report.groups[0].kept if report.groups else asked.text("id")
-    return "Noted: these are two" if is_distinct else "Merged, both wordings kept", remaining
+def merge(asked: Asked) -> ActionResult:
+    """Make one memory of two."""
+    _require_seen(asked, "with")
+    report = maintain.merge(asked.where, asked.text("id"), asked.text("with"), by=USER)
+    return ActionResult("Merged, both wordings kept", report.groups[0].kept)
 
 
-def answer(asked: Asked) -> Done:
+def _require_seen(asked: Asked, other: str) -> None:
+    """Raise RefusedError where one of two memories is no longer as the page showed it."""
+    for name, digest in ((asked.text("id"), asked.text("digest")), (asked.text(other), asked.text("other_digest"))):
+        if digest and _digest(asked, name) != digest:
+            raise RefusedError("one of the two changed since it was shown", "look at both again")
+
+
+def answer(asked: Asked) -> ActionResult:
     """Answer questions of the inbox, all in one way and as one command."""
     ids = set(_names(asked))
     questions = [question for question in review.review(asked.where).questions if question.id in ids]
     if not questions:
         raise NotFoundError("answered already, or a text of it changed", "look at the inbox again")
+    return _settled(asked, questions)
+
+
+def repeat(asked: Asked) -> ActionResult:
+    """Answer whether two memories say the same, by their texts as they were shown."""
+    session = review.ReviewSession(asked.where)
+    return _settled(asked, [session.repeat(asked.text("question"), asked.text("newer"), asked.text("older"))])
+
+
+def _settled(asked: Asked, questions: Sequence[review.Question]) -> ActionResult:
     decision = review.require_decision(asked.text("decision"))
     done, problems, _ = review.ReviewSession(asked.where).answer(questions, decision, lambda *_: None)
     if problems and not done:
         raise RefusedError(problems[0])
     words = "1 question" if len(done) == 1 else f"{len(done):,} questions"
-    return f"{words} answered" + (f"; {len(problems):,} could not be: {problems[0]}" if problems else ""), ""
+    return ActionResult(f"{words} answered", notices=problems)
 
 
-def undo(asked: Asked) -> Done:
+def undo(asked: Asked) -> ActionResult:
     """Take back a command by its number."""
     done = sync.undo(asked.where, asked.number("number"))
-    return f"Taken back: {done.command}: {done.did}", ""
+    return ActionResult(f"Taken back: {done.command}: {done.did}")
 
 
-def _noted(action: Callable[[Asked], Done], command: str) -> Callable[[Asked], dict[str, Any]]:
+def _noted(action: Callable[[Asked], ActionResult], command: str) -> Callable[[Asked], dict[str, Any]]:
     """Return an action that is noted as a command and gives its number, to take it back; 0 where nothing changed."""
 
     def carried_out(asked: Asked) -> dict[str, Any]:
         try:
             with recording(command, [asked.where]) as noted:
-                message, identifier = action(asked)
+                done = action(asked)
         except UnicodeEncodeError:
             raise UsageError("the text is not UTF-8") from None
-        return {"message": message, "id": identifier, "undo": noted.number(asked.where), "w": asked.index}
+        return done._asdict() | {"undo": noted.number(asked.where), "w": asked.index}
 
     return carried_out
 
 
 ACTIONS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
     action.__name__: _noted(action, command)
-    for command, action in {
-        "write": save,
-        "forget": forget,
-        "restore": restore,
-        "supersede": supersede,
-        "dedup": merge,
-        "review": answer,
-        "undo": undo,
+    for action, command in {
+        save: "write",
+        forget: "forget",
+        restore: "restore",
+        supersede: "supersede",
+        merge: "dedup",
+        answer: "review",
+        repeat: "dedup",
+        undo: "undo",
     }.items()
 }

@@ -26,7 +26,7 @@ class Part:
     height: float
     kind: str
     """Its type in small letters, which gives it its colour."""
-    says: str
+    description: str
     """For who points at it, or has it read."""
 
 
@@ -38,7 +38,7 @@ class Picture:
     labels: Sequence[tuple[float, float, str]]
     legend: Sequence[str]
     height: float
-    says: str
+    description: str
     rows: Sequence[tuple[str, ...]] = ()
     """The same as a table, its head first."""
 
@@ -89,5 +89,5 @@ def share_picture(numbers: Sequence[tuple[str, int, str]], unit: tuple[str, str]
 
 
 def _last_months(now: datetime) -> list[str]:
-    places = (divmod(now.year * 12 + now.month - 1 - back, 12) for back in reversed(range(MONTHS)))
-    return [f"{year:04}-{month + 1:02}" for year, month in places]
+    months = (divmod(now.year * 12 + now.month - 1 - back, 12) for back in reversed(range(MONTHS)))
+    return [f"{year:04}-{month + 1:02}" for year, month in months]

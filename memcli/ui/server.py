@@ -149,7 +149,7 @@ def answer(open_now: Open, request: Request, body: bytes) -> Response:
 def _values(body: bytes) -> dict[str, Any]:
     try:
         values = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageError("the request is no JSON") from None
     if not isinstance(values, dict):
         raise UsageError("the request is no JSON object")

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..api import context, find, history, maintain, read, recall, review, sessions, stats, sync
 from ..api.choice import SOURCES, STATUSES, TYPES, Choice
+from ..api.find import is_id
 from ..api.workspace import Workspace
 from ..dataclass import dataclass, field
 from ..errors import MemError, NotFoundError, UsageError
@@ -88,7 +89,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": _short}
+    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": _short, "listed": _listed}
     environment.globals |= {"TYPES": TYPES}
     return environment
 
@@ -99,6 +100,10 @@ def _day(moment: str) -> str:
         return f"{datetime.fromisoformat(moment):%-d %b %Y}"
     except ValueError:
         return moment[:10]
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _short(text: str, most: int = 200) -> str:
@@ -132,7 +137,12 @@ _LINE = (
 
 def _line(each: find.Hit | find.EntryRow) -> dict[str, Any]:
     """Return what a list shows of an entry or a hit; empty for what one of them has not."""
-    return {name: getattr(each, name, "") for name in _LINE}
+    return {name: getattr(each, name, "") for name in _LINE} | {"id": name_of(each)}
+
+
+def name_of(each: find.Hit | find.EntryRow) -> str:
+    """Return what an action calls it: its id, or its path where a hand-written id may be the path of another file."""
+    return each.id if is_id(each.id) or getattr(each, "kind", "entry") != "entry" else each.path
 
 
 def choice_of(asked: Asked) -> tuple[Choice, bool]:
@@ -157,7 +167,7 @@ def memories(asked: Asked) -> dict[str, Any]:
     words = asked.text("q")
     if words and forgotten:
         listed = find.list_entries(asked.where, forgotten=True, choice=choice)
-        rows = [_line(row) for row in listed.entries if _says(row.summary, words)][:HITS]
+        rows = [_line(row) for row in listed.entries if _has_words(row.summary, words)][:HITS]
         return {"rows": rows, "count": len(rows), "next": 0, "notices": (), "is_search": True}
     if words:
         results = find.search(asked.where, words, limit=HITS, choice=choice)
@@ -181,8 +191,9 @@ def memory(asked: Asked) -> dict[str, Any]:
     return {
         "page": page,
         "row": row,
+        "name": name_of(row) if row else page.id,
         "is_cut": page.next_offset is not None,
-        "can_edit": row is not None and page.next_offset is None and not is_archived,
+        "can_edit": row is not None and page.next_offset is None and not (is_archived or page.problems),
         "is_archived": is_archived,
         "mine": None,
         "forgotten": {name: page.fields.get(name, "") for name in ("forgotten_at", "forgotten_by", "reason")},
@@ -221,18 +232,16 @@ def pick(asked: Asked) -> dict[str, Any]:
         rows: Sequence[Any] = find.search(asked.where, asked.text("q"), limit=9, choice=Choice(kind=["entry"])).hits
     else:
         rows = find.list_entries(asked.where, limit=9).entries
-    return {"rows": [row for row in rows if row.id != asked.text("but")]}
+    lines = [_line(row) | {"digest": read.read(asked.where, row.path, limit=1, counts=False).digest} for row in rows]
+    return {"rows": [line for line in lines if line["id"] != asked.text("but")]}
 
 
 def inbox(asked: Asked) -> dict[str, Any]:
     """Return what waits for a yes or no, by group, and what was added since a person looked last."""
     words = asked.text("words")
     questions = [question for question in review.review(asked.where).questions if _has(question, words)]
-    by_group: dict[tuple[str, str], list[review.Question]] = {}
-    for question in questions:
-        by_group.setdefault((question.kind, question.group), []).append(question)
     groups: list[dict[str, Any]] = []
-    for (kind, group), inside in by_group.items():
+    for (kind, group), inside in review.by_group(questions).items():
         common = [answer for answer in inside[0].answers if all(answer in other.answers for other in inside)]
         shown = inside[: max(0, min(QUESTIONS, SHOWN - sum(len(earlier["shown"]) for earlier in groups)))]
         groups.append({"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common})
@@ -240,7 +249,7 @@ def inbox(asked: Asked) -> dict[str, Any]:
     added: Sequence[Any] = ()
     if since:
         added = find.list_entries(asked.where, sort="created", limit=ADDED, choice=Choice(since=since)).entries
-        added = [row for row in added if row.created_at >= since]
+        added = [_line(row) for row in added if row.created_at >= since]
     return {
         "groups": groups,
         "count": len(questions),
@@ -251,10 +260,10 @@ def inbox(asked: Asked) -> dict[str, Any]:
 
 
 def _has(question: review.Question, words: str) -> bool:
-    return _says(" ".join([question.kind, question.reason, *(side.entry.body for side in question.sides)]), words)
+    return _has_words(" ".join([question.kind, question.reason, *(side.entry.body for side in question.sides)]), words)
 
 
-def _says(text: str, words: str) -> bool:
+def _has_words(text: str, words: str) -> bool:
     return all(word in text.casefold() for word in words.casefold().split())
 
 
@@ -270,9 +279,9 @@ def days(asked: Asked) -> dict[str, Any]:
     today = where.now.astimezone(where.zone).date()
     try:
         last = date.fromisoformat(asked.text("until")) if asked.text("until") else today
-    except ValueError:
+        *wanted, before = [last - timedelta(days=back) for back in range(DAYS + 1)]
+    except (ValueError, OverflowError):
         raise UsageError(f"{asked.text('until')!r} is no day", "write 2026-11-21") from None
-    wanted = [last - timedelta(days=back) for back in range(DAYS)]
     first = wanted[-1]
     events: dict[str, list[dict[str, Any]]] = {day.isoformat(): [] for day in wanted}
     for event in _events(where, first.isoformat(), last.isoformat()):
@@ -285,7 +294,7 @@ def days(asked: Asked) -> dict[str, Any]:
         if inside or notes:
             shown = sorted(inside, key=itemgetter("at"))[-_MOST_OF_A_DAY:]
             full.append({"day": day, "notes": notes, "events": shown, "left": len(inside) - len(shown)})
-    return {"days": full, "before": (first - timedelta(days=1)).isoformat(), "first": first.isoformat()}
+    return {"days": full, "before": before.isoformat(), "first": first.isoformat()}
 
 
 def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]]:
@@ -294,7 +303,7 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
     choice = Choice(since=since, until=until, status=("active", "superseded"))
     for row in find.list_entries(where, limit=_MOST_CHANGED, choice=choice).entries:
         what = "written" if row.created_at == row.updated_at else "changed"
-        yield {"what": what, "at": row.updated_at, "text": row.summary, "id": row.id}
+        yield {"what": what, "at": row.updated_at, "text": row.summary, "id": name_of(row)}
     for row in find.list_entries(where, forgotten=True, limit=_MOST_FORGOTTEN).entries:
         with suppress(MemError):
             moment = str(read.read(where, row.path, limit=1, counts=False).fields.get("forgotten_at", ""))
@@ -310,7 +319,7 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
 
 
 def _local(where: Workspace, moment: str) -> datetime | None:
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(moment).astimezone(where.zone)
     return None
 

@@ -1,10 +1,12 @@
 """What is changed at the page is changed by the rules of the commands, and taken back by its number."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,13 @@ def test_what_is_forgotten_stays_forgotten_until_it_is_restored(page: Page, keep
     assert done["undo"] > 0
 
 
+def test_what_a_command_would_say_beside_its_work_is_told(page: Page, keep: Keep, mem: Mem) -> None:
+    identifier = keep("The port of staging is 8443.")
+    mem("history", "add", "The port of staging is 8443.")
+    assert "is also in HISTORY-" in page.act("forget", ids=[identifier])["notices"][0]
+    assert "was forgotten on" in page.act("save", text="The port of staging is 8443.")["notices"][0]
+
+
 def test_a_batch_is_one_command_and_taken_back_as_one(page: Page, keep: Keep, workspace: Path) -> None:
     ids = [keep(f"The port of host {number} is {number}.") for number in range(12)]
     stood = contents(workspace)
@@ -149,8 +158,53 @@ def test_two_become_one_and_both_wordings_stay(page: Page, keep: Keep, mem: Mem,
     assert "dark theme" in text
     page.act("undo", number=str(done["undo"]))
     assert contents(workspace) == stood
-    assert page.act("merge", **{"id": first, "with": second, "distinct": "yes"})["message"] == "Noted: these are two"
-    assert len(mem("ls", "--json").json["entries"]) == 2
+
+
+@pytest.mark.parametrize(("action", "other"), [("merge", "with"), ("supersede", "by")])
+def test_two_are_not_made_one_once_a_text_of_them_is_another_than_was_shown(
+    page: Page, keep: Keep, file_of: FileOf, workspace: Path, action: str, other: str
+) -> None:
+    first, second = keep("User likes dark mode."), keep("The user prefers a dark theme.")
+    shown = digest_in(page.view("memory", id=first))
+    picked = page.view("pick", but=first).split('data-digest="')[1].split('"')[0]
+    file = file_of("dark theme")
+    file.write_text(file.read_text().replace("dark", "light"))
+    stood = contents(workspace)
+    body = {"id": first, other: second, "digest": shown, "other_digest": picked}
+    assert "changed since it was shown" in page.act(action, 409, **body)["error"]
+    assert contents(workspace) == stood
+    page.act(action, **body | {"other_digest": page.view("pick", but=first).split('data-digest="')[1].split('"')[0]})
+
+
+def test_a_likely_repeat_is_answered_by_the_texts_that_were_shown(
+    page: Page, keep: Keep, file_of: FileOf, mem: Mem
+) -> None:
+    keep("The database password rotates every 90 days.")
+    keep("Database passwords are rotated every 90 days.")
+    body = json.loads(unescape(page.view("repeats").split("data-body='")[1].split("'")[0]))
+    file = file_of("Database passwords")
+    stood = file.read_text()
+    file.write_text(stood.replace("every 90", "every 30"))
+    assert "changed since it was asked" in page.act("repeat", 404, **body)["error"]
+    file.write_text(stood)
+    done = page.act("repeat", **body)
+    assert len(mem("ls", "--json").json["entries"]) == 1
+    assert page.act("undo", number=str(done["undo"]))["message"].startswith("Taken back: dedup")
+    page.act("repeat", **body | {"decision": "keep"})
+    assert "No two memories look alike." in page.view("repeats")
+
+
+def test_a_memory_whose_id_is_the_path_of_another_one_is_called_by_its_own_path(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries"
+    folder.mkdir()
+    (folder / "victim.md").write_text("The victim.\n")
+    (folder / "hostile.md").write_text("---\nid: entries/victim.md\n---\n\nThe hostile one.\n")
+    assert 'data-id="entries/hostile.md"' in page.view("memories")
+    html = page.view("memory", id="entries/hostile.md")
+    body = json.loads(unescape(html.split('data-do="forget"')[1].split("data-body='")[1].split("'")[0]))
+    page.act("forget", **body)
+    assert (folder / "victim.md").is_file()
+    assert not (folder / "hostile.md").exists()
 
 
 def questions_in(html: str) -> list[str]:
@@ -177,9 +231,15 @@ def test_a_secret_and_a_conflict_marker_are_refused_as_the_commands_refuse_them(
     identifier = keep("The port is 8443.")
     for text in ("The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B.", "<<<<<<< ours\na\n=======\nb\n>>>>>>> x\n"):
         digest = digest_in(page.view("memory", id=identifier))
-        assert page.act("save", 409, id=identifier, digest=digest, text=text)["error"]
+        refusal = page.act("save", 409, id=identifier, digest=digest, text=text)
+        assert refusal["error"]
+        assert "--" not in refusal["fix"]
         page.act("save", 409, text=text)
-    assert page.act("save", 400, text="  ")["error"]
+    for body in ({"text": "  "}, {}, {"text": "", "id": identifier}):
+        assert page.act("save", 400, **body)["fix"] == "write a sentence first"
+    assert "--" not in "".join(
+        page.act("save", 409, text="Hm.", key="ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B").values()
+    )
     assert page.act("save", 400, text="\ud800")["error"]
 
 

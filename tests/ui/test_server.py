@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.conftest import Ran
@@ -64,7 +65,18 @@ def test_only_the_page_of_this_run_is_answered(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b"\xff", b'{"ids": [1]}', b'{"ids": []}', b'{"w": "7"}', b'{"ids": ["\\ud800"]}']
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b'{"ids": [1]}',
+        b'{"ids": []}',
+        b'{"w": "7"}',
+        b'{"ids": ["\\ud800"]}',
+        b"[" * 200_000,
+    ],
 )
 def test_what_is_no_request_of_the_page_is_refused_and_changes_nothing(page: Page, body: bytes) -> None:
     answer = page.client.post("/do/forget", content=body, headers=FROM_THE_PAGE)
@@ -138,6 +150,19 @@ def test_it_listens_to_this_machine_alone_and_ends_cleanly_at_ctrl_c(run: type[R
     assert told == "mem: Ctrl-C ends the page\nmem: the page has ended\n"
 
 
+def test_the_workspaces_are_those_of_its_start_whatever_is_made_meanwhile(
+    run: type[Run], mem: Any, spawn: Any, workspace: Path
+) -> None:
+    mem("write", "The port is 8443.")
+    inside = workspace.parent / "inside"
+    inside.mkdir()
+    started = run(cwd=inside)
+    assert spawn("init", cwd=inside).code == 0
+    address, token = started.url.split("/#token=")
+    answer = httpx.get(f"{address}/view/memories", headers={"x-mem-token": token})
+    assert "The port is 8443." in answer.text
+
+
 def test_it_ends_when_nobody_asks(run: type[Run]) -> None:
     begun = monotonic()
     code, told = run("--idle", "1s").end()
@@ -175,8 +200,9 @@ def test_without_a_browser_the_address_is_printed(run: type[Run], monkeypatch: p
     assert "no browser could be started: open the address above" in process.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_sample_touches_nothing_of_the_persons_and_is_gone_afterwards(
-    run: type[Run], world: Path, monkeypatch: pytest.MonkeyPatch
+    run: type[Run], world: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     scratch = world / "scratch"
     scratch.mkdir()
@@ -184,7 +210,7 @@ def test_the_sample_touches_nothing_of_the_persons_and_is_gone_afterwards(
     stood = sorted(world.parent.rglob("*"))
     started = run("--demo")
     assert list(scratch.glob("mem-demo-*/bakery/memory/entries/**/*.md"))
-    started.process.send_signal(signal.SIGINT)
+    started.process.send_signal(number)
     assert started.end()[0] == 0
     assert sorted(world.parent.rglob("*")) == stood
 

@@ -273,3 +273,16 @@ def test_a_file_that_cannot_be_read_is_named(page: Page, keep: Keep, workspace: 
     assert "odd.md" in page.view("memories")
     shown = page.view("memory", id="entries/odd.md")
     assert "odd.md:" in shown
+    assert "data-edit" not in shown, "no change of it would be taken"
+
+
+def test_a_list_that_a_hand_wrote_as_a_number_is_shown(page: Page, workspace: Path) -> None:
+    (workspace / "entries").mkdir()
+    (workspace / "entries" / "hand.md").write_text("---\nfiles: 5\naliases: [a, 7]\nreferences: x\n---\n\nBy hand.\n")
+    html = page.view("memory", id="entries/hand.md")
+    assert "<dt>Files</dt><dd>5</dd>" in html
+    assert "<dt>Aliases</dt><dd>a, 7</dd>" in html
+
+
+def test_a_day_before_which_there_is_none_is_refused(page: Page) -> None:
+    assert "is no day" in page.view("days", 400, until="0001-01-05")
