@@ -1,7 +1,9 @@
 """Settle what needs a person's yes or no: list the questions, let an LLM propose answers, answer them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 
 from ..beliefs import decisions
 from ..beliefs.decisions import Answered as Answered
@@ -13,12 +15,16 @@ from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
+from ..store.file_steps import naming
+from ..store.privacy import make_derived, write_private
 from .edit import two_entries
 from .sync import undo
 from .workspace import Workspace, recorded, recording
 
 BY = ("user", "observed")
 """Whose answers are taken."""
+_SEEN = "seen"
+"""The file of derived data with the mark up to which a person looked."""
 
 
 @recorded("review")
@@ -155,3 +161,19 @@ def _named(workspace: Workspace, name: str) -> Question:
             f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"
         )
     return matching[0]
+
+
+def seen_mark(workspace: Workspace) -> str:
+    """Return the time and id of the last added memory that a person looked at; a week ago where none is noted."""
+    with suppress(OSError, UnicodeDecodeError):
+        if mark := (workspace.derived / _SEEN).read_text(encoding="utf-8").strip():
+            return mark
+    return f"{workspace.now - timedelta(days=7):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def mark_seen(workspace: Workspace, mark: str) -> None:
+    """Note the time and id of the last added memory that a person looked at; a mark neither falls nor is to come."""
+    latest = max(seen_mark(workspace), min(mark, f"{workspace.stamp} ~"))
+    with naming("write", workspace.derived / _SEEN):
+        make_derived(workspace.derived)
+        write_private(workspace.derived / _SEEN, latest)

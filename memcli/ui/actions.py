@@ -149,6 +149,12 @@ def _settled(asked: Asked, questions: Sequence[review.Question]) -> ActionResult
     return ActionResult(f"{words} answered", notices=problems)
 
 
+def seen(asked: Asked) -> ActionResult:
+    """Note up to which memory a person has looked at what was added."""
+    review.mark_seen(asked.where, asked.text("until"))
+    return ActionResult("Seen")
+
+
 def undo(asked: Asked) -> ActionResult:
     """Take back a command by its number."""
     done = sync.undo(asked.where, asked.number("number"))
@@ -179,6 +185,7 @@ ACTIONS: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
         merge: "dedup",
         answer: "review",
         repeat: "dedup",
+        seen: "review",
         undo: "undo",
     }.items()
 }

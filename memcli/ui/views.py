@@ -27,7 +27,7 @@ LONGEST = 60_000
 QUESTIONS, SHOWN = 20, 40
 """Questions of a group, and of all, that are shown at once."""
 ADDED = 40
-"""Memories added since a person looked that are shown."""
+"""Memories added since a person looked that are shown, the oldest first."""
 DAYS = 14
 _MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN = 15, 1000, 200
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -245,17 +245,16 @@ def inbox(asked: Asked) -> dict[str, Any]:
         common = [answer for answer in inside[0].answers if all(answer in other.answers for other in inside)]
         shown = inside[: max(0, min(QUESTIONS, SHOWN - sum(len(earlier["shown"]) for earlier in groups)))]
         groups.append({"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common})
-    since = asked.text("since")
-    added: Sequence[Any] = ()
-    if since:
-        added = find.list_entries(asked.where, sort="created", limit=ADDED, choice=Choice(since=since)).entries
-        added = [_line(row) for row in added if row.created_at >= since]
+    mark = review.seen_mark(asked.where)
+    rows = {f"{row.created_at} {row.id}": row for row in find.list_entries(asked.where).entries}
+    marks = sorted(added for added in rows if added > mark)
     return {
         "groups": groups,
         "count": len(questions),
-        "added": added,
-        "cut": len(added) == ADDED,
-        "since": since,
+        "added": [_line(rows[added]) for added in marks[:ADDED]],
+        "added_count": len(marks),
+        "until": marks[:ADDED][-1] if marks else "",
+        "since": mark[:10],
     }
 
 

@@ -211,6 +211,29 @@ def questions_in(html: str) -> list[str]:
     return list(dict.fromkeys(part.split("&#34;")[0].split('"')[0] for part in html.split('"q_')[1:]))
 
 
+def test_only_what_was_shown_is_marked_as_seen(
+    page: Page, mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workspace / "entries" / "2026-11"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(45):
+        fields = f"id: mem_01kb00000000{number:04}\ncreated_at: 2026-11-20T10:00:00Z"
+        (folder / f"{number}.md").write_text(f"---\n{fields}\n---\n\nHost {number:02} is known.\n")
+    html = page.view("inbox")
+    assert "Host 39 is known." in html
+    assert "Host 40 is known." not in html
+    page.act("seen", until=html.split('"until": "')[1].split('"')[0])
+    html = page.view("inbox")
+    assert "Host 39 is known." not in html
+    assert "Host 44 is known." in html
+    page.act("seen", until="9999")
+    monkeypatch.setenv("MEM_NOW", "2026-11-22T10:00:00Z")
+    mem("write", "Host 45 is known.")
+    html = page.view("inbox")
+    assert "Host 44 is known." not in html
+    assert "Host 45 is known." in html, "nothing is marked that is to come"
+
+
 def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page: Page, mem: Mem) -> None:
     for port, source in (("8443", "user"), ("9443", "observed")):
         mem("write", f"Staging listens on {port}.", "--key", "staging/port", "--source", source)
