@@ -307,6 +307,125 @@ def test_what_was_typed_waits_for_who_comes_back(
     expect(beside(page)).to_have_text("The port is 7777.")
 
 
+def test_a_key_held_down_acts_once_and_each_step_is_taken_back(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    for letter in "abcd":
+        keep(f"Memory {letter} is here.")
+    page = tab(url)
+    rows(page).first.click()
+    expect(beside(page)).to_be_visible()
+    for _ in range(5):
+        page.keyboard.down("f")
+        page.wait_for_timeout(150)
+    page.keyboard.up("f")
+    expect(rows(page)).to_have_count(3)
+    page.get_by_role("button", name="Forget").evaluate("button => { button.click(); button.click(); }")
+    expect(rows(page)).to_have_count(2)
+    expect(page.locator("#toast")).to_contain_text("Forgotten")
+    page.keyboard.press("u")
+    expect(rows(page)).to_have_count(3)
+    page.keyboard.press("u")
+    expect(rows(page)).to_have_count(4)
+
+
+def test_no_letter_acts_on_a_memory_that_is_being_edited(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem
+) -> None:
+    keep("The port is 8443.")
+    page = tab(url)
+    rows(page).first.click()
+    page.get_by_role("button", name="Edit").click()
+    page.locator("#beside form.edit [name=pinned]").focus()
+    for key in "fp6":
+        page.keyboard.press(key)
+    page.locator("#beside").focus()
+    page.keyboard.press("f")
+    page.wait_for_timeout(300)
+    expect(page.get_by_label("Its text")).to_be_visible()
+    (entry,) = mem("ls", "--json").json["entries"]
+    assert not entry["pinned"]
+
+
+def test_a_conflict_keeps_what_was_emptied_and_pinned(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, file_of: Callable[[str], Path]
+) -> None:
+    keep("The port is 8443.", "--tag", "net", "--title", "Port")
+    page = tab(url)
+    rows(page).first.click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Tags").fill("")
+    page.get_by_label("Pinned").check()
+    file = file_of("8443")
+    file.write_text(file.read_text().replace("8443", "7777"))
+    page.get_by_role("button", name="Save").dblclick()
+    expect(page.locator(".conflict .text")).to_have_text("The port is 7777.")
+    page.get_by_role("button", name="Save mine").click()
+    expect(beside(page)).to_be_visible()
+    (entry,) = mem("ls", "--json").json["entries"]
+    assert (entry["tags"], entry["pinned"], entry["title"]) == ([], True, "Port")
+
+
+def test_escape_keeps_every_field_and_leave_drops_them(tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem) -> None:
+    keep("The port is 8443.", "--key", "net/port")
+    page = tab(url)
+    rows(page).first.click()
+    edit = page.locator("#beside form.edit")
+
+    def values() -> list[str]:
+        return [edit.locator(f"[name={name}]").input_value() for name in ("text", "title", "key", "tags", "type")]
+
+    page.get_by_role("button", name="Edit").click()
+    stored = values()
+    typed = ["The port is 9443.", "Port", "", "net, host", "constraint"]
+    for name, value in zip(("text", "title", "key", "tags"), typed, strict=False):
+        edit.locator(f"[name={name}]").fill(value)
+    edit.locator("[name=type]").select_option("constraint")
+    edit.locator("[name=title]").press("Escape")
+    expect(edit).to_be_hidden()
+    go(page, "days")
+    go(page, "memories")
+    rows(page).first.click()
+    page.get_by_role("button", name="Edit").click()
+    assert values() == typed
+    page.get_by_role("button", name="Leave").click()
+    expect(edit).to_be_hidden()
+    page.get_by_role("button", name="Edit").click()
+    assert values() == stored
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="New").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What to remember").fill("A new one.")
+    dialog.get_by_label("Tags").fill("new")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="New").click()
+    expect(dialog.get_by_label("What to remember")).to_have_value("A new one.")
+    dialog.get_by_label("Tags").press("Control+Enter")
+    expect(beside(page)).to_have_text("A new one.")
+    assert any(entry["tags"] == ["new"] for entry in mem("ls", "--json").json["entries"])
+
+
+def test_memories_comes_back_after_the_server_failed_once(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("The port is 8443.")
+    page = tab(url)
+    go(page, "days")
+    page.route("**/view/frame*", lambda route: route.abort())
+    page.keyboard.press("n")
+    expect(page.locator("main > .banner")).to_contain_text("run `mem ui` again")
+    page.unroute("**/view/frame*")
+    page.keyboard.press("1")
+    expect(rows(page)).to_have_count(1)
+
+
+def test_the_notices_of_an_action_are_shown_as_text(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("The port is 8443.")
+    page = tab(url)
+    rows(page).first.click()
+    done = {"message": "Forgotten", "id": "", "undo": 0, "w": 0, "notices": ["It stands in <b>notes</b> too."]}
+    page.route("**/do/forget", lambda route: route.fulfill(json=done))
+    page.get_by_role("button", name="Forget").click()
+    expect(page.locator("#toast p")).to_have_text("It stands in <b>notes</b> too.")
+
+
 def test_hostile_entries_are_text_in_every_view(
     tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, workspace: Path
 ) -> None:

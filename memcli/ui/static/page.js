@@ -4,18 +4,18 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const main = $("#main"), dialog = $("#dialog"), toast = $("#toast");
 const VIEWS = ["memories", "inbox", "days", "session", "pictures", "changes"];
-const SEEN = "mem-seen", TOKEN = "mem-token", NUMBER = "mem-workspace";
+const TOKEN = "mem-token", NUMBER = "mem-workspace";
 
 // ── The token of the run: it came behind the `#`, and leaves the address at once.
 
-const given = /^#token=(.+)$/.exec(location.hash);
-if (given) {
-  localStorage.setItem(TOKEN, given[1]);
+const opening = /^#token=(.+)$/.exec(location.hash);
+if (opening) {
+  localStorage.setItem(TOKEN, opening[1]);
   history.replaceState(null, "", "/#/memories");
 }
 const token = localStorage.getItem(TOKEN) ?? "";
 
-const state = { view: "", list: "", id: null, undo: null, number: sessionStorage.getItem(NUMBER) ?? "0" };
+const state = { view: "", list: "", id: null, undo: [], number: sessionStorage.getItem(NUMBER) ?? "0" };
 const waiting = new Map(); // what is asked for, by the place it is for: a newer question ends the older
 
 class Refused extends Error {}
@@ -32,13 +32,13 @@ async function request(url, options = {}, slot = url) {
     throw new Refused("The page has ended: run `mem ui` again.");
   }
   if (response.ok || response.headers.get("content-type")?.startsWith("text/html")) return response;
-  const told = await response.json().catch(() => ({}));
-  if (told.error === "no such workspace" && state.number !== "0") {
+  const refusal = await response.json().catch(() => ({}));
+  if (refusal.error === "no such workspace" && state.number !== "0") {
     state.number = "0"; // it was one of an earlier run
     sessionStorage.removeItem(NUMBER);
     location.reload();
   }
-  throw new Refused([told.error ?? "It failed: the terminal says why.", told.fix].filter(Boolean).join(": "));
+  throw new Refused([refusal.error ?? "It failed: the terminal says why.", refusal.fix].filter(Boolean).join(": "));
 }
 
 async function view(name, query, slot = name) {
@@ -82,11 +82,11 @@ function paragraph(text, name) {
 
 function later(job, milliseconds) {
   let timer = 0;
-  const call = (...given) => {
+  const call = (...values) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       timer = 0;
-      job(...given);
+      job(...values);
     }, milliseconds);
   };
   call.putOff = () => timer && call();
@@ -95,7 +95,7 @@ function later(job, milliseconds) {
 
 // ── Where one is: `#/memories?q=…&id=…`.
 
-function place() {
+function address() {
   const [path, query = ""] = location.hash.slice(1).split("?");
   const name = path.slice(1);
   return { name: VIEWS.includes(name) ? name : "memories", query: Object.fromEntries(new URLSearchParams(query)) };
@@ -110,11 +110,11 @@ function go(name, query, replace = false) {
 }
 
 async function show(again = false) {
-  const { name, query } = place();
+  const { name, query } = address();
   for (const link of $$("[data-view]"))
     link.dataset.view === name ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   document.title = `${name[0].toUpperCase()}${name.slice(1)} · mem`;
-  const isNew = state.view !== name;
+  const isNew = state.view !== name || (name === "memories" && !$("#filters")); // the frame may have failed
   if (isNew) {
     state.view = name;
     state.list = state.id = null;
@@ -122,10 +122,8 @@ async function show(again = false) {
     window.scrollTo(0, 0);
   }
   if (name === "memories") return showMemories(query, isNew, again);
-  const seen = localStorage.getItem(SEEN) ?? new Date(Date.now() - 7 * 864e5).toISOString().slice(0, 19) + "Z";
-  const more = name === "inbox" ? { since: seen } : {};
   const top = window.scrollY;
-  if (await fill(main, name === "session" ? "start" : name, { ...query, ...more }, "main") && again) window.scrollTo(0, top);
+  if (await fill(main, name === "session" ? "start" : name, query, "main") && again) window.scrollTo(0, top);
   return undefined;
 }
 
@@ -159,7 +157,7 @@ async function showMemory(id) {
     shown.delete(beside);
     return beside.replaceChildren(paragraph("Choose a memory, or write a new one.", "quiet empty"));
   }
-  if (await fill(beside, "memory", { id })) await loadParts(beside);
+  if (await fill(beside, "memory", { id })) loadParts(beside);
   return undefined;
 }
 
@@ -198,25 +196,47 @@ async function act(name, body) {
   const response = await request(`/do/${name}`, options, Symbol(name));
   if (response.status === 409) return { conflict: await response.text() };
   const done = await response.json();
-  if (done.undo) state.undo = done;
-  say(done.message, done.undo && name !== "undo" ? done : null);
+  if (done.undo && name !== "undo") state.undo.push(done);
+  say(done.message, done.undo && name !== "undo", false, done.notices);
   return done;
 }
 
+let isPending = false;
+
 async function attempt(name, body) {
+  if (isPending) {
+    say("One moment: what was done last is not finished.");
+    return null;
+  }
+  isPending = true;
   try {
     return await act(name, { ...body, w: body.w ?? state.number });
   } catch (error) {
     say(error.message, null, true);
     if (!(error instanceof Refused)) throw error;
     return null;
+  } finally {
+    isPending = false;
   }
 }
 
-function say(text, undo, isError = false) {
+// A button and a form act once, until what they changed is shown.
+const running = new WeakSet();
+
+async function once(element, job) {
+  if (running.has(element)) return;
+  running.add(element);
+  try {
+    await job();
+  } finally {
+    running.delete(element);
+  }
+}
+
+function say(text, canUndo, isError = false, notices = []) {
   toast.className = isError ? "shown warn" : "shown";
   toast.replaceChildren(document.createTextNode(text));
-  if (undo) {
+  if (canUndo) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Undo";
@@ -224,16 +244,17 @@ function say(text, undo, isError = false) {
     button.addEventListener("click", takeBack);
     toast.append(" ", button);
   }
+  toast.append(...notices.map((notice) => paragraph(notice, "small")));
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => (toast.className = ""), undo ? 12000 : 7000);
+  say.timer = setTimeout(() => (toast.className = ""), canUndo || notices.length ? 12000 : 7000);
 }
 
 async function takeBack() {
-  const last = state.undo;
+  const last = state.undo.at(-1);
   if (!last) return say("Nothing was done here yet: Changes lists what was done elsewhere.");
   const done = await attempt("undo", { number: String(last.undo), w: String(last.w) });
   if (!done) return undefined;
-  state.undo = null;
+  state.undo.pop();
   await show(true);
   return refreshCount();
 }
@@ -245,7 +266,7 @@ async function doneWith(button, done) {
   if (!done) return;
   if ("leaves" in button.dataset) return leaveRow(state.id);
   if ("drops" in button.dataset) return button.closest("article").remove();
-  if (state.view === "memories" && done.id && done.id !== state.id) return go("memories", { ...place().query, id: done.id }).then(() => show(true));
+  if (state.view === "memories" && done.id && done.id !== state.id) return go("memories", { ...address().query, id: done.id }).then(() => show(true));
   const index = $$(".question", main).indexOf(button.closest(".question"));
   await show(true);
   const questions = $$(".question", main);
@@ -258,29 +279,28 @@ async function leaveRow(id) {
   const index = rows.findIndex((row) => row.dataset.id === id);
   const next = rows[index + 1] ?? rows[index - 1];
   state.list = null;
-  await go("memories", { ...place().query, id: main.clientWidth > 760 && index >= 0 ? next?.dataset.id ?? "" : "" }, true);
+  await go("memories", { ...address().query, id: main.clientWidth > 760 && index >= 0 ? next?.dataset.id ?? "" : "" }, true);
   return refreshCount();
+}
+
+const fieldsOf = (form) => [...form.elements].filter((field) => field.name);
+const isCheckbox = (field) => field.type === "checkbox";
+
+function isTouched(field) {
+  if (isCheckbox(field)) return field.checked !== field.defaultChecked;
+  return field.type !== "hidden" && field.value !== (field.matches("select") ? $("option[selected]", field)?.value : field.defaultValue);
 }
 
 // What a person did not touch is not sent: who corrects a text decides nothing about its key.
 function changed(form) {
-  const body = {};
-  for (const field of form.elements) {
-    if (!field.name) continue;
-    const isNew = "new" in form.dataset || field.type === "hidden" || form.matches(".conflict");
-    if (field.type === "checkbox") {
-      if (field.checked !== field.defaultChecked) body[field.name] = field.checked;
-    } else {
-      const before = field.matches("select") ? $$("option", field).find((option) => option.defaultSelected)?.value : field.defaultValue;
-      if (isNew ? field.value !== "" : field.value !== before) body[field.name] = field.value;
-    }
-  }
-  return body;
+  const isWhole = (field) => form.matches(".conflict") || field.type === "hidden" || ("new" in form.dataset && field.matches("select"));
+  const sent = fieldsOf(form).filter((field) => isWhole(field) || isTouched(field));
+  return Object.fromEntries(sent.map((field) => [field.name, isCheckbox(field) ? field.checked : field.value]));
 }
 
 async function submit(form) {
   const body = changed(form);
-  if (form.matches(".edit") && !Object.keys(body).some((name) => name !== "id" && name !== "digest")) return edit(false);
+  if (form.matches(".edit") && !fieldsOf(form).some(isTouched)) return leave();
   const done = await attempt(form.dataset.form, body);
   if (!done) return;
   if (done.conflict) {
@@ -290,10 +310,11 @@ async function submit(form) {
     $("textarea", beside)?.focus();
     return;
   }
-  drafts.delete(body.id);
+  drafts.delete(draftName(form));
+  shown.delete($("#beside"));
   if (dialog.open) dialog.close();
   if (state.view !== "memories") return show(true);
-  await go("memories", { ...place().query, id: done.id }, true);
+  await go("memories", { ...address().query, id: done.id }, true);
   await show(true);
   $("#beside").focus();
 }
@@ -302,8 +323,9 @@ async function submit(form) {
 
 function open(name) {
   const content = name === "new" ? $("#new-form") : $(`#${name}`);
-  if (!content) return go("memories", {}).then(() => open(name));
+  if (!content) return go("memories", {}).then(() => $("#new-form") && open(name));
   dialog.replaceChildren(content.content.cloneNode(true));
+  if (name === "new") restore($("form", dialog));
   dialog.showModal();
   return undefined;
 }
@@ -323,6 +345,7 @@ function pick(purpose) {
     const hidden = document.createElement("input");
     Object.assign(hidden, { type: "hidden", name: "supersedes", value: article.dataset.id });
     form.append(hidden);
+    restore(form);
     dialog.append(form, paragraph("Or choose one that is there:", "quiet"));
   }
   const input = document.createElement("input");
@@ -339,7 +362,7 @@ function pick(purpose) {
     const done = await attempt(purpose, body);
     if (!done) return;
     dialog.close();
-    await go("memories", { ...place().query, id: done.id }, true);
+    await go("memories", { ...address().query, id: done.id }, true);
     await show(true);
   });
   dialog.showModal();
@@ -355,43 +378,39 @@ document.addEventListener("click", async (event) => {
   const data = target.dataset;
   if (target.matches("a[href^='#/']") && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
     event.preventDefault();
-    if ("back" in data) return go("memories", { ...place().query, id: "" });
-    if ("reload" in data) {
-      drafts.delete(state.id);
-      return show(true);
-    }
+    if ("back" in data) return go("memories", { ...address().query, id: "" });
+    if ("reload" in data) return leave();
     const isRow = target.matches("#list .row");
-    history.pushState(null, "", isRow ? rowPlace(data.id) : target.getAttribute("href"));
+    history.pushState(null, "", isRow ? rowAddress(data.id) : target.getAttribute("href"));
     if (dialog.open) dialog.close();
     return show();
   }
-  if (data.do) return doneWith(target, await attempt(data.do, JSON.parse(data.body)));
+  if (data.do) return once(target, async () => doneWith(target, await attempt(data.do, JSON.parse(data.body))));
   if (data.open) return open(data.open);
   if (data.pick) return pick(data.pick);
   if (data.fill) return fill($(`#${data.fill}`), data.fill, {});
   if (data.more) return more(target);
   if ("edit" in data) return edit(true);
-  if ("leave" in data) return edit(false);
-  if ("close" in data) return dialog.close();
-  if ("all" in data) return $$("[name=chosen]").forEach((box) => (box.checked = true));
-  if ("seen" in data) {
-    localStorage.setItem(SEEN, new Date().toISOString().slice(0, 19) + "Z");
-    return show(true);
+  if ("leave" in data) return leave();
+  if ("close" in data) {
+    drafts.delete(draftName(target.form));
+    return dialog.close();
   }
+  if ("all" in data) return $$("[name=chosen]").forEach((box) => (box.checked = true));
   if ("forgetChosen" in data) {
     const ids = $$("[name=chosen]:checked").map((box) => box.value);
-    return doneWith(target, await attempt("forget", { ids }));
+    return once(target, async () => doneWith(target, await attempt("forget", { ids })));
   }
   if (target.id === "more-filters") return openFilters($("#filter-fields").hidden);
   return undefined;
 });
 
-function rowPlace(id) {
-  return `#/memories?${new URLSearchParams({ ...place().query, id })}`;
+function rowAddress(id) {
+  return `#/memories?${new URLSearchParams({ ...address().query, id })}`;
 }
 
 async function more(button) {
-  const { id, ...narrowed } = place().query;
+  const { id, ...narrowed } = address().query;
   button.disabled = true;
   const fragment = parsed(await view("memories", { ...narrowed, offset: button.dataset.more }));
   $("#list ul").append(...$$("li", fragment));
@@ -400,36 +419,53 @@ async function more(button) {
   mark();
 }
 
-// What was typed and not saved waits for who comes back, with the text that it changes.
+// What was typed and not saved waits for who comes back, with the digest of the text that it changes.
 const drafts = new Map();
+const draftName = (form) => form.elements.id?.value ?? `new ${form.elements.supersedes?.value ?? ""}`;
+
+function keepDraft(form) {
+  if (form.matches(".conflict") || fieldsOf(form).some(isTouched)) drafts.set(draftName(form), changed(form));
+  else drafts.delete(draftName(form));
+}
+
+function restore(form) {
+  const draft = drafts.get(draftName(form));
+  if (!draft) return;
+  for (const field of fieldsOf(form))
+    if (field.name in draft) field[isCheckbox(field) ? "checked" : "value"] = draft[field.name];
+  say("What you had typed is here again.");
+}
 
 function edit(isOpen) {
   const form = $("#beside form.edit");
   if (!form) return;
-  const { text, digest, id } = form.elements;
-  if (!isOpen) drafts.delete(id.value);
-  else if (drafts.has(id.value)) {
-    [text.value, digest.value] = drafts.get(id.value);
-    say("What you had typed is here again.");
-  }
-  if (!isOpen) form.reset();
+  if (isOpen) restore(form);
+  else if (drafts.has(draftName(form))) say("Not saved: Edit brings back what you typed.");
   form.hidden = !isOpen;
   for (const part of $$("#beside .memory > .text, #beside .memory > .actions")) part.hidden = isOpen;
   isOpen ? $("textarea", form).focus() : $("#beside").focus();
 }
 
+async function leave() {
+  const beside = $("#beside");
+  drafts.delete(draftName($("form[data-form]", beside)));
+  shown.delete(beside);
+  await show(true);
+  beside.focus();
+}
+
 const narrow = later(() => {
   const values = Object.fromEntries(new FormData($("#filters")));
-  go("memories", { ...values, id: main.clientWidth > 760 ? place().query.id : "" }, true);
+  go("memories", { ...values, id: main.clientWidth > 760 ? address().query.id : "" }, true);
 }, 120);
 const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox-words")?.focus()), 250);
 
 window.addEventListener("beforeunload", (event) => {
-  if (drafts.size || $("dialog[open] textarea")?.value) event.preventDefault();
+  if (drafts.size) event.preventDefault();
 });
 document.addEventListener("input", (event) => {
-  const { text, digest, id } = event.target.closest("form.edit")?.elements ?? {};
-  if (event.target === text) drafts.set(id.value, [text.value, digest.value]);
+  const form = event.target.closest("form[data-form]");
+  if (form) keepDraft(form);
   if (event.target.closest("#filters")) narrow();
   else if (event.target.id === "inbox-words") typed(event.target.value);
 });
@@ -445,7 +481,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
-  if (form.dataset.form) submit(form);
+  if (form.dataset.form) once(form, () => submit(form));
   else if (form.id === "prompt") fill($("#recalled"), "recalled", { q: $("#prompt-text").value });
   else if (form.id === "filters") $("#list .row")?.focus();
 });
@@ -457,7 +493,7 @@ window.addEventListener("unhandledrejection", (event) => {
 });
 
 const KEYS = {
-  "/": () => ($("#q, #inbox-words, #prompt-text") ?? { focus: () => go("memories", {}).then(() => $("#q").focus()) }).focus(),
+  "/": () => ($("#q, #inbox-words, #prompt-text") ?? { focus: () => go("memories", {}).then(() => $("#q")?.focus()) }).focus(),
   "?": () => open("help"),
   n: () => open("new"),
   u: takeBack,
@@ -471,25 +507,28 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   refreshCount.putOff();
+  if (event.isComposing) return undefined;
   const field = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field?.form) return field.form.requestSubmit();
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   if (event.key === "Escape" && !dialog.open) {
     if (event.target.closest("form.edit")) return edit(false);
     if (field) return (($("#list .row[aria-current]") ?? $("#list .row")) ?? main).focus();
-    return state.id && main.clientWidth <= 760 ? go("memories", { ...place().query, id: "" }) : undefined;
+    return state.id && main.clientWidth <= 760 ? go("memories", { ...address().query, id: "" }) : undefined;
   }
   if (field?.id === "q" && event.key === "ArrowDown") {
     event.preventDefault();
     return step(0);
   }
-  if (field || dialog.open) return undefined;
+  if (field) return undefined;
+  if (event.repeat && !["j", "k", "ArrowDown", "ArrowUp"].includes(event.key)) return event.key === "Enter" ? event.preventDefault() : undefined;
+  if (dialog.open || event.target.closest("form[data-form]")) return undefined;
   const number = "123456".indexOf(event.key);
   if (event.key.length === 1 && number >= 0) return go(VIEWS[number], {});
   if (event.key === "Enter" && event.target.closest("a, button, summary") && !event.target.matches("#list .row")) return undefined;
   const around = event.target.closest(".question") ?? $("#beside .memory");
   const button = around && $(`[data-key="${CSS.escape(event.key)}"]`, around);
-  const job = button ? () => button.click() : KEYS[event.key];
+  const job = button && !button.closest("[hidden]") ? () => button.click() : KEYS[event.key];
   if (!job || (event.key.startsWith("Arrow") && event.target.closest("[tabindex]:not(.question, main), #beside"))) return undefined;
   event.preventDefault();
   return job();
@@ -503,7 +542,7 @@ function step(by) {
   next.focus();
   next.scrollIntoView({ block: "nearest" });
   if (next.dataset.id && main.clientWidth > 760) {
-    history.replaceState(null, "", rowPlace(next.dataset.id));
+    history.replaceState(null, "", rowAddress(next.dataset.id));
     stepped();
   }
 }
