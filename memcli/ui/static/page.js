@@ -356,10 +356,10 @@ function pick(purpose) {
   const load = () => fill(list, "pick", { q: input.value, but: article.dataset.id });
   input.addEventListener("input", later(load, 150));
   list.addEventListener("click", async (event) => {
-    const other = event.target.closest("[data-picked]")?.dataset.picked;
+    const other = event.target.closest("[data-picked]")?.dataset;
     if (!other) return;
-    const body = purpose === "merge" ? { id: article.dataset.id, with: other } : { id: article.dataset.id, by: other };
-    const done = await attempt(purpose, body);
+    const shown = { digest: article.dataset.digest, other_digest: other.digest };
+    const done = await attempt(purpose, { id: article.dataset.id, [purpose === "merge" ? "with" : "by"]: other.picked, ...shown });
     if (!done) return;
     dialog.close();
     await go("memories", { ...address().query, id: done.id }, true);
