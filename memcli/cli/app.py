@@ -25,7 +25,20 @@ class Command(NamedTuple):
 
 
 FAMILIES = ("write", "find", "maintain", "conversations", "connect")
-FIRST = ("init", "write", "search", "grep", "read", "recall", "forget", "review", "consolidate", "decay", "export")
+FIRST = (
+    "init",
+    "write",
+    "search",
+    "grep",
+    "read",
+    "recall",
+    "forget",
+    "review",
+    "consolidate",
+    "decay",
+    "export",
+    "ui",
+)
 """What a person needs to know of: the help of `mem` fits a screen."""
 
 
