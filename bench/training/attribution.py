@@ -104,7 +104,7 @@ def main() -> None:
     groups = [one.group for one in examples]
     labels = np.array([float(one.is_handed_on) for one in examples])
     told = [one.place for one in examples]
-    features = Features([(hashed_features(one, SIZE), plain_features(one)) for one in told], SIZE)
+    features = Features([(hashed_features(sentence, SIZE), plain_features(sentence)) for sentence in told], SIZE)
     print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(set(groups))} prompts and conversations")
     chance, slope, offset = judged(features, labels, groups, STRENGTH)
     for least in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):

@@ -144,8 +144,8 @@ class Features:
 
 def described(examples: Sequence[Example]) -> Features:
     """Return the features of candidates."""
-    told = [one.candidate for one in examples]
-    return Features([(hashed_features(one.text, SIZE), plain_features(one)) for one in told], SIZE)
+    sentences = [example.candidate for example in examples]
+    return Features([(hashed_features(each.text, SIZE), plain_features(each)) for each in sentences], SIZE)
 
 
 def fit(features: Features, labels: np.ndarray, strength: float) -> np.ndarray:
@@ -238,7 +238,7 @@ def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
     """Return the weights and the bias of each kind, learned from what is worth keeping and from requests for once."""
     kept = [one for one in examples if one.keep or one.kind == REQUEST]
     features = described(kept)
-    fits = [fit(features, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]
+    fits = [fit(features, np.array([float(example.kind == kind) for example in kept]), 2 * STRENGTH) for kind in KINDS]
     return [weights[:-1] for weights in fits], [float(weights[-1]) for weights in fits]
 
 
