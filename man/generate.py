@@ -1,4 +1,4 @@
-"""Write the manual pages and the generated documents from the app itself; `--check` says whether they are current.
+"""Write the manual pages and the tables of docs/ from the app itself; `--check` says whether they are current.
 
 Sources: the commands' own help, the table of settings, memcli/cli/workspace.md with the class of an entry, the results
 that memcli/api/reference.py names, and the tools of memcli/transcripts/registry.py.
@@ -7,12 +7,14 @@ that memcli/api/reference.py names, and the tools of memcli/transcripts/registry
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from memcli import __version__
+from memcli.api.reference import TABLE, written
 from memcli.cli.app import FAMILIES, app, commands
 from memcli.cli.help import page
 from memcli.transcripts.registry import TOOLS
@@ -26,15 +28,17 @@ or leak something · 6 the index, the model or the git remote is not available �
 kept · 75 another process holds the workspace; try again later · 130 interrupted"""
 
 
+USUAL = (
+    *("memory.writing", "timezone", "search.limit", "search.conversations", "embedding.model", "index.include"),
+    *("recall.hard_budget", "decay.auto", "promote.auto", "llm.model", "llm.command", "hooks.enabled", "secrets.allow"),
+)
+"""The settings that docs/reference.md shows."""
+
+
 def main() -> int:
     """Write or check every page."""
-    pages = {HERE / name: text for name, text in manual().items()} | {
-        DOCS / "commands.md": commands_document(),
-        DOCS / "settings.md": _generated(page("settings")),
-        DOCS / "formats.md": _generated(page("workspace")),
-        DOCS / "json.md": _generated(page("json")),
-        DOCS / "import.md": with_tools((DOCS / "import.md").read_text(encoding="utf-8")),
-    }
+    pages = {HERE / name: text for name, text in manual().items()}
+    pages |= {path: with_tables(path.read_text(encoding="utf-8")) for path in sorted(DOCS.glob("*.md"))}
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     extra = [path for path in HERE.glob("*.[15]") if path not in pages]
     if "--check" in sys.argv:
@@ -118,33 +122,54 @@ def topic_page(name: str, about: str, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def commands_document() -> str:
-    """Make docs/commands.md."""
-    lines = ["# Commands\n", "Exit codes: " + " ".join(_EXITS.split()) + ".\n"]
-    for name, command in _commands().items():
-        lines += _documented(f"mem {name}", command, "##")
-        for key, one in _inner(command).items():
-            lines += _documented(f"mem {name} {key}", one, "###")
-    return _generated("\n".join(lines))
+def with_tables(text: str) -> str:
+    """Put each table between its marks in a page: `<!-- NAME: run `make man` -->` and `<!-- /NAME -->`."""
+    for name, make in TABLES.items():
+        opening, closing = f"<!-- {name}: run `make man` -->\n", f"<!-- /{name} -->\n"
+        if opening in text:
+            before, _, rest = text.partition(opening)
+            rows = "".join(f"| {' | '.join(cells)} |\n" for cells in make())
+            head, _, body = rows.partition("\n")
+            line = "|---" * (head.count(" | ") + 1) + "|"
+            text = f"{before}{opening}\n{head}\n{line}\n{body}\n{closing}{rest.partition(closing)[2]}"
+    return text
 
 
-def with_tools(text: str) -> str:
-    """Put the table of tools whose conversations are looked for between its marks in docs/import.md."""
-    rows = ["| tool | where `--all` looks |", "|---|---|"]
+def _tools() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each tool whose conversations are looked for."""
+    yield "tool", "where `--all` looks"
     for tool in TOOLS:
-        places = [f"`~/{tool.folders[0]}/{pattern}`" for pattern in tool.patterns]
-        named = [f"`${tool.variable}` in place of `~/{tool.folders[0]}`"] if tool.variable else []
-        rows.append(f"| {tool.title} | {', '.join(places)}{''.join(f'; {one}' for one in named)} |")
-    before, opening, rest = text.partition("<!-- tools: run `make man` -->\n")
-    _, closing, after = rest.partition("<!-- /tools -->\n")
-    return "".join([before, opening, "\n", "\n".join(rows), "\n\n", closing, after])
+        places = ", ".join(f"`~/{tool.folders[0]}/{pattern}`" for pattern in tool.patterns)
+        variable = f"; `${tool.variable}` in place of `~/{tool.folders[0]}`" if tool.variable else ""
+        yield tool.title, places + variable
 
 
-def _documented(name: str, command: Any, depth: str) -> list[str]:
-    lines = [f"{depth} {name}\n"] + ([] if _inner(command) else [f"    {name} {_usage(command)}\n"])
-    lines += [paragraph + "\n" for paragraph in inspect.cleandoc(command.help or "").split("\n\n")]
-    lines += [f"* `{words}`: {told}" for words, told in _records(command)]
-    return [*lines, ""]
+def _index() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each command, with the commands of a group behind what it says."""
+    yield "command", "what it does"
+    whole = _commands()
+    for family in FAMILIES:
+        for name, one in commands().items():
+            if one.family == family:
+                inner = ", ".join(f"`{key}`" for key in _inner(whole[name]))
+                yield f"`mem {name}`", f"{one.help.rstrip('.')}: {inner}" if inner else one.help
+
+
+def _exit_rows() -> Iterator[tuple[str, ...]]:
+    yield "code", "when"
+    for case in " ".join(_EXITS.split()).split(" · "):
+        yield tuple(case.split(" ", 1))
+
+
+def _setting_rows() -> Iterator[tuple[str, ...]]:
+    yield "setting", "default", "what it says"
+    for one in TABLE:
+        if one.name in USUAL:
+            default = written(one.default)
+            yield f"`{one.name}`", f"`{default}`" if default else "empty", one.doc
+
+
+TABLES = {"tools": _tools, "commands": _index, "exits": _exit_rows, "settings": _setting_rows}
 
 
 def _commands() -> dict[str, Any]:
@@ -213,10 +238,6 @@ def _roff(text: str) -> str:
     text = text.replace("\\", r"\e").replace("-", r"\-").replace("…", "...").replace("·", r"\(bu").replace("–", r"\(en")
     text = text.replace('"', r"\(dq").replace("“", r"\(lq").replace("”", r"\(rq")
     return rf"\&{text}" if text[:1] in (".", "'") else text
-
-
-def _generated(text: str) -> str:
-    return f"<!-- generated by man/generate.py: run `make man` -->\n{text.rstrip()}\n"
 
 
 if __name__ == "__main__":

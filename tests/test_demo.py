@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Mem
+
 ROOT = Path(__file__).parent.parent
 SCREEN = 24
 
@@ -39,6 +41,12 @@ def test_the_demo_shows_a_search_an_edit_a_recall_a_consolidation_and_the_files(
     assert "<memory-context>" in shown
     assert "always test one restore a month" in shown.rpartition("$ mem search 'how often")[2]
     assert "\nid: mem_" in shown
+
+
+def test_the_demo_ends_with_the_command_of_the_page(shown: str, mem: Mem) -> None:
+    (line,) = re.findall(r"(?m)^  (\S+/mem ui --demo)$", shown[-400:])
+    assert Path(line.split()[0]).exists()
+    assert "--demo " in mem("ui", "--help").out
 
 
 def test_each_part_of_the_demo_is_one_screen(shown: str) -> None:

@@ -1,4 +1,4 @@
-"""The programs of docs/library.md do what the page says, print what it shows, and pass a strict type checker."""
+"""The programs of docs/agents.md do what the page says, print what it shows, and pass a strict type checker."""
 
 import ast
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests import house
 
-PAGE = Path(__file__).parent.parent / "docs" / "library.md"
+PAGE = Path(__file__).parent.parent / "docs" / "agents.md"
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 UPDATE = bool(os.environ.get("UPDATE"))
 

@@ -21,7 +21,7 @@ from tests.scenes import commit, git
 ROOT = Path(__file__).parent.parent
 SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-PAGE = (ROOT / "docs" / "pull-requests.md").read_text()
+PAGE = (ROOT / "docs" / "machines.md").read_text()
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", PAGE)
 
 # As pre-commit reads a manifest: what must be there, and what may, with its type.

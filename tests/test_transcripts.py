@@ -20,7 +20,7 @@ from tests.conftest import NOW
 from tests.machines import write_config
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("README.md", "docs/tour.md", "docs/truth.md", "docs/two-machines.md", "docs/upgrading.md")
+NAMES = ("README.md", *(f"docs/{name}.md" for name in ("start", "files", "search", "truth", "machines")))
 DOCUMENTS = [path for path in map(ROOT.joinpath, NAMES) if path.exists()]
 KEYS = re.compile(r"# keys: (.+)$")
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")

@@ -290,7 +290,7 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     if model.embedding != embedding:
         raise UnavailableError(
             f"the comparison of memories is not calibrated for the embedding model {embedding}",
-            "exact repetitions and keys are recognised; docs/models.md says how to train it",
+            "exact repetitions and keys are recognised",
         )
     return model
 

@@ -11,7 +11,7 @@ from tests.conftest import Mem
 RULE = "We deploy from CI only, never by hand."
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
-SECTION = PAGE[PAGE.index("## The agent that had") : PAGE.index("## Claude Code")]
+SECTION = PAGE.partition("## The agent that had")[2].partition("\n## ")[0]
 COMMANDS, REPLY = re.findall(r"(?ms)^```\w+\n(.*?)^```$", SECTION)
 
 

@@ -1,4 +1,4 @@
-"""The lines that docs/cron.md gives for cron and git do what it says."""
+"""The lines that docs/agents.md gives for cron and git do what it says."""
 
 import os
 import re
@@ -13,9 +13,9 @@ from tests.conftest import Mem
 from tests.scenes import git
 
 ROOT = Path(__file__).parent.parent.parent
-BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (ROOT / "docs/cron.md").read_text(encoding="utf-8"))
+BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (ROOT / "docs/agents.md").read_text(encoding="utf-8"))
 CRON = [line.split(" ", 5)[5] for kind, text in BLOCKS if kind == "crontab" for line in text.splitlines()]
-HOOK = next(text for kind, text in BLOCKS if kind == "sh")
+HOOK = next(text for kind, text in BLOCKS if text.startswith("#!/bin/sh"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from memcli.cli.app import app
 from memcli.cli.help import json_page
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent.parent / "docs" / "commands.md"
+DOCS = HERE.parent.parent / "docs" / "reference.md"
 _CODE = r"(0|1|2|3|4|5|6|7|75|130)"
 _EXITS = re.compile(
     rf"(?:[Ee]xit codes? (?:is )?|[Ee]xits with |\b(?:it is|with|else|and|;|,) ){_CODE}\b"
@@ -66,9 +66,8 @@ def options() -> list[str]:
 
 
 def exit_codes() -> list[str]:
-    """Return a line for each exit code that docs/commands.md explains, and for each that a command's help names."""
-    table = re.search(r"Exit codes: ([^\n]+)\.\n", DOCS.read_text(encoding="utf-8"))
-    lines = table[1].split(" · ") if table else []
+    """Return a line for each exit code that docs/reference.md explains, and for each that a command's help names."""
+    lines = [" ".join(row) for row in re.findall(r"(?m)^\| (\d+) \| (.+) \|$", DOCS.read_text(encoding="utf-8"))]
     for words, command in commands():
         for paragraph in (command.help or "").split("\n\n"):
             if "xit" in paragraph:
