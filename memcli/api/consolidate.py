@@ -145,7 +145,7 @@ def _diff(outcome: "Outcome") -> str:
     return as_diff(Plan(tuple(step for step in outcome.plan.steps if not step.path.endswith(f"/{METADATA}"))))
 
 
-@recorded("rollup")
+@recorded("session rollup")
 def rollup(
     workspace: Workspace, project: str = "", *, tag: str = "", everything: bool = False, dry_run: bool = False
 ) -> "RollupReport":
@@ -171,7 +171,7 @@ def rollup(
             if dry_run:
                 proposed = replace(proposed, diff=as_diff(proposed.plan))
             else:
-                applied(workspace, proposed.plan, "mem rollup")
+                applied(workspace, proposed.plan, "mem session rollup")
             pages.append(proposed)
         except RefusedError as error:  # a page that a person has to mend stops none of the rest
             if not everything:

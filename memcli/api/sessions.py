@@ -213,7 +213,7 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
     return recaps.recap(where, last)
 
 
-@recorded("handoff")
+@recorded("session handoff")
 def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
     """Write what another session needs to go on with one, by default with the one used last; return it.
 

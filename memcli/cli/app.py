@@ -24,7 +24,8 @@ class Command(NamedTuple):
     help: str
 
 
-FAMILIES = ("write", "find", "maintain", "conversations", "connect")
+FAMILIES = ("write", "find", "maintain", "conversations", "connect", "programs")
+"""Groups of commands; those of the last are called by programs, and named in one line."""
 FIRST = (
     "init",
     "write",
@@ -109,14 +110,18 @@ class LazyCommands(TyperGroup):
         """Write the commands that come first, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, commands()[name].help) for name in FIRST], col_max=12)
-        formatter.write(f"\nThe other {len(commands()) - len(FIRST)}: mem help all\n")
+        shown = [name for name, command in commands().items() if command.family != FAMILIES[-1]]
+        formatter.write(f"\nThe other {len(shown) - len(FIRST)}: mem help all\n")
 
 
 def write_families(formatter: Any) -> None:
     """Write all commands by group, without importing them."""
     for family in FAMILIES:
+        rows = [(name, command.help) for name, command in commands().items() if command.family == family]
+        if family == FAMILIES[-1]:
+            formatter.write(f"\nCalled by programs: {', '.join(name for name, _ in rows)}\n")
+            continue
         with formatter.section(family.capitalize()):
-            rows = [(name, command.help) for name, command in commands().items() if command.family == family]
             formatter.write_dl(rows, col_max=12)
 
 
@@ -142,6 +147,8 @@ _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _SERVING = (["mcp"], ["ui"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
 _GROUPS = (["session"], ["history"], ["config"])
 _DROPPED = {
+    "handoff": "it is `mem session handoff`",
+    "rollup": "it is `mem session rollup`",
     "blame": "`mem read ID --history` shows who said an entry, and what became of it",
     "replay": "`mem recall PROMPT --as-of DATE` gives what was believed then",
     "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",

@@ -1,4 +1,4 @@
-"""`mem consolidate` and `mem rollup`."""
+"""`mem consolidate`."""
 
 import shlex
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from ..api import consolidate as api
-from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import completion, output, workspaces
 from .options import AsJson, DryRun, InScope, InWorkspace, Judge, Quiet
@@ -157,46 +156,3 @@ def _tell(report: "api.ConsolidationReport") -> None:
             output.say_row((session.session, session.how, session.messages, session.entries, *besides))
     if not done and output.is_heard():
         output.note("nothing waits")
-
-
-def rollup(
-    project: Annotated[str, typer.Argument(metavar="[PROJECT]", help="Sum up the episodes of this project.")] = "",
-    tag: Annotated[str, typer.Option("--tag", help="Those with this tag instead.", show_default=False)] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every project that has episodes.")] = False,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
-) -> None:
-    """Summarize the episodes of a project on one page.
-
-    The page is entries/projects/PROJECT/summary.md, or entries/tags/TAG/summary.md, told by the LLM of your settings or
-    in the episodes' own words. What you write outside its marks stays, and so do the episodes. Without new episodes
-    nothing happens; when the LLM fails the exit code is 7 and the next run tries again. With --all it is 3
-    where a page could not be changed, and the others are summed up.
-    """
-    where = workspaces.writing(workspace, scope)
-    report = api.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
-    failed = [page for page in report.summaries if page.error]
-    for failure in report.failed:
-        output.note(str(failure))
-    for page in failed:
-        output.note(f"{page.group.name}: the LLM failed ({page.error}); told in the episodes' own words")
-    if as_json:
-        output.say_json(report.as_dict())
-    elif not quiet:
-        _show_pages(where, report)
-    if failed or report.failed:
-        raise typer.Exit(7 if failed else 3)
-
-
-def _show_pages(where: Workspace, report: "api.RollupReport") -> None:
-    changed = [page for page in report.summaries if page.plan]
-    for page in changed:
-        if page.diff is None:
-            output.say_row((workspaces.here(where, page.path), page.how, page.episodes))
-        else:
-            output.say(page.diff, end="")
-    if not changed and output.is_heard():
-        output.note("nothing new to sum up")

@@ -13,10 +13,11 @@ from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import completion, output, workspaces
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 from .output import tell_redacted
 
 if TYPE_CHECKING:
+    from ..api.consolidate import RollupReport
     from ..api.sessions import ImportReport
 
 
@@ -86,7 +87,7 @@ def show(
 
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Show how long a session is, against its limits, and how much of it waits to be consolidated."""
+    """Show how long a session is, against its limits, and what waits."""
     stats = api.stats(workspaces.reading(workspace, scope), name)
     for notice in stats.notices:
         output.note(notice)
@@ -113,7 +114,7 @@ def recap(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a new session should be told of an earlier one: its history, the last messages, what is open."""
+    """Show the history, last words and open questions of a session."""
     recap_of = api.recap(workspaces.reading(workspace, scope), name)
     if as_json:
         output.say_json(recap_of.as_dict())
@@ -152,6 +153,51 @@ def handoff(
         return
     output.say(written.text)
     output.note(f"the next session{f' of {to}' if to else ''} here is offered it once")
+
+
+def rollup(
+    project: Annotated[str, typer.Argument(metavar="[PROJECT]", help="Sum up the episodes of this project.")] = "",
+    tag: Annotated[str, typer.Option("--tag", help="Those with this tag instead.", show_default=False)] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Every project that has episodes.")] = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Summarize the episodes of a project on one page.
+
+    The page is entries/projects/PROJECT/summary.md, or entries/tags/TAG/summary.md, told by the LLM of your settings or
+    in the episodes' own words. What you write outside its marks stays, and so do the episodes. Without new episodes
+    nothing happens; when the LLM fails the exit code is 7 and the next run tries again. With --all it is 3
+    where a page could not be changed, and the others are summed up.
+    """
+    from ..api import consolidate
+
+    where = workspaces.writing(workspace, scope)
+    report = consolidate.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
+    failed = [page for page in report.summaries if page.error]
+    for failure in report.failed:
+        output.note(str(failure))
+    for page in failed:
+        output.note(f"{page.group.name}: the LLM failed ({page.error}); told in the episodes' own words")
+    if as_json:
+        output.say_json(report.as_dict())
+    elif not quiet:
+        _show_pages(where, report)
+    if failed or report.failed:
+        raise typer.Exit(7 if failed else 3)
+
+
+def _show_pages(where: Workspace, report: "RollupReport") -> None:
+    changed = [page for page in report.summaries if page.plan]
+    for page in changed:
+        if page.diff is None:
+            output.say_row((workspaces.here(where, page.path), page.how, page.episodes))
+        else:
+            output.say(page.diff, end="")
+    if not changed and output.is_heard():
+        output.note("nothing new to sum up")
 
 
 _Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
@@ -342,7 +388,9 @@ def compact(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a long session shorter: old messages become one summary, and move to the archive.
+    """Make a long session shorter.
+
+    Old messages become one summary, and move to the archive.
 
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
@@ -370,7 +418,7 @@ def compact(
 
 
 session_app = typer.Typer(
-    help="Append, import, list, show, compact and delete conversations.", no_args_is_help=True, **STYLE
+    help="Add, import, list, show, shorten and hand on conversations.", no_args_is_help=True, **STYLE
 )
 
 
@@ -392,13 +440,13 @@ class _Import(TyperCommand):
 
 session_app.command("append")(append)
 session_app.command("import", cls=_Import, short_help="Bring conversations in from other tools.")(import_)
-for command in (ls, show, stats, recap, compact):
+for command in (ls, show, stats, recap, compact, handoff, rollup):
     session_app.command(command.__name__)(command)
 
 
 @session_app.command("clear")
 def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Begin a session anew under its id; what was said so far goes to the archive."""
+    """Archive what was said, and begin anew under the same id."""
     done = api.clear(workspaces.reading(workspace, scope), name)
     tell_redacted(done.redacted)
     for notice in done.notices:

@@ -53,7 +53,7 @@ def hand_off(workspace: Workspace, session: Session, to: str, forgotten: Collect
     target = workspace.path(path)
     before = target.read_text("utf-8", "replace") if target.is_file() else None
     document = f"{_TO}{to}\n\n{text}\n"
-    with exclusive(workspace, "mem handoff") as held:
+    with exclusive(workspace, "mem session handoff") as held:
         apply(workspace, [Change(path, before, document)], held)
     return Handoff(session.id, to, path, text)
 

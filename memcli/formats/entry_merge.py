@@ -232,7 +232,7 @@ ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
     r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
 )
-"""The part of a page that `mem rollup` makes; the group `told` has the digest of its body as it was made."""
+"""The part of a page that `mem session rollup` makes; the group `told` has the digest of its body as it was made."""
 
 
 def digest_of_rollup(text: str) -> str:
@@ -362,7 +362,7 @@ def successors(entry: Entry) -> list[str]:
 
 
 def _made_part(body: str) -> str | None:
-    """Return the part of a page that `mem rollup` made and no person has changed."""
+    """Return the part of a page that `mem session rollup` made and no person has changed."""
     match = ROLLUP.search(body)
     return match[0] if match and match["told"] == digest_of_rollup(match["body"]) else None
 

@@ -96,7 +96,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         },
     ),
     "context": ([], {"--explain": [], "--session": ["talk"], "--characters": ["600"]}),
-    "handoff": (["talk"], {"--to": ["codex"]}),
+    "session handoff": (["talk"], {"--to": ["codex"]}),
     "init": (["fresh"], {"--layout": ["jarvis"]}),
     "write": (
         ["Tea is served at four."],
@@ -166,7 +166,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--quiet": [],
         },
     ),
-    "rollup": (["shop"], {"--tag": ["infra"], "--all": [], "--dry-run": [], "--quiet": []}),
+    "session rollup": (["shop"], {"--tag": ["infra"], "--all": [], "--dry-run": [], "--quiet": []}),
     "promote": (["{id}"], {"--demote": [], "--auto": [], "--apply": [], "--source": ["user"]}),
     "diff": ([], {"--format": ["markdown"]}),
     "check": (

@@ -1,4 +1,4 @@
-"""`mem rollup` as a user sees it."""
+"""`mem session rollup` as a user sees it."""
 
 import json
 from pathlib import Path
@@ -27,21 +27,21 @@ def episodes(mem: Mem, workspace: Path) -> Path:
 
 
 def test_a_projects_episodes_become_a_page_that_is_found(mem: Mem, episodes: Path) -> None:
-    shown = mem("rollup", "shop", "--dry-run")
+    shown = mem("session", "rollup", "shop", "--dry-run")
     assert "+++ b/entries/projects/shop/summary.md" in shown.out
     assert not (episodes / "entries/projects").exists()
-    assert mem("rollup", "shop").rows == [["memory/entries/projects/shop/summary.md", "rules", "1"]]
-    assert mem("rollup", "--all").out == ""
+    assert mem("session", "rollup", "shop").rows == [["memory/entries/projects/shop/summary.md", "rules", "1"]]
+    assert mem("session", "rollup", "--all").out == ""
     hits = mem("search", "shop postgres", "--json", "--type", "summary").json["hits"]
     assert [hit["path"] for hit in hits] == ["entries/projects/shop/summary.md"]
 
 
 def test_an_llm_that_fails_ends_with_7(mem: Mem, episodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEM_LLM_COMMAND", "false")
-    failed = mem("rollup", "shop")
+    failed = mem("session", "rollup", "shop")
     assert (failed.code, "the LLM failed" in failed.err) == (7, True)
     monkeypatch.setenv("MEM_LLM_COMMAND", "echo The shop uses Postgres.")
-    assert mem("rollup", "--all", "--json").json["summaries"][0]["how"] == "llm"
+    assert mem("session", "rollup", "--all", "--json").json["summaries"][0]["how"] == "llm"
 
 
 def test_a_page_in_conflict_keeps_no_other_project_from_its_page(mem: Mem, workspace: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_page_in_conflict_keeps_no_other_project_from_its_page(mem: Mem, works
     page = workspace / "entries" / "projects" / "alpha" / "summary.md"
     page.parent.mkdir(parents=True)
     page.write_text("<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n")
-    ran = mem("rollup", "--all")
+    ran = mem("session", "rollup", "--all")
     assert ran.code == 3
     assert ran.rows == [["memory/entries/projects/beta/summary.md", "rules", "2"]]
     assert "entries/projects/alpha/summary.md:1: a git conflict marker" in ran.err
@@ -69,5 +69,5 @@ def test_a_page_in_conflict_keeps_no_other_project_from_its_page(mem: Mem, works
     ("arguments", "code"), [((), 2), (("shop", "--all"), 2), (("nothing",), 4), (("--all", "-q"), 0)]
 )
 def test_what_makes_no_sense_is_said(mem: Mem, workspace: Path, arguments: tuple[str, ...], code: int) -> None:
-    ran = mem("rollup", *arguments)
+    ran = mem("session", "rollup", *arguments)
     assert (ran.code, ran.out) == (code, "")

@@ -351,7 +351,7 @@ def test_comments_behind_the_values_of_both_sides_stay() -> None:
 
 
 def rollup(name: str, told: str, hour: int, more: str = "") -> str:
-    """Return a page that sums up a project, as `mem rollup` makes it."""
+    """Return a page that sums up a project, as `mem session rollup` makes it."""
     head = render({"id": name, "type": "summary", "updated_at": f"2026-11-21T{hour}:00:00Z"}, "")
     return f"{head}\n{more}<!-- mem:rollup 0a {digest_of_rollup(told)} -->\n{told}<!-- /mem:rollup -->\n"
 

@@ -177,7 +177,7 @@ def test_a_subagent_gets_rules_and_index_and_nothing_of_other_sessions(say: Say,
     mem("history", "add", "The port was moved.")
     say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
     say("Stop", last_assistant_message="Green.")
-    mem("handoff", "s1")
+    mem("session", "handoff", "s1")
     told = say("SubagentStart", session="s2")
     assert "Never push on Fridays." in told
     assert "The staging port is 8080." in told

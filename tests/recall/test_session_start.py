@@ -238,7 +238,7 @@ def test_two_long_pages_and_a_handoff_fit_what_an_agent_takes(mem: Mem, workspac
     for page in (workspace / "MEMORY.md", surroundings().user_root / "MEMORY.md"):
         page.write_text(f"# Memory\n\n{lines}")
     turn(mem, workspace.parent, "s-1", "Please fix <this> " * 200, "Done with <that>. " * 200)
-    assert mem("handoff").code == 0
+    assert mem("session", "handoff").code == 0
     told = started(mem, workspace.parent, hook_event_name="SessionStart", source="startup")
     text = told.json["hookSpecificOutput"]["additionalContext"]
     assert "Handed Over" in text
@@ -263,7 +263,7 @@ SALARY = "The salary of Rita Meyer is 93000 euros a year since the first of May 
 def test_a_forgotten_sentence_is_not_told_cut_either(mem: Mem, workspace: Path) -> None:
     prompt = f"Please look at the list of salaries once more and say what you think of it all now. {SALARY}"
     turn(mem, workspace.parent, "s-1", prompt, "I looked.")
-    assert mem("handoff").code == 0
+    assert mem("session", "handoff").code == 0
     assert mem("forget", write(mem, SALARY)).code == 0
     for event in ({"source": "startup"}, {"source": "resume", "session": "s-1"}):
         told = started(mem, workspace.parent, hook_event_name="SessionStart", **event).out
