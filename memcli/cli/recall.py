@@ -20,7 +20,7 @@ def recall(
     within: Annotated[
         int | None, typer.Option("--within", metavar="MS", help="Answer within this time with what there is.")
     ] = None,
-    form: Annotated[str, in_format(FORMATS, "markdown, block or json.")] = "markdown",
+    form: Annotated[str, in_format(FORMATS, "markdown or block.")] = "markdown",
     gate: Annotated[bool, typer.Option("--gate", help="Give nothing for a prompt that asks for no memory.")] = False,
     only: Annotated[
         list[str] | None,
@@ -29,9 +29,8 @@ def recall(
     budget: Annotated[
         int | None, typer.Option(help="Tokens after which nothing more is begun.", show_default="1,800")
     ] = None,
-    most: Annotated[int | None, typer.Option(help="Tokens never exceeded.", show_default="3,500")] = None,
     characters: Annotated[
-        int | None, typer.Option(help="Characters never exceeded.", show_default="as many as the tokens have")
+        int | None, typer.Option(help="Characters never exceeded.", show_default="those of 3,500 tokens")
     ] = None,
     as_of: Annotated[
         str,
@@ -47,10 +46,9 @@ def recall(
     """Return the memories that a prompt should have, as text to put before it.
 
     Long-term memory, today's notes, the days before and what fits the prompt, within a budget, each with its source and
-    date; where no memory fits, passages of conversations do. Where there is nothing, nothing is printed. --format json
-    tells what was chosen, what was left out and why.
+    date; where no memory fits, passages of conversations do. Where there is nothing, nothing is printed. --json tells
+    what was chosen, what was left out and why.
     """
-    form = "json" if as_json else form
     if query == "-":
         query = workspaces.standard_input("the prompt")
     found_in = workspaces.reading(workspace, scope)
@@ -60,14 +58,15 @@ def recall(
         session=session,
         within_ms=within,
         sections=tuple(only or ()),
-        budget=Budget(budget, most, characters),
+        budget=Budget(soft=budget, characters=characters),
         gate=gate,
         as_of=as_of,
         fresh=fresh,
     )
-    text = pack.text(form)
-    if text:
-        output.say(text, end="" if text.endswith("\n") else "\n", raw=form == "json")
+    if as_json:
+        output.say_json(pack.as_dict())
+    elif text := pack.text(form):
+        output.say(text, end="" if text.endswith("\n") else "\n")
     for notice in pack.notices:
         output.note(notice)
     workspaces.tell_problems(found_in, pack.problems)

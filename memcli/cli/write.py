@@ -59,7 +59,7 @@ def write(
     ] = None,
     title: Annotated[str | None, typer.Option(help="A short name.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", "--tags", help="A tag; repeat it or separate tags with commas.")
+        list[str] | None, typer.Option("--tag", help="A tag; repeat it or separate tags with commas.")
     ] = None,
     alias: Annotated[
         list[str] | None, typer.Option("--alias", help="Another name of what the title names; repeat it.")

@@ -4,7 +4,6 @@ The text is delimited data with its provenance, stated as fact, which no text in
 what tools put into a prompt, so that nothing recalled is remembered again as if a person had said it.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -32,7 +31,7 @@ STANDING = (LONG_TERM, *DAYS)
 WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
 LAYERS = (WORKING, EPISODIC, SEMANTIC, PROCEDURAL)
 """Layers of what is relevant, in the order they are shown; working is what this session said and wrote."""
-FORMATS = ("markdown", "block", "json")
+FORMATS = ("markdown", "block")
 CHARACTERS_A_TOKEN = 3.5
 
 
@@ -97,9 +96,7 @@ class Pack(Result):
         return tuple(memory.id for memory in self.chosen)
 
     def text(self, form: str = "markdown") -> str:
-        """Return the pack as `markdown`, as the short `block`, or as `json`; an empty pack is "" in the first two."""
-        if form == "json":
-            return json.dumps(self.as_dict(), ensure_ascii=False)
+        """Return the pack as `markdown` or as the short `block`; an empty pack is ""."""
         if not self.chosen:
             return ""
         return _block(self) if form == "block" else _markdown(self)

@@ -89,7 +89,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--gate": [],
             "--only": ["notes"],
             "--budget": ["9"],
-            "--most": ["9"],
             "--characters": ["40"],
             "--as-of": ["2020-01-01"],
             "--fresh": [],

@@ -67,7 +67,8 @@ def test_the_prompt_comes_from_a_pipe_too(mem: Mem, year: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--budget", "-1"), ("--most", "-1"), ("--within", "-5"), ("--format", "xml"), ("--only", "all")]
+    "arguments",
+    [("--budget", "-1"), ("--characters", "-1"), ("--within", "-5"), ("--format", "xml"), ("--only", "all")],
 )
 def test_what_makes_no_sense_is_refused(mem: Mem, workspace: Path, arguments: tuple[str, ...]) -> None:
     ran = mem("recall", "x", *arguments)

@@ -184,7 +184,7 @@ SAID_IN_NAMES = ("wifi-password-is-Hollow88" + "tree", "pin-44" + "71", "gate_co
 def test_what_a_name_says_with_hyphens_is_refused_as_in_a_sentence(mem: Mem, workspace: Path, name: str) -> None:
     doors = (
         ("write", "The build is green", "--path", f"topics/{name}.md"),
-        ("write", "The build is green", "--tags", f"home,{name}"),
+        ("write", "The build is green", "--tag", f"home,{name}"),
         ("write", "The build is green", "--key", f"home/{name}"),
         ("session", "append", "--session", name, "--role", "user", "--text", "hello"),
     )
@@ -196,7 +196,7 @@ def test_what_a_name_says_with_hyphens_is_refused_as_in_a_sentence(mem: Mem, wor
 
 @cases("name")
 def test_a_name_that_only_tells_of_secrets_is_taken(mem: Mem, workspace: Path, name: str) -> None:
-    assert mem("write", f"About {name}", "--path", f"topics/{name}.md", "--tags", name).code == 0
+    assert mem("write", f"About {name}", "--path", f"topics/{name}.md", "--tag", name).code == 0
     assert mem("session", "append", "--session", name, "--role", "user", "--text", "hello").code == 0
 
 
@@ -287,7 +287,7 @@ def test_a_secret_blanked_out_of_frontmatter_leaves_a_text_and_no_two_memories_i
     head = f"---\nid: mem_a\ntitle: {SPOKEN[1]} it is\ntags: [{secret}, home]\nproject: {secret}\n---\n\nTea at four\n"
     lines = "".join(json.dumps(one) + "\n" for one in (*records, {"path": "entries/a.md", "text": head}))
     assert [row[0] for row in mem("import", "-", stdin=lines).rows] == ["created"] * 3
-    assert mem("write", "The shed is green", "--redact", "--key", f"shed/{secret}", "--tags", secret).code == 0
+    assert mem("write", "The shed is green", "--redact", "--key", f"shed/{secret}", "--tag", secret).code == 0
     entries = mem("ls", "--json").json["entries"]
     keys = [one["key"] for one in entries if one.get("key")]
     assert len({*keys}) == 3
@@ -423,7 +423,7 @@ DOORS = (
     ("write", "hi", "--key", "K"),
     ("write", "hi", "--type", "K"),
     ("write", "hi", "--scope", "K"),
-    ("write", "hi", "--tags", "K"),
+    ("write", "hi", "--tag", "K"),
     ("write", "hi", "--created-at", "K"),
     ("write", "hi", "--nonsense", "K"),
     ("write", "hi", "--nonsense=K"),

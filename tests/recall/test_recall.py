@@ -376,7 +376,7 @@ def test_a_prompt_is_searched_without_what_tools_put_in(place: Workspace) -> Non
 )
 @given(st.text(max_size=200) | st.sampled_from(["x " * 500_000, "\x00", "\ud800", "🦓" * 5000]))
 def test_any_prompt_gets_an_answer(place: Workspace, prompt: str) -> None:
-    recall([place], RecallRequest(prompt, session=prompt[:50], gate=True, within_ms=60_000)).text("json")
+    recall([place], RecallRequest(prompt, session=prompt[:50], gate=True, within_ms=60_000)).as_dict()
 
 
 def test_without_a_model_words_are_enough(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
