@@ -15,7 +15,7 @@ import typer
 
 from memcli import __version__
 from memcli.api.reference import TABLE, written
-from memcli.cli.app import FAMILIES, app, commands
+from memcli.cli.app import FAMILIES, app, commands, examples
 from memcli.cli.help import page
 from memcli.transcripts.registry import TOOLS
 
@@ -102,6 +102,8 @@ def command_page(name: str, command: Any) -> str:
             lines += [f".SS {_roff(name)} {_roff(key)}", *_paragraphs(inspect.cleandoc(one.help or "")), *_options(one)]
     else:
         lines += [".SH OPTIONS", *_options(command)]
+    names = [name.partition(" ")[2], *(f"{name} {key}".partition(" ")[2] for key in inner)]
+    lines += [".SH EXAMPLES", ".nf", *dict.fromkeys(_roff(line) for one in names for line in examples(one)), ".fi"]
     lines += [".SH EXIT STATUS", *_paragraphs(_EXITS), ".SH SEE ALSO", r"\fBmem\fR(1), \fBmem-workspace\fR(5)"]
     return "\n".join(lines) + "\n"
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperArgument, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from ..errors import MemError, RefusedError, UsageError
 from . import output
@@ -59,6 +60,13 @@ def table() -> tuple[dict[str, Command], dict[str, str]]:
 def commands() -> dict[str, Command]:
     """Return the commands there are, by name."""
     return table()[0]
+
+
+def examples(name: str) -> list[str]:
+    """Return from `examples.txt` the lines that the help of a command ends with."""
+    text = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8")
+    below = f"\n{text}".partition(f"\n{name}\n")[2]
+    return [line.strip() for line in takewhile(lambda line: line[:1] == " ", below.splitlines())]
 
 
 class _PipeClosed(Exception):
@@ -172,6 +180,32 @@ TyperArgument.get_usage_pieces = _usage_pieces  # type: ignore[assignment, metho
 """Replaces the braces that Typer puts around required arguments: a shell would expand them."""
 
 
+def _write_options(self: TyperCommand, ctx: Any, formatter: Any) -> None:
+    """Write arguments and options by their panels, the first without one."""
+    panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for parameter in self.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            panel = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
+            panels.setdefault(panel, []).append(record)
+    for panel, records in panels.items():
+        if records:
+            with formatter.section(panel):
+                formatter.write_dl(records, col_max=min(30, formatter.width // 3))
+
+
+def _write_examples(self: Any, ctx: Any, formatter: Any) -> None:
+    lines = examples(ctx.command_path.partition(" ")[2])
+    if lines:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {line}\n" for line in lines))
+
+
+TyperCommand.format_options = _write_options  # type: ignore[method-assign]
+TyperCommand.format_epilog = TyperGroup.format_epilog = _write_examples  # type: ignore[method-assign]
+"""Give every command, those of groups too, panels without colours, and examples at the end of its help."""
+
+
 def _version(asked: bool) -> None:
     if asked:
         from .. import __version__
@@ -229,7 +263,9 @@ def _invoked(arguments: Sequence[str]) -> int:
     name = _noted_as(arguments)
     try:
         with _recording(name) if name else nullcontext():
-            code = _whole().main(list(arguments), prog_name="mem", standalone_mode=False)
+            code = _whole().main(
+                list(arguments), prog_name="mem", standalone_mode=False, terminal_width=min(output.columns(), 80) - 2
+            )
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _PARSER_ERROR as error:

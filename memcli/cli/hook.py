@@ -97,14 +97,15 @@ def install(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let an agent or git run mem, in this project unless --user is given; print what lets cron or systemd.
+    """Let an agent or git run mem; print what lets cron or systemd.
 
     The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
     Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
     The protocol (`mem help protocol`) goes between marks into the page an agent reads: CLAUDE.md, AGENTS.md, GEMINI.md.
 
-    Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
-    scripts stand between marks; git also learns to merge memories by their fields: see `mem help merge-driver`.
+    The hooks are this project's unless --user is given. Settings of agents keep what others put there, and a copy of
+    the file as it was lies beside it. Lines in git's scripts stand between marks; git also learns to merge memories by
+    their fields: see `mem help merge-driver`.
     Installing twice is installing once. For cron a line is printed, for systemd a script that puts a timer of yours
     there (`mem hook install systemd | sh`): both tend this workspace each night.
     """
@@ -136,10 +137,10 @@ def uninstall(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take the hooks out again; files are then as they were before, byte for byte.
+    """Take the hooks out again.
 
-    A repository forgets the merge driver too; .gitattributes, which others share, stays. What to take out of the
-    crontab is printed, and a script that takes the timer of systemd away.
+    Files are then as they were before, byte for byte. A repository forgets the merge driver too; .gitattributes, which
+    others share, stays. What to take out of the crontab is printed, and a script that takes the timer of systemd away.
     """
     from ..api.installation import uninstall_merge_driver
     from ..integrations.install.targets import SCHEDULERS, destination_of, uninstall_plan
@@ -185,10 +186,11 @@ def doctor(
     agent: Annotated[str, typer.Argument(metavar="[AGENT]", help=f"{', '.join(AGENTS)}; without: all.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Try the installed hooks of agents: what came of each event, how long it took and how many tokens it costs.
+    """Try the installed hooks of agents.
 
-    The hooks are run here as mem writes them, with sample events, and nothing is kept. An entry of a settings file
-    that differs is shown and never run. The exit code is 0 when all is fine and 1 when something is wrong.
+    Shows what came of each event, how long it took and how many tokens it costs. The hooks are run here as mem writes
+    them, with sample events, and nothing is kept. An entry of a settings file that differs is shown and never run. The
+    exit code is 0 when all is fine and 1 when something is wrong.
     """
     from ..integrations.install.doctor import diagnose
 
@@ -213,7 +215,7 @@ def skill(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell agents by a SKILL.md when to use mem, and where the protocol is."""
+    """Write a SKILL.md, which tells agents when to use mem."""
     from ..integrations.install.skill import no_skill_plan, skill_plan
     from ..integrations.install.targets import destination_of
 

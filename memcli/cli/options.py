@@ -12,6 +12,9 @@ from ..api.choice import KINDS, LAYERS, SOURCES, STATUSES, Choice
 from ..errors import UsageError
 from . import completion
 
+MORE = "More options"
+"""The panel of a command's help for what is seldom asked for."""
+
 InWorkspace = Annotated[
     str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.", show_default=False)
 ]
@@ -26,9 +29,16 @@ InScope = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
-Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
-Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
-AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
+Judge = Annotated[
+    bool,
+    typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.", rich_help_panel=MORE),
+]
+Redact = Annotated[
+    bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.", rich_help_panel=MORE)
+]
+AllowSecret = Annotated[
+    bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.", rich_help_panel=MORE)
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
 Source = Annotated[
     str,

@@ -109,6 +109,13 @@ def _escaped(document: str) -> str:
     return re.sub(rf"[\x7f-\x9f{turning}]", lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
+def columns() -> int:
+    """Return how wide the terminal is; COLUMNS counts first, and without a terminal it is 80."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
 def fits(text: str) -> bool:
     """Return whether a text fits into a line of the terminal."""
     from shutil import get_terminal_size

@@ -1,5 +1,6 @@
 """`mem write`."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -8,16 +9,51 @@ from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
 from . import completion, output, workspaces
-from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
+from .options import MORE, AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
 from .output import judge_progress, relations, tell_redacted, tell_unheard
+
+_more = partial(typer.Option, rich_help_panel=MORE)
 
 
 def write(
     text: Annotated[
         str, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.", show_default=False)
     ] = "",
-    file: Annotated[
-        str, typer.Option("--file", metavar="FILE", help="Read the text from a file.", show_default=False)
+    entry_type: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            "-t",
+            autocompletion=completion.types,
+            help=f"What it claims: {', '.join(TYPES)}.",
+            show_default="fact",
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="A tag; repeat it or separate tags with commas.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            autocompletion=completion.keys,
+            help="The slot it fills, such as staging/port: what filled it before is superseded.",
+        ),
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help=f"Who said it: {', '.join(SOURCES)}.", show_default="user at a terminal, else observed"),
+    ] = None,
+    supersedes: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            autocompletion=completion.ids,
+            help="The entry it takes the place of.",
+            show_default=False,
+        ),
     ] = "",
     identifier: Annotated[
         str,
@@ -29,90 +65,49 @@ def write(
             show_default=False,
         ),
     ] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+    file: Annotated[str, _more("--file", metavar="FILE", help="Read the text from a file.", show_default=False)] = "",
     path: Annotated[
         str,
-        typer.Option(
+        _more(
             "--path",
             metavar="PATH",
             help="Keep it at this place below the entries, such as projects/hdrpop/status.md.",
             show_default=False,
         ),
     ] = "",
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            autocompletion=completion.keys,
-            help="The slot it fills, such as staging/port: what filled it before is superseded.",
-        ),
-    ] = None,
-    entry_type: Annotated[
-        str | None,
-        typer.Option(
-            "--type",
-            "-t",
-            autocompletion=completion.types,
-            help=f"What it claims: {', '.join(TYPES)}.",
-            show_default="fact",
-        ),
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="A short name.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="A tag; repeat it or separate tags with commas.")
-    ] = None,
+    title: Annotated[str | None, _more(help="A short name.")] = None,
     alias: Annotated[
-        list[str] | None, typer.Option("--alias", help="Another name of what the title names; repeat it.")
+        list[str] | None, _more("--alias", help="Another name of what the title names; repeat it.")
     ] = None,
-    project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(help=f"Who said it: {', '.join(SOURCES)}.", show_default="user at a terminal, else observed"),
-    ] = None,
-    trust: Annotated[
-        str | None, typer.Option(metavar="0..1", help="How far to trust it; follows from the source.")
-    ] = None,
-    confidence: Annotated[str | None, typer.Option(metavar="0..1", help="How sure whoever wrote it was.")] = None,
-    salience: Annotated[str | None, typer.Option(metavar="0..1", help="How much it matters.")] = None,
-    strength: Annotated[int | None, typer.Option(help="How often it was confirmed.")] = None,
+    trust: Annotated[str | None, _more(metavar="0..1", help="How far to trust it; follows from the source.")] = None,
+    confidence: Annotated[str | None, _more(metavar="0..1", help="How sure whoever wrote it was.")] = None,
+    salience: Annotated[str | None, _more(metavar="0..1", help="How much it matters.")] = None,
+    strength: Annotated[int | None, _more(help="How often it was confirmed.")] = None,
     sources: Annotated[
-        list[str] | None, typer.Option("--sources", help="A session, message range or commit it came from.")
+        list[str] | None, _more("--sources", help="A session, message range or commit it came from.")
     ] = None,
-    references: Annotated[list[str] | None, typer.Option("--references", help="An id or a link it refers to.")] = None,
+    references: Annotated[list[str] | None, _more("--references", help="An id or a link it refers to.")] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--files", help="A file it is about; path:12-20 keeps watch over these lines.")
+        list[str] | None, _more("--files", help="A file it is about; path:12-20 keeps watch over these lines.")
     ] = None,
-    status: Annotated[str | None, typer.Option(help="active, superseded or archived.")] = None,
-    superseded_by: Annotated[str | None, typer.Option(metavar="ID", help="The entry that took its place.")] = None,
-    conflicts_with: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="An entry that says otherwise.")
-    ] = None,
-    pinned: Annotated[bool | None, typer.Option("--pinned/--no-pinned", help="Never let it decay.")] = None,
-    expires_at: Annotated[str | None, typer.Option(metavar="DATE", help="When it stops being true.")] = None,
+    status: Annotated[str | None, _more(help="active, superseded or archived.")] = None,
+    superseded_by: Annotated[str | None, _more(metavar="ID", help="The entry that took its place.")] = None,
+    conflicts_with: Annotated[list[str] | None, _more(metavar="ID", help="An entry that says otherwise.")] = None,
+    pinned: Annotated[bool | None, _more("--pinned/--no-pinned", help="Never let it decay.")] = None,
+    expires_at: Annotated[str | None, _more(metavar="DATE", help="When it stops being true.")] = None,
     created_at: Annotated[
-        str | None, typer.Option(metavar="DATE", help="When it was first known.", show_default="now")
+        str | None, _more(metavar="DATE", help="When it was first known.", show_default="now")
     ] = None,
-    metadata: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Anything else worth keeping.")
-    ] = None,
-    supersedes: Annotated[
-        str,
-        typer.Option(
-            metavar="ID",
-            autocompletion=completion.ids,
-            help="The entry it takes the place of.",
-            show_default=False,
-        ),
-    ] = "",
+    metadata: Annotated[list[str] | None, _more(metavar="KEY=VALUE", help="Anything else worth keeping.")] = None,
     no_dedup: Annotated[
-        bool, typer.Option("--no-dedup", help="Keep it as it is, whatever is known already; loads no model.")
+        bool, _more("--no-dedup", help="Keep it as it is, whatever is known already; loads no model.")
     ] = False,
     judge: Judge = False,
     redact: Redact = False,
     allow_secret: AllowSecret = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
 ) -> None:
     """Write an entry, or change one with --id.
 

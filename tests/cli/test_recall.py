@@ -128,8 +128,8 @@ def test_a_secret_in_a_document_does_not_get_into_a_prompt(mem: Mem, repository:
     page.write_text(f"# Guide\n\n## Install\n\nThe quagga server takes the token {secret} on port 8081.\n")
     with (repository / "mem.yaml").open("a") as file:
         file.write("index.include: [../docs]\n")
-    for form in ("markdown", "block", "json"):
-        ran = mem("recall", "which token takes the quagga server?", "--only", "documents", "--format", form)
+    for form in (["--format", "markdown"], ["--format", "block"], ["--json"]):
+        ran = mem("recall", "which token takes the quagga server?", "--only", "documents", *form)
         assert "[REDACTED:" in ran.out
         assert secret not in ran.out
 
