@@ -12,6 +12,7 @@ NAMES = {
     "gate": "whether a turn of a conversation gets memories",
     "imports": "a home with a thousand transcripts, imported and consolidated",
     "packs": "what recall gives a turn, and how much of it is right",
+    "page": "what a person waits for at the page of `mem ui`",
     "retrieval": "search on labelled sets, beside plain references",
     "retrieval.kinds": "search on kinds of talk, each left out of tuning",
     "retrieval.strangers": "times and other names as people say them",

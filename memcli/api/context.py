@@ -10,6 +10,7 @@ from ..recall.session_start import SessionStart as SessionStart
 from ..recall.session_start import StartLine as StartLine
 from ..recall.session_start import Surrounding, known_entries
 from ..recall.session_start import session_start as _session_start
+from ..store import access_log
 from ..store.conversation_keeper import keeper
 from .workspace import Workspace, Workspaces, every
 
@@ -47,6 +48,8 @@ def session_start(
     if session:
         shown = tuple(mark for line in start.lines for mark in line.marks)
         record_turn(found_in[0], session, SurfacedTurn(standing=shown, reset=ASKED if fresh else "", turns=0))
+    if session or for_subagent:
+        access_log.note(found_in[0], (), tokens=start.tokens)
     return start
 
 

@@ -50,14 +50,16 @@ def search(
     min_score: float | None = None,
     choice: Choice = Choice(),
     explain: bool = False,
+    within: float = 0.0,
 ) -> SearchResults:
     """Return the memories that answer a query, the best first, with a relevance in [0, 1] that queries share.
 
     `mode` is one of `MODES`. `limit` and `min_score`, the least relevance, default to the settings search.limit
     and search.min_score of the first workspace. With `explain` the document says what each relevance is made of. The
-    kind `DOCUMENT` in the choice looks in the folders of the setting index.include. Raise UsageError for an empty query
-    or a value out of its range, UnavailableError where the index fails, or where the mode is `vector` and there is no
-    model for it.
+    kind `DOCUMENT` in the choice looks in the folders of the setting index.include. Where this process looked at the
+    disk `within` so many seconds it does not look again, so that the answer may be as old as that. Raise UsageError for
+    an empty query or a value out of its range, UnavailableError where the index fails, or where the mode is `vector`
+    and there is no model for it.
     """
     from ..search.index_search import SearchRequest
     from ..search.search import search as found_by
@@ -83,6 +85,7 @@ def search(
         may_mean_alone=True,
         draws_on_talk=choice.is_open,
         folder=found_in[0].folder,
+        within=within,
     )
     results = replace(found_by(found_in, request), query=query)
     if not explain:

@@ -18,6 +18,7 @@ from ..formats.text_lines import shorten
 from ..store.file_steps import naming
 from ..store.privacy import make_derived, write_private
 from .edit import two_entries
+from .find import EntryRow
 from .sync import undo
 from .workspace import Workspace, recorded, recording
 
@@ -169,6 +170,15 @@ def seen_mark(workspace: Workspace) -> str:
         if mark := (workspace.derived / _SEEN).read_text(encoding="utf-8").strip():
             return mark
     return f"{workspace.now - timedelta(days=7):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def added_since(workspace: Workspace, mark: str, limit: int) -> tuple[dict[str, EntryRow], int]:
+    """Return by their marks the entries that came after a mark, at most so many, and how many there are."""
+    from ..index.index import ask
+    from ..index.lookups import arrived_since
+
+    rows, count = ask(workspace, lambda index: arrived_since(index, mark, limit))
+    return {name: EntryRow(row) for name, row in rows.items()}, count
 
 
 def mark_seen(workspace: Workspace, mark: str) -> None:

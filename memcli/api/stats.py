@@ -7,6 +7,7 @@ from ..maintenance.stats import TOP, survey
 from ..maintenance.stats import IndexReport as IndexReport
 from ..maintenance.stats import Stats as Stats
 from ..maintenance.stats import index as update
+from ..store import access_log
 from .workspace import Workspace, Workspaces, every
 
 
@@ -21,6 +22,11 @@ def growth_by_type(workspace: Workspace) -> list[tuple[str, str, int]]:
     from ..index.lookups import made_by_month
 
     return ask(workspace, made_by_month)
+
+
+def tokens_by_day(workspace: Workspace) -> dict[str, int]:
+    """Return how many tokens of memory agents were told, by the day: at starts, and with prompts."""
+    return access_log.tokens_by_day(workspace)
 
 
 def index(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
+from ..formats.entry import same_key
 from ..formats.ids import blake2b
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -21,7 +22,7 @@ from ..store import access_log
 from ..store.access_log import ProposedDecision
 from ..store.workspace import Workspace
 from .forgotten import NEW, held_files, told_of
-from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file, slot_of
+from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file
 from .waiting import faded_rules
 
 
@@ -267,11 +268,12 @@ class _Desk:
     def _same_slot_pairs(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         slots: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
-            if row["key"] and (left := self.read(row["id"])):
-                slots.setdefault(slot_of(left.entry), []).append(row["id"])
+            if row["key"]:
+                slots.setdefault((same_key(row["key"]), row["project"]), []).append(row["id"])
         for ids in slots.values():
-            for left, right in combinations(filter(None, map(self.read, ids)), 2):
-                yield by_age(left, right)
+            for left, right in combinations(filter(None, map(self.read, ids)) if len(ids) > 1 else (), 2):
+                if is_same_slot(left.entry, right.entry):
+                    yield by_age(left, right)
 
     def faded(self) -> list[Question]:
         """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""

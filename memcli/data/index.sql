@@ -35,4 +35,5 @@ create table talks(
     file integer primary key, size integer not null, lines integer not null, events integer not null,
     previous text not null, timestamp text not null
 );
+create table arrivals(id text primary key, at text not null) without rowid;
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;

@@ -32,8 +32,8 @@ _READING = 7  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
-_COSTLY = ("meta", "vectors")
-"""Tables kept if they are as they should be: a new release must not embed everything again."""
+_COSTLY = ("meta", "vectors", "arrivals")
+"""Tables kept if they are as they should be: a new release must not embed everything again, nor call it new."""
 
 
 def folder_of(derived: Path, cache: Path) -> Path | None:
@@ -242,6 +242,7 @@ class Database:
 
     def wipe_deleted(self) -> None:
         """Leave nothing of deleted texts in the file, where SQLite only marks their pages as free."""
+        self.connection.execute("delete from arrivals where id <> '' and id not in (select id from entries)")
         self.connection.execute("insert into words(words) values('optimize')")
         self.connection.execute("vacuum")
         self.connection.execute("pragma wal_checkpoint(truncate)")

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -54,7 +55,9 @@ class MemoryIndex(Protocol):
     def embedding(self) -> "Embedding":
         """Return what compares by meaning."""
 
-    def refresh(self, progress: Progress | None = None, *, talk: bool = False, changing: str = "") -> Refreshed:
+    def refresh(
+        self, progress: Progress | None = None, *, talk: bool = False, changing: str = "", within: float = 0.0
+    ) -> Refreshed:
         """Bring the index in step with the disk."""
 
     def list_entries(
@@ -98,6 +101,8 @@ class MemoryIndex(Protocol):
         """Map chunks to their texts."""
 
 
+_looked: dict[Path, tuple[Refreshed, bool]] = {}
+"""What this process found when it last looked at the disk, conversations included or not, by the index's folder."""
 _COUNTED = {
     "strength": "coalesce(strength, 1) + coalesce(more, 0) as strength",
     "updated_at": "max(updated_at, coalesce(last, '')) as updated_at",
@@ -128,13 +133,20 @@ class Index(Database):
             self._embedding = Embedding(self)
         return self._embedding
 
-    def refresh(self, progress: Progress | None = None, *, talk: bool = False, changing: str = "") -> Refreshed:
+    def refresh(
+        self, progress: Progress | None = None, *, talk: bool = False, changing: str = "", within: float = 0.0
+    ) -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 
         Conversations, which are long and asked for seldom, only with `talk`. `changing` is the path of a file that
         whoever asks has just changed: neither it nor the archive is read. The disk is looked at once: what several
-        searches say to one question is of one moment.
+        searches say to one question is of one moment. Where this process looked `within` so many seconds, it does not
+        look again.
         """
+        if self._refreshed is None and within and self.folder:
+            looked, has_talk = _looked.get(self.folder, (None, False))
+            if looked and time.time_ns() - looked.snapshot.began < 1e9 * within:
+                self._refreshed, self._has_talk = looked, has_talk
         if self._refreshed is None or (talk and not self._has_talk):
             self._refreshed, self._has_talk = self._refresh(progress, talk, changing), talk
             if (
@@ -144,6 +156,8 @@ class Index(Database):
 
                 if bring_in_step(self.connection, self.workspace):
                     self._refreshed = updater.refresh(self.connection, self.workspace, talk=talk)
+            if self.folder and not changing:
+                _looked[self.folder] = self._refreshed, talk
         return self._refreshed
 
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:

@@ -4,14 +4,17 @@ import marshal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b
 from ..store.layouts import ITEMS, Layout, is_item
 from ..store.workspace import Workspace
 from .scan import FileListing, Stat, scan, shown
+
+if TYPE_CHECKING:
+    from .writer import Writer
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
 _COARSE = 2_000_000_000  # on file systems that keep whole seconds
@@ -88,15 +91,10 @@ def refresh(
     from .writer import Writer
 
     counts = Counter[str]()
-    with Writer(connection, layout) as writer:
+    with Writer(connection, layout, _arrival(connection, workspace)) as writer:
         if layout.has_items:  # until they are settled, also if this is killed
             connection.execute("insert or replace into meta values('items', 1)")
-        for row in removed:
-            file = writer.current(row[0])
-            if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
-                writer.forget(row[1])
-                counts["removed"] += 1
-            writer.breathe()
+        counts["removed"] += _forget(writer, removed)
         for done, (path, kind) in enumerate(fresh):
             counts[take_in(writer, workspace, path, kind)] += 1
             if progress:
@@ -104,7 +102,26 @@ def refresh(
             writer.breathe()
         if layout.has_items:
             settle_items(writer, workspace, listing.stats)
+        connection.execute("insert or ignore into arrivals values('', '')")  # what comes from now on is new
     return Refreshed(snapshot, counts["added"], counts["changed"], counts["removed"])
+
+
+def _arrival(connection: sqlite3.Connection, workspace: Workspace) -> str:
+    """Return when an entry arrives that the index does not know; empty while the index is filled for the first time."""
+    is_filled = connection.execute("select 1 from arrivals where id = ''").fetchone()
+    return workspace.stamp if is_filled else ""
+
+
+def _forget(writer: "Writer", rows: Sequence[Row]) -> int:
+    """Take files out of the index that went away, and return how many."""
+    count = 0
+    for row in rows:
+        file = writer.current(row[0])
+        if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
+            writer.forget(row[1])
+            count += 1
+        writer.breathe()
+    return count
 
 
 def _deleted(rows: Mapping[str, Row], snapshot: Snapshot, fresh: set[str]) -> list[Row]:

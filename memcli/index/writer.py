@@ -62,8 +62,9 @@ class OvertakenError(Exception):
 class Writer:
     """A write transaction that lets go every few moments."""
 
-    def __init__(self, connection: sqlite3.Connection, layout: Layout) -> None:
+    def __init__(self, connection: sqlite3.Connection, layout: Layout, now: str = "") -> None:
         self.layout = layout
+        self.now = now  # when entries arrive that are new to the index; empty where all are
         self.connection = connection
         self.words = WordRows(connection)
         self.since = 0.0
@@ -237,6 +238,7 @@ class Writer:
         entry = reading.entry
         if entry is None:
             return ""
+        self.connection.execute("insert or ignore into arrivals values(?, ?)", (entry.id, self.now))
         self.connection.execute(
             f"insert into entries values({'?, ' * 26}?)",
             (

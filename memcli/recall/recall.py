@@ -7,11 +7,12 @@ from time import monotonic
 from ..errors import LlmError, UsageError
 from ..formats.text_lines import FileProblem
 from ..search.query import is_telling
+from ..store import access_log
 from ..store.workspace import Workspace
 from . import request as session_state
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack, always_on_memories
 from .request import DeadlineRunner, Judge, Matches, PackSources, RecallRequest, SessionState, SurfacedTurn
-from .selection import select_pack
+from .selection import select_pack, tokens
 
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
@@ -139,14 +140,13 @@ def _joined(matches: Sequence[Matches]) -> Matches:
 
 
 def note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
-    """Note that the session was shown a pack, and its memories as used."""
+    """Note that the session was shown a pack, its memories as used, and its tokens as told, in the first workspace."""
     if request.as_of or not request.counts:
         return
     if request.session:
         session_state.record_turn(workspaces[0], request.session, turn)
+    count = tokens(pack.text()) if pack.chosen else 0
     for workspace in workspaces:
         ids = [memory.id for memory in pack.chosen if memory.kind == "entry" and memory.scope == workspace.scope]
-        if ids:
-            from ..store import access_log
-
-            access_log.note(workspace, ids)
+        access_log.note(workspace, ids, tokens=count)
+        count = 0

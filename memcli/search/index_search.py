@@ -44,6 +44,7 @@ class SearchRequest:
     draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
     shown: int = 0  # hits that are shown in the end; 0: all that come back
     marks_later: bool = False  # each hit says of which other it is the later one
+    within: float = 0.0  # seconds for which what this process saw on the disk is good enough
 
     @classmethod
     def of(
@@ -80,7 +81,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
 
     Raise UnavailableError where the request asks for meaning alone and there is no model.
     """
-    index.refresh(talk=_asks_talk(request))
+    index.refresh(talk=_asks_talk(request), within=request.within)
     if _asks_talk(request):
         from ..store.sessions.sessions import compacted
 

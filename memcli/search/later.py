@@ -6,7 +6,7 @@ What is alike is measured, what holds is not decided: a verdict, a key or an exp
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..language.keyword_tokens import query_terms
@@ -40,7 +40,6 @@ class LaterFirst:
         self._index = index
         self._pieces = pieces
         self._now = index.workspace.stamp
-        self._words: dict[int, frozenset[str]] = {}
 
     @cached_property
     def _vectors(self) -> Mapping[int, Any]:
@@ -119,17 +118,17 @@ class LaterFirst:
             return False
         if not by_words:
             return True
-        ours, theirs = self._words_of(new), self._words_of(old)
+        ours, theirs = _content_words(new.text), _content_words(old.text)
         return len(ours & theirs) >= SHARED * min(len(ours), len(theirs))
-
-    def _words_of(self, piece: "Piece") -> frozenset[str]:
-        if piece.chunk not in self._words:
-            self._words[piece.chunk] = frozenset(query_terms(piece.text))
-        return self._words[piece.chunk]
 
     def _moment(self, piece: "Piece") -> tuple[str, str]:
         """Return what sorts memories by when they changed, then by when they were made, as ids sort."""
         return min(piece.timestamp, self._now), str(piece.entry.get("id") or "")
+
+
+@lru_cache(1000)
+def _content_words(text: str) -> frozenset[str]:
+    return frozenset(query_terms(text))
 
 
 def _plain(text: str) -> str:

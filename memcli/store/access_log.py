@@ -13,7 +13,7 @@ from stat import S_ISREG
 from typing import Annotated, Any
 
 from ..dataclass import dataclass
-from ..formats.ids import parse_time
+from ..formats.ids import day_of, parse_time
 from .file_steps import watcher
 from .privacy import make_derived, narrowed, write_private
 from .workspace import Workspace
@@ -197,6 +197,8 @@ EDITED = "edited:"
 """Before the id of a memory whose text was changed without a word of when: its line says when it was."""
 CONFIRMED = "confirmed:"
 """Before the id of a memory that was said again: `mem decay --apply` brings its strength and sources into the file."""
+TOLD = "told:"
+"""Before a day: its line counts the tokens that agents were told on it."""
 LARGE = 256 * 1024
 """Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
 _NOTHING: Mapping[str, str] = {}
@@ -214,13 +216,21 @@ class Access:
 _Line = tuple[str, str, int, tuple[str, ...]]
 
 
-def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
-    """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
+def note(workspace: Workspace, ids: Iterable[str], moment: str = "", *, tokens: int = 0) -> None:
+    """Count one access of each id, now unless a moment is given, and the tokens that an agent was told today.
+
+    What cannot be written is not counted.
+    """
     moment = moment or workspace.stamp
-    _append_accesses(
-        workspace,
-        "".join(f"{moment}\t{identifier}\n" for identifier in ids if identifier.isprintable() and identifier.strip()),
-    )
+    lines = [f"{moment}\t{identifier}\n" for identifier in ids if identifier.isprintable() and identifier.strip()]
+    if tokens:
+        lines.append(f"{moment}\t{TOLD}{day_of(workspace.now, workspace.zone)}\t{tokens}\n")
+    _append_accesses(workspace, "".join(lines))
+
+
+def tokens_by_day(workspace: Workspace) -> dict[str, int]:
+    """Return how many tokens agents were told on each day on which they were told any."""
+    return {name.removeprefix(TOLD): noted.count for name, noted in counts(workspace).items() if name.startswith(TOLD)}
 
 
 def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:

@@ -2,15 +2,15 @@
 
 from calendar import month_abbr
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from ..api.choice import TYPES
 from ..dataclass import dataclass
 
 WIDTH, HEIGHT = 720, 200
-MONTHS = 12
+MONTHS, DAYS = 12, 30
 _SERIES = 6
 """Types that are told apart; the others are one part."""
 OTHERS = "others"
@@ -80,6 +80,28 @@ def growth_picture(counts: Sequence[tuple[str, str, int]], now: datetime) -> Pic
         labels.append((x + step * 0.34, HEIGHT + 18, month_abbr[int(month[5:])]))
     rows = [("month", *legend), *((month, *(f"{cells[month, name]:,}" for name in legend)) for month in months)]
     return Picture(bars, labels, legend, HEIGHT + 26, "Memories made in each month, by type", rows)
+
+
+def tokens_picture(counts: Mapping[str, int], today: date) -> Picture:
+    """Return a bar for each of the last days, of the tokens that agents were told on it."""
+    days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+    numbers = [counts.get(day.isoformat(), 0) for day in days]
+    largest, step = max(numbers) or 1, WIDTH / DAYS
+    bars: list[Part] = []
+    labels: list[tuple[float, float, str]] = []
+    for position, (day, number) in enumerate(zip(days, numbers, strict=True)):
+        height, x = number / largest * (HEIGHT - 24), position * step
+        if number:
+            bars.append(
+                Part(x + step * 0.16, HEIGHT - height, step * 0.68, height, "fact", f"{day}: {number:,} tokens")
+            )
+        if number == largest:
+            labels.append((x + step / 2, HEIGHT - height - 6, f"{number:,}"))
+        if (DAYS - 1 - position) % 7 == 0:
+            labels.append((x + step / 2, HEIGHT + 18, f"{day.day} {month_abbr[day.month]}"))
+    rows = [("day", "tokens"), *((day.isoformat(), f"{number:,}") for day, number in zip(days, numbers, strict=True))]
+    description = f"Tokens told a day, {sum(numbers):,} in {DAYS} days"
+    return Picture(bars, labels, (), HEIGHT + 26, description, rows)
 
 
 def share_picture(numbers: Sequence[tuple[str, int, str]], unit: tuple[str, str]) -> Sequence[tuple[Any, ...]]:

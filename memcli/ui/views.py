@@ -17,11 +17,13 @@ from ..api.find import is_id
 from ..api.workspace import Workspace
 from ..dataclass import dataclass, field
 from ..errors import MemError, NotFoundError, UsageError
-from .pictures import growth_picture, share_picture
+from .pictures import growth_picture, share_picture, tokens_picture
 
 PAGE = 60
 """Entries of a list that are sent at once."""
-HITS = 30
+HITS = 20
+TYPING = 2.0
+"""Seconds for which the disk is not looked at again while letters of a query come: after the last one it is."""
 LONGEST = 60_000
 """Characters of one memory that are shown; what is longer is edited in an editor."""
 QUESTIONS, SHOWN = 20, 40
@@ -90,6 +92,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": _short, "listed": _listed}
+    environment.filters["name"] = name_of
     environment.globals |= {"TYPES": TYPES}
     return environment
 
@@ -140,7 +143,7 @@ def _line(each: find.Hit | find.EntryRow) -> dict[str, Any]:
     return {name: getattr(each, name, "") for name in _LINE} | {"id": name_of(each)}
 
 
-def name_of(each: find.Hit | find.EntryRow) -> str:
+def name_of(each: find.Hit | find.EntryRow | recall.Memory) -> str:
     """Return what an action calls it: its id, or its path where a hand-written id may be the path of another file."""
     return each.id if is_id(each.id) or getattr(each, "kind", "entry") != "entry" else each.path
 
@@ -170,7 +173,8 @@ def memories(asked: Asked) -> dict[str, Any]:
         rows = [_line(row) for row in listed.entries if _has_words(row.summary, words)][:HITS]
         return {"rows": rows, "count": len(rows), "next": 0, "notices": (), "is_search": True}
     if words:
-        results = find.search(asked.where, words, limit=HITS, choice=choice)
+        within = TYPING if asked.text("typing") else 0.0
+        results = find.search(asked.where, words, limit=HITS, choice=choice, within=within)
         count = len(results.hits)
         rows = [_line(hit) for hit in results.hits]
         return {"rows": rows, "count": count, "next": 0, "notices": results.notices, "is_search": True}
@@ -246,14 +250,13 @@ def inbox(asked: Asked) -> dict[str, Any]:
         shown = inside[: max(0, min(QUESTIONS, SHOWN - sum(len(earlier["shown"]) for earlier in groups)))]
         groups.append({"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common})
     mark = review.seen_mark(asked.where)
-    rows = {f"{row.created_at} {row.id}": row for row in find.list_entries(asked.where).entries}
-    marks = sorted(added for added in rows if added > mark)
+    added, added_count = review.added_since(asked.where, mark, ADDED)
     return {
         "groups": groups,
         "count": len(questions),
-        "added": [_line(rows[added]) for added in marks[:ADDED]],
-        "added_count": len(marks),
-        "until": marks[:ADDED][-1] if marks else "",
+        "added": [_line(row) for row in added.values()],
+        "added_count": added_count,
+        "until": list(added)[-1] if added else "",
         "since": mark[:10],
     }
 
@@ -275,7 +278,7 @@ def repeats(asked: Asked) -> dict[str, Any]:
 def days(asked: Asked) -> dict[str, Any]:
     """Return what happened on each of some days: history, notes, sessions, what was written and forgotten."""
     where = asked.where
-    today = where.now.astimezone(where.zone).date()
+    today = _today(where)
     try:
         last = date.fromisoformat(asked.text("until")) if asked.text("until") else today
         *wanted, before = [last - timedelta(days=back) for back in range(DAYS + 1)]
@@ -294,6 +297,10 @@ def days(asked: Asked) -> dict[str, Any]:
             shown = sorted(inside, key=itemgetter("at"))[-_MOST_OF_A_DAY:]
             full.append({"day": day, "notes": notes, "events": shown, "left": len(inside) - len(shown)})
     return {"days": full, "before": before.isoformat(), "first": first.isoformat()}
+
+
+def _today(where: Workspace) -> date:
+    return where.now.astimezone(where.zone).date()
 
 
 def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]]:
@@ -344,13 +351,14 @@ def recalled(asked: Asked) -> dict[str, Any]:
 
 
 def pictures(asked: Asked) -> dict[str, Any]:
-    """Return how memory grows, what is used and what fades, as pictures."""
+    """Return how memory grows, what agents are told of it, what is used and what fades, as pictures."""
     numbers = stats.stats(asked.where)
     return {
         "numbers": numbers,
         "growth": growth_picture(stats.growth_by_type(asked.where), asked.where.now),
+        "told": tokens_picture(stats.tokens_by_day(asked.where), _today(asked.where)),
         "used": share_picture(
-            [(entry.summary, entry.accesses, entry.id) for entry in numbers.most_used], ("time read", "times read")
+            [(entry.summary, entry.accesses, entry.path) for entry in numbers.most_used], ("time read", "times read")
         ),
         "ages": share_picture([(name, count, "") for name, count in numbers.ages.items()], ("memory", "memories")),
         "active": sum(numbers.types.values()),

@@ -44,6 +44,8 @@ READING = {
     "find.values_in_use",
     "read.read_backlinks",
     "stats.growth_by_type",
+    "stats.tokens_by_day",
+    "review.added_since",
     "review.mark_seen",
     "review.seen_mark",
     "find.grep",

@@ -234,6 +234,31 @@ def test_only_what_was_shown_is_marked_as_seen(
     assert "Host 45 is known." in html, "nothing is marked that is to come"
 
 
+def test_what_arrives_later_with_an_older_date_is_new_once(
+    page: Page, keep: Keep, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep("Host 1 is known.")
+    page.act("seen", until=page.view("inbox").split('"until": "')[1].split('"')[0])
+    monkeypatch.setenv("MEM_NOW", "2026-11-22T10:00:00Z")
+    file = workspace / "entries" / "pulled.md"
+    file.write_text("---\nid: mem_01kb000000000001\ncreated_at: 2020-01-01T10:00:00Z\n---\n\nHost 2 is known.\n")
+    html = page.view("inbox")
+    assert "Host 1 is known." not in html
+    assert "Host 2 is known." in html
+    page.act("seen", until=html.split('"until": "')[1].split('"')[0])
+    monkeypatch.setenv("MEM_NOW", "2026-11-23T10:00:00Z")
+    file.write_text(file.read_text().replace("Host 2", "Host 3"))
+    file.rename(file.with_name("renamed.md"))
+    assert "Host 3 is known." not in page.view("inbox")
+
+
+def test_what_was_there_before_the_first_look_is_as_new_as_it_says(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries"
+    folder.mkdir(exist_ok=True)
+    (folder / "old.md").write_text("---\ncreated_at: 2020-01-01T10:00:00Z\n---\n\nHost 1 is known.\n")
+    assert "Host 1 is known." not in page.view("inbox")
+
+
 def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page: Page, mem: Mem) -> None:
     for port, source in (("8443", "user"), ("9443", "observed")):
         mem("write", f"Staging listens on {port}.", "--key", "staging/port", "--source", source)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memcli.api.workspace import Workspace, open_workspaces
+from memcli.ui import views
 from memcli.ui.demo import sample
 from memcli.ui.server import PageServer
 from tests.conftest import Mem
@@ -135,6 +136,18 @@ def test_a_memory_is_found_corrected_and_the_correction_taken_back(
     page.locator("#toast").get_by_role("button", name="Undo").click()
     expect(beside(page)).to_have_text("Staging listens on port 8443.")
     assert mem("read", identifier).out == "Staging listens on port 8443.\n"
+
+
+def test_a_pause_in_typing_shows_what_is_on_disk(
+    tab: Callable[..., Tab], url: str, keep: Keep, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "TYPING", 600.0)
+    keep("Staging listens on port 8443.")
+    page = tab(url)
+    (workspace / "entries" / "hand.md").write_text("Production listens on port 9443.\n")
+    with page.expect_request(lambda request: "typing=1" in request.url):
+        page.locator("#q").press_sequentially("port")
+    expect(rows(page)).to_have_count(2)
 
 
 def test_keys_alone_are_enough(tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem) -> None:

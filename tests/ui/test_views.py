@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memcli.ui import views
 from tests.conftest import Mem
 from tests.ui.conftest import Page
 
@@ -233,7 +234,30 @@ def test_pictures_are_svg_with_the_same_in_words(page: Page, keep: Keep, mem: Me
     assert "2026-11: 1 fact" in shown.says
     assert "2026-11: 1 preference" in shown.says
     assert "1 time read" in shown.says
+    assert "No agent was told anything yet." in shown.says
     assert {"svg", "table"} <= shown.elements
+
+
+def test_the_tokens_that_agents_were_told_are_shown_by_the_day(page: Page, keep: Keep, mem: Mem) -> None:
+    keep("Staging listens on port 8443.")
+    given = mem("recall", "which port does staging listen on?", "--json").json["tokens"]["total"]
+    page.view("recalled", q="which port does staging listen on?")
+    page.view("start")
+    shown = Markup(page.view("pictures")).says
+    assert f"2026-11-21: {given} tokens" in shown
+    assert f"Tokens told a day, {given} in 30 days" in shown
+
+
+def test_letters_are_searched_in_what_was_seen_lately_and_a_pause_in_what_is_there(
+    page: Page, keep: Keep, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "TYPING", 600.0)
+    keep("Staging listens on port 8443.")
+    page.view("memories")
+    (workspace / "entries" / "hand.md").write_text("Production listens on port 9443.\n")
+    assert "9443" not in page.view("memories", q="port", typing="1")
+    assert "9443" in page.view("memories", q="port")
+    assert "9443" in page.view("memories", q="port", typing="1")
 
 
 def test_each_workspace_is_looked_at_by_itself(page: Page, keep: Keep, mem: Mem, world: Path) -> None:

@@ -90,6 +90,7 @@ function later(job, milliseconds) {
     }, milliseconds);
   };
   call.putOff = () => timer && call();
+  call.stop = () => clearTimeout(timer);
   return call;
 }
 
@@ -141,7 +142,7 @@ async function showMemories(query, isNew, again) {
   const tasks = [];
   if (state.list !== list || again) {
     state.list = list;
-    tasks.push(fill($("#list"), "memories", narrowed).then(mark));
+    tasks.push(fill($("#list"), "memories", state.isTyping ? { ...narrowed, typing: 1 } : narrowed).then(mark));
   }
   if (state.id !== id || again) tasks.push(showMemory(id));
   await Promise.all(tasks);
@@ -454,10 +455,20 @@ async function leave() {
   beside.focus();
 }
 
-const narrow = later(() => {
+// While letters come the server looks at the index alone; after the last one it looks at the files too.
+const narrow = later(async () => {
   const values = Object.fromEntries(new FormData($("#filters")));
-  go("memories", { ...values, id: main.clientWidth > 760 ? address().query.id : "" }, true);
-}, 120);
+  state.isTyping = Boolean(values.q);
+  const shows = go("memories", { ...values, id: main.clientWidth > 760 ? address().query.id : "" }, true);
+  const isTyping = state.isTyping;
+  state.isTyping = false;
+  await shows;
+  if (isTyping) settle();
+}, 100);
+const settle = later(() => {
+  const { id, ...narrowed } = address().query;
+  if ($("#list")) fill($("#list"), "memories", narrowed).then(mark);
+}, 400);
 const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox-words")?.focus()), 250);
 
 window.addEventListener("beforeunload", (event) => {
@@ -466,7 +477,10 @@ window.addEventListener("beforeunload", (event) => {
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-form]");
   if (form) keepDraft(form);
-  if (event.target.closest("#filters")) narrow();
+  if (event.target.closest("#filters")) {
+    settle.stop();
+    narrow();
+  }
   else if (event.target.id === "inbox-words") typed(event.target.value);
 });
 document.addEventListener("reset", (event) => event.target.id === "filters" && setTimeout(narrow));
