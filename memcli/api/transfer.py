@@ -10,6 +10,7 @@ from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem, FileProblems
 from ..results import Numbers, Result
+from ..store.layouts import SESSION_FOLDER
 from ..store.redaction import RedactedPlaces
 from ..store.workspace import nearest
 from ..transfer.export import ImportedLine as ImportedLine
@@ -64,14 +65,14 @@ def export(
 ) -> Exported:
     """Write memories as lines of JSON, a file a line, or as one markdown document.
 
-    `target` is a file, which is written whole or not at all, or is called with each piece. Conversations and the
-    archive are in it where `choice` asks for them. The lines hold every byte, and the settings where nothing was
-    filtered out. Raise UsageError for a format or choice that there is not, RefusedError where the target would be one
-    of the memories.
+    `target` is a file, which is written whole or not at all, or is called with each piece. Conversations are in it
+    where `choice` asks for them. The lines hold every byte of memories of any status, those in the archive included;
+    where nothing was filtered out, also the settings and what waits in the inbox. Raise UsageError for a format or
+    choice that there is not, RefusedError where the target would be one of the memories.
     """
     from ..index.index import ask
     from ..index.lookups import entry_statuses
-    from ..transfer.export import chosen_files, packed, read_files, settings_file
+    from ..transfer.export import chosen_files, inbox_files, packed, read_files, settings_file
 
     if format not in FORMATS:
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
@@ -79,13 +80,17 @@ def export(
     path = None if callable(target) else _target(workspace, target)
     wanted = choice.filter(workspace, _KINDS)
     if not choice.status:  # an export that left out what is not in use would lose it
-        others = {*ask(workspace, entry_statuses), "superseded"} - {"archived", *wanted.statuses}
+        others = {*ask(workspace, entry_statuses), "superseded", "archived"} - {*wanted.statuses}
+        if format == "markdown":  # which is read, and not imported
+            others.discard("archived")
         wanted = replace(wanted, statuses=(*wanted.statuses, *sorted(others)))
     chosen = chosen_files(workspace, wanted)
-    if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
-        chosen = [*settings_file(workspace), *chosen]
-    problems: list[FileProblem] = []
     notices: list[str] = []
+    if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
+        chosen = [*settings_file(workspace), *chosen, *inbox_files(workspace)]
+        if not choice.kind and any((workspace.root / SESSION_FOLDER).glob("*/session.jsonl")):
+            notices.append("conversations are left out: --kind all takes them in")
+    problems: list[FileProblem] = []
     count = 0
 
     def lines() -> Iterator[str]:

@@ -35,9 +35,11 @@ def export(
 ) -> None:
     """Write memories as lines of JSON, a file a line, or as one markdown document.
 
-    Everything but conversations and the archive is included where no filter says otherwise: --kind all and --archived
-    take these in. The lines hold every byte: `mem import` makes the same files of them. Settings in mem.yaml come along
-    where nothing was filtered out. Exit code 3 where a file could not be read.
+    The lines hold every byte of memories of any status, so that `mem import` in an empty workspace makes the same files
+    of them: entries, the archive with what was forgotten and earlier texts, MEMORY.md, notes and history. --kind all
+    takes conversations in too, --status active leaves out what is not in use, to hand it on. Settings in mem.yaml and
+    what waits in the inbox come along where nothing was filtered out. The index, undo and counts of reads stay. Exit
+    code 3 where a file could not be read.
     """
     if as_json and file == "-":
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")

@@ -294,14 +294,18 @@ def put(
     mode: int = 0o666,
     modified: datetime | None = None,
     over: str | None = None,
+    *,
+    is_restored: bool = False,
 ) -> None:
     """Write a file, marked where it is an entry in the archive, or replace the one whose digest is `over`.
 
-    `modified` is when a file that comes from elsewhere was last changed. The mode is never more than the user's umask
-    allows. Raises FileExistsError if the name is taken.
+    One that is restored keeps every byte, its mark or the lack of one included. `modified` is when a file that comes
+    from elsewhere was last changed. The mode is never more than the user's umask allows. Raises FileExistsError if the
+    name is taken.
     """
     target = workspace.path(path)
-    data = encoded(settled(workspace.layout, path, data.decode("utf-8", "surrogateescape")))
+    if not is_restored:
+        data = encoded(settled(workspace.layout, path, data.decode("utf-8", "surrogateescape")))
     if over is None:
         atomic_files.create(target, data, mode)
     else:

@@ -25,7 +25,7 @@ from ..results import Action, ConflictsWith, FileLine, FilePath, Id, Reason
 from ..store import atomic_files
 from ..store.archive import put
 from ..store.init import MARKER_TEXT
-from ..store.layouts import ARCHIVES, KINDS, Layout, is_archived
+from ..store.layouts import ARCHIVES, DERIVED, KINDS, Layout, is_archived
 from ..store.settings import FORMAT_KEY
 from ..store.workspace import MARKER, Workspace
 
@@ -34,6 +34,9 @@ LARGEST = 64 * 1024 * 1024
 
 SETTINGS = "settings"
 """The kind of a workspace's settings, which are no memory."""
+
+INBOX = "inbox"
+"""The kind of what waits for a yes, which is no memory yet."""
 
 USUAL_MODES = (0o644, 0o664)  # of the usual umasks, so not worth a word
 
@@ -89,7 +92,7 @@ def unpacked(line: Mapping[str, Any]) -> BundledFile:
     if not isinstance(path, str):
         raise ValueError("its path is no text")
     require_sound(path)
-    if kind not in ("", SETTINGS, *KINDS):
+    if kind not in ("", SETTINGS, INBOX, *KINDS):
         raise ValueError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
     if ("text" in line) == ("base64" in line):
         raise ValueError("it needs either text or base64")
@@ -136,6 +139,8 @@ def place_in(layout: Layout, file: BundledFile) -> str:
     for archive in ARCHIVES:
         inner = inner.removeprefix(archive)
     folder, _, name = inner.rpartition("/")
+    if file.kind == INBOX:
+        return layout.inbox + name
     kind = layout.kind_of(f"{folder}/session.jsonl" if name == SESSION_DATA else inner)
     if kind and file.kind in ("", kind):
         return prefix + inner
@@ -190,7 +195,8 @@ def take_settings(workspace: Workspace, file: BundledFile, *, dry_run: bool) -> 
         names = ", ".join(others[:_LISTED]) + (", …" if len(others) > _LISTED else "")
         return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
     if not dry_run:
-        put(workspace, MARKER, file.data, over=atomic_files.digest(existing))
+        modified = parse_time(file.modified)
+        put(workspace, MARKER, file.data, modified=modified, over=atomic_files.digest(existing))
     return "created", ""
 
 
@@ -214,6 +220,11 @@ def _flat(prefix: str, fields: Mapping[str, object]) -> Iterator[tuple[str, obje
             yield from _flat(f"{prefix}{key}.", value)
         elif value is not None:
             yield f"{prefix}{key}", value
+
+
+def inbox_files(workspace: Workspace) -> list[tuple[str, str]]:
+    """Return path and kind of what waits for a yes."""
+    return [(path, INBOX) for path in workspace.inbox]
 
 
 def passes(wanted: Filter, file: BundledFile, entry: Entry | None) -> bool:
@@ -309,7 +320,8 @@ def read_file(workspace: Workspace, path: str, kind: str) -> BundledFile:
     data = atomic_files.read(target)
     modified = datetime.fromtimestamp(min(max(status.st_mtime, 0), 253402300799), UTC)
     fields = _entry_fields(data, path, modified) if kind == "entry" else {}
-    return BundledFile(path, kind, data, status.st_mode & 0o777, stamp(modified), fields)
+    shown = path.removeprefix(f"{DERIVED}/")  # of an inbox in a folder of another tool, which lies there
+    return BundledFile(shown, kind, data, status.st_mode & 0o777, stamp(modified), fields)
 
 
 def _entry_fields(data: bytes, path: str, modified: datetime) -> dict[str, Any]:

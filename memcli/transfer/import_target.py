@@ -6,6 +6,7 @@ Never overwrites what stands there.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from ..dataclass import dataclass
@@ -14,7 +15,6 @@ from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import parse_time
 from ..formats.text_lines import blanked, normalized
-from ..index.filters import Filter
 from ..index.index import Index
 from ..index.lookups import entry_texts_with, forgotten_texts, paths_by_id
 from ..store import access_log, atomic_files
@@ -22,9 +22,11 @@ from ..store.archive import put
 from ..store.init import PAGE_TEXT
 from ..store.redaction import Redactor
 from ..store.workspace import Workspace
-from .export import USUAL_MODES, BundledFile
+from .export import INBOX, USUAL_MODES, BundledFile
 from .foreign_memories import is_made_here
 
+RESTORING = "restoring"
+"""The file of derived data that names the export which is coming into an empty workspace, until all of it is in."""
 IMPORT_SOURCE = "import:"
 """Prefix of a value of `sources` that names an imported memory."""
 DERIVED_FIELDS = (
@@ -56,7 +58,8 @@ class KnownMemories:
 
     paths: dict[str, str]  # id of an entry → path
     taken_in: Mapping[str, str]  # imported memory → path of the entry that took it in
-    is_empty: bool  # of active entries
+    is_empty: bool  # of entries, the archive included
+    restoring: str = ""  # the export that was coming into an empty workspace when its import was cut off
     forgotten: frozenset[str] = frozenset()  # texts that were forgotten, as `normalized` gives them
 
 
@@ -73,7 +76,11 @@ def known_memories(index: Index) -> KnownMemories:
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
         taken |= {name: paths[identifier] for name in names if identifier in paths}
     return KnownMemories(
-        paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1), forgotten_texts(index)
+        paths,
+        taken,
+        not paths,
+        access_log.text_of(index.workspace, RESTORING),
+        forgotten_texts(index),
     )
 
 
@@ -148,8 +155,8 @@ class ImportTarget:
             return "unchanged", ""
         return "conflict", "it exists and says something else"
 
-    def make(self, file: BundledFile) -> tuple[str, str]:
-        """Make the file as it is; return what was done and why nothing was."""
+    def make(self, file: BundledFile, *, is_restored: bool = False) -> tuple[str, str]:
+        """Make the file, in the archive with a mark unless it is restored; return what was done and why nothing was."""
         digest = atomic_files.digest(file.data)
         if self.dry_run:
             self._planned[file.path] = digest
@@ -159,7 +166,10 @@ class ImportTarget:
         try:
             modified = parse_time(file.modified)
             mode = 0o666 if file.mode in USUAL_MODES else file.mode
-            put(self.workspace, file.path, file.data, mode, modified, over=fresh)
+            if file.kind == INBOX:
+                with suppress(FileExistsError):  # git passes it over
+                    atomic_files.create(self.workspace.path(f"{self.workspace.layout.inbox}.gitignore"), b"*\n")
+            put(self.workspace, file.path, file.data, mode, modified, over=fresh, is_restored=is_restored)
         except FileExistsError:  # by somebody else, just now
             is_same = self._digest(file.path) == digest
             return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")

@@ -4,8 +4,10 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 `import_admission`.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,8 +23,9 @@ from ..formats.entry import TRUST, Entry
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
-from ..store import access_log, entries
+from ..store import access_log, atomic_files, entries
 from ..store.entries import Admitted
+from ..store.file_steps import discard
 from ..store.journal import Change, Step
 from ..store.layouts import is_archived
 from ..store.privacy import IGNORE, require_open
@@ -40,7 +43,15 @@ from .export import (
     unpacked,
 )
 from .foreign_memories import RecordLine, file_from_record, is_made_here, record_lines
-from .import_target import IMPORT_SOURCE, ImportTarget, KnownMemories, lasting_name, without_forgotten, without_secrets
+from .import_target import (
+    IMPORT_SOURCE,
+    RESTORING,
+    ImportTarget,
+    KnownMemories,
+    lasting_name,
+    without_forgotten,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -220,7 +231,9 @@ class Importer:
         """Take in line after line and yield what became of each, in their order."""
         waiting: list[ImportedLine | ImportCandidate] = []
         count = 0
-        for line in record_lines(stream):
+        for position, line in enumerate(record_lines(stream)):
+            if not position and line.record and "path" in line.record:
+                self._begin(line.record)
             try:
                 taken = self._take(line)
             except (ValueError, MemError) as error:
@@ -236,10 +249,22 @@ class Importer:
                 yield from self._admit(waiting)
                 waiting, count = [], 0
         yield from self._admit(waiting)
+        if self._target.known.is_empty and not self.dry_run:
+            discard(self.workspace.derived / RESTORING)
         self.notices += [
             f"{count:,} of source {source} say more trust than it has: they count for {TRUST[source]:g}"
             for source, count in sorted(self._capped.items())
         ]
+
+    def _begin(self, first: Mapping[str, Any]) -> None:
+        """Note that an export comes into an empty workspace, or go on as there where its import was cut off."""
+        target = self._target
+        name = atomic_files.digest(json.dumps(first, sort_keys=True).encode())
+        if target.known.restoring == name:
+            target.known = replace(target.known, taken_in={}, is_empty=True, forgotten=frozenset())
+        if target.known.is_empty and not self.dry_run:
+            with suppress(OSError):
+                access_log.replace_text(self.workspace, RESTORING, name)
 
     def _take(self, line: RecordLine) -> "ImportedLine | ImportCandidate":
         if line.record is None:
@@ -277,7 +302,7 @@ class Importer:
         if not action and entry is not None and (barred := self._forgotten(entry)):
             return ImportedLine(line.number, "forgotten", file.path, barred)
         if not action:
-            action, reason = target.make(file)
+            action, reason = target.make(file, is_restored=is_restored)
         if action == "created" and entry is not None and entry.id != file.path:
             target.known.paths.setdefault(entry.id, file.path)
         if own and action in ("created", "unchanged"):

@@ -218,7 +218,7 @@ def test_the_archive_of_an_adopted_folder_is_its_owners(mem: Mem, world: Path) -
 def test_what_is_imported_into_the_archive_belongs_there(workspace: Path, mem: Mem, world: Path) -> None:
     put(workspace, "entries/a.md", "mem_a", TOPICS[0])
     assert mem("forget", "mem_a").code == 0
-    exported = mem("export", "--archived").out
+    exported = mem("export").out
     assert "archive/entries/a.md" in exported
     assert mem("init", str(world / "other")).code == 0
     assert mem("import", "-", "--workspace", str(world / "other"), stdin=exported).code == 0

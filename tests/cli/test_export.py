@@ -51,12 +51,13 @@ def test_a_line_holds_a_file_and_what_an_entry_says(mem: Mem, workspace: Path) -
 
 def test_the_filters_of_ls_choose(mem: Mem, world: Path) -> None:
     shutil.copytree(FIXTURES / "workspace", world / "memory")
-    everything = paths(mem("export", "--kind", "all", "--archived").out)
+    everything = paths(mem("export", "--kind", "all").out)
     plain = paths(mem("export").out)
     assert set(plain) < set(everything)
-    more = {path.partition("/")[0] for path in set(everything) - set(plain)}
-    assert more == {"archive", "sessions"}
-    assert not any(path.startswith(("archive/", "sessions/")) for path in plain)
+    assert {path.partition("/")[0] for path in set(everything) - set(plain)} == {"sessions"}
+    active = paths(mem("export", "--status", "active").out)
+    assert {path.partition("/")[0] for path in set(plain) - set(active)} >= {"archive"}
+    assert not any(path.startswith(("archive/", "sessions/")) for path in active)
     sessions = paths(mem("export", "--kind", "session").out)
     assert {path.rpartition("/")[2] for path in sessions} == {"session.jsonl", "metadata.json"}
     assert len(sessions) == 2 * len(list((world / "memory" / "sessions").iterdir()))

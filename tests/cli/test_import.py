@@ -58,7 +58,7 @@ def other(mem: Mem, world: Path) -> Path:
 
 
 def carried(mem: Mem, source: Path, target: Path) -> None:
-    lines = mem("--workspace", str(source), "export", "--kind", "all", "--archived").out
+    lines = mem("--workspace", str(source), "export", "--kind", "all").out
     ran = mem("--workspace", str(target), "import", "-", stdin=lines)
     assert ran.code == 0, ran.err
 
@@ -67,8 +67,8 @@ def test_export_and_import_give_the_same_bytes(mem: Mem, other: Path, world: Pat
     shutil.copytree(FIXTURES / "workspace", world / "memory")
     carried(mem, world / "memory", other)
     assert content(other) == brought_in(content(world / "memory"))
-    again = mem("--workspace", "other", "export", "--kind", "all", "--archived").out
-    assert again == mem("export", "--kind", "all", "--archived").out
+    again = mem("--workspace", "other", "export", "--kind", "all").out
+    assert again == mem("export", "--kind", "all").out
 
 
 def test_odd_files_come_through_too(mem: Mem, workspace: Path, other: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_second_import_does_nothing(mem: Mem, other: Path, world: Path) -> Non
     shutil.copytree(FIXTURES / "workspace", world / "memory")
     carried(mem, world / "memory", other)
     before = {path: path.stat().st_mtime_ns for path in other.rglob("*") if ".mem" not in path.parts}
-    lines = mem("export", "--kind", "all", "--archived").out
+    lines = mem("export", "--kind", "all").out
     ran = mem("--workspace", "other", "import", "-", stdin=lines)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == f"mem: {len(lines.splitlines())} unchanged\n"
@@ -302,7 +302,7 @@ def test_an_empty_file_holds_no_memories(mem: Mem, workspace: Path) -> None:
 
 def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path, trusted: Callable[[Path], Path]) -> None:
     trusted(Path(shutil.copytree(FIXTURES / "workspace", world / "memory")))
-    mem("export", "--kind", "all", "--archived", "-o", "all.jsonl")
+    mem("export", "--kind", "all", "-o", "all.jsonl")
 
     def taken(*options: str) -> set[str]:
         ran = mem("--workspace", "other", "import", "all.jsonl", "--dry-run", *options)

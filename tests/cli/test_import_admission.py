@@ -134,7 +134,7 @@ def test_files_that_are_no_belief_and_other_documents_come_in_as_they_are(mem: M
 
 def test_a_whole_workspace_brought_together_with_itself_changes_nothing(mem: Mem, world: Path) -> None:
     shutil.copytree(FIXTURES / "workspace", world / "memory")
-    lines = mem("export", "--kind", "all", "--archived").out
+    lines = mem("export", "--kind", "all").out
     before = tree(world / "memory")
     assert mem("import", "-", stdin=lines).code == 0
     assert tree(world / "memory") == before

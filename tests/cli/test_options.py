@@ -316,7 +316,7 @@ def memory(mem: Mem, workspace: Path, world: Path) -> str:
     assert mem("session", "append", "--session", "talk", "--role", "assistant", "--text", "On host b.").code == 0
     gone = mem("write", "Host z: staging runs there.", "--no-dedup", "--json").json["id"]
     assert mem("forget", gone).code == 0
-    assert mem("export", "--archived", "-o", "all.jsonl").code == 0
+    assert mem("export", "-o", "all.jsonl").code == 0
     with (world / "all.jsonl").open("a") as lines:
         lines.write(
             '{"content": "Staging runs on  host B."}\n'
