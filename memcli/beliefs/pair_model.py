@@ -9,16 +9,18 @@ alignment of BERTScore, Zhang et al. 2020).
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .. import data
 from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
+
+with suppress(ModuleNotFoundError):  # where `mem` goes by words alone, only the words are read here
+    import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -35,6 +35,18 @@ _UNPACKED = 1.3  # memory that a model takes when it is open, for a byte of its 
 _KNOWN_PARTS = ("Transformer", "Pooling", "Normalize")
 
 
+def missing_libraries() -> list[str]:
+    """Return what runs models and was left out when `mem` was installed: without it everything goes by words."""
+    return [name for name in ("numpy", "onnxruntime", "tokenizers") if find_spec(name) is None]
+
+
+def require_libraries() -> None:
+    """Raise UnavailableError where what runs models is not installed."""
+    missing = missing_libraries()
+    if missing:
+        raise UnavailableError(f"{', '.join(missing)} not installed", "`python -m pip install memcli` adds what lacks")
+
+
 class EmbeddingModel(NamedTuple):
     """A model's files and how its vectors are made from its output."""
 
@@ -53,6 +65,7 @@ def find_model(folder: Path | None, cache: Path | None = None) -> EmbeddingModel
 
     `cache` is a folder of the user's own where the check is noted; UnavailableError says what is missing or wrong.
     """
+    require_libraries()
     return _in_folder(folder.expanduser(), cache) if folder else _built_in(cache)
 
 

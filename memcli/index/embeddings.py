@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BusyError, MemError, UnavailableError
 from .database import Database, MovedError, is_busy, text_hash, texts_of
 from .embedder import open_embedder
-from .embedding_model import Calibration, built_in_name, calibration_of, find_model, keep, know_built_in, measure
+from .embedding_model import (
+    Calibration,
+    built_in_name,
+    calibration_of,
+    find_model,
+    keep,
+    know_built_in,
+    measure,
+    require_libraries,
+)
 from .filters import Filter, chunk_condition
 from .hnsw import Neighbours
 from .text_vectors import Embedder
@@ -211,6 +220,7 @@ class Embedding:
 
         Return how many are left. Raise UnavailableError if the model is missing, or the vectors are of another one.
         """
+        require_libraries()
         if not self.table.is_of(self.model()):
             self._start_over(is_bulk=seconds is None)
         where = chunk_condition(wanted or Filter(statuses=()))

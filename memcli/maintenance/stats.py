@@ -17,6 +17,7 @@ from ..formats.ids import parse_time
 from ..formats.text_lines import FileProblem, FileProblems
 from ..index import database
 from ..index.database import Health
+from ..index.embedding_model import missing_libraries
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import COLUMNS, last_accessed, verdicts
@@ -231,9 +232,12 @@ class IndexReport(Indexed, Result):
 
     @property
     def error(self) -> MemError | None:
-        """Return why texts are left without a vector: BusyError or UnavailableError; None where nothing is left."""
+        """Return why texts are left without a vector: BusyError or UnavailableError.
+
+        None where nothing is left, or where `mem` was installed to go by words alone.
+        """
         reasons = [indexed.unfinished for indexed in self.workspaces if indexed.unfinished]
-        if not reasons:
+        if not reasons or missing_libraries():
             return None
         return (BusyError if BUSY in reasons else UnavailableError)(reasons[0])
 
@@ -251,8 +255,14 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
     where = index.workspace
     seen = index.refresh(reading, talk=True)
     before = int(index.meta("embedded") or 0)
+    by_words = ""
     if embed:
-        index.embedding.embed_all(embedding)
+        try:
+            index.embedding.embed_all(embedding)
+        except UnavailableError as error:
+            if not missing_libraries():
+                raise
+            by_words = str(error)
     state = index.health()
     return Indexed(
         where,
@@ -267,7 +277,7 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
         state.embedded - before,
         index.meta("model"),
         str(index.folder) if index.folder not in (None, where.derived) else "",
-        _obstacle(index) if embed and state.not_embedded else "",
+        by_words or _obstacle(index) if embed and state.not_embedded else "",
         tuple(index.problems()),
     )
 

@@ -169,9 +169,11 @@ def _unembedded(workspace: Workspace) -> int:
     """Count the texts without a vector of the model that the settings name, what has just changed on disk included."""
 
     def counted(index: Index) -> int:
-        from ..index.embedding_model import built_in_name
+        from ..index.embedding_model import built_in_name, missing_libraries
 
         index.refresh()
+        if missing_libraries():
+            return 0
         if not workspace.settings["embedding.model"] and index.meta("model") == built_in_name():
             return index.health().not_embedded  # which loads no module of the vectors
         return index.embedding.pending()
