@@ -40,6 +40,18 @@ class Which:
     as_of: str = ""
 
 
+class Backlink(NamedTuple):
+    """A memory that links to another one."""
+
+    id: Id
+    path: FilePath
+    summary: Annotated[str, "the memory in one line; empty for what is no entry"]
+
+
+LINKS = 10
+"""Memories that link to one which are named with its text."""
+
+
 @dataclass(frozen=True)
 class TextPage(Result):
     """Some or all of the text of a memory."""
@@ -57,6 +69,8 @@ class TextPage(Result):
     expired: Expired
     problems: FileProblems
     notices: tuple[str, ...]  # such as confirmations that wait
+    linked_from: Annotated[tuple[Backlink, ...], "in a vault, the first ten notes that link to it"] = ()
+    linked_from_count: Annotated[int, "in a vault, how many notes link to it"] = 0
     digest: str = ""
     """Of its file, as `write` takes it to change no other text."""
 
@@ -94,20 +108,16 @@ def read(
     where, location, is_entry = target.workspace, target.place, target.kind == "entry"
     identifier = stated_id(target.document.fields) or location.path
     content = _content(target, lines, raw=raw)
-    if counts and is_entry and offset == 0 and not where.layout.is_archived(location.path):
+    is_kept = where.layout.keeps(location.path, identifier)
+    if counts and is_kept and is_entry and offset == 0 and not where.layout.is_archived(location.path):
         access_log.note(where, [identifier])
     fields: Mapping[str, Any] = {}
     if is_entry:
         renewed_fields = access_log.renewed(target.document.fields, access_log.confirmations(where).get(identifier))
         fields = listed(renewed_fields if where.is_trusted else fields_from_others(renewed_fields))
-    expired = _expired(fields, where.now)
-    hidden = addresses.hidden_by(where, location.path) or addresses.hidden_at(where, location)
-    notices = (
-        *target.notices,
-        *([f"expired at {expired}"] if expired else ()),
-        *(f"verdict on {reason}" for reason in _reasons(fields)),
-        *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
-    )
+    expired = _expired(fields, where.now) if is_kept else ""
+    is_part = raw or lines or offset or location.anchor or not where.layout.is_vault
+    backlinks = () if is_part else _backlinks(where, location.path, identifier)
     wrong = (target.damage, target.document.problem, _conflict(target.text))
     return TextPage(
         workspace=where,
@@ -126,8 +136,22 @@ def read(
             for problem in wrong
             if problem
         ),
-        notices=notices,
+        notices=_notices(target, fields, expired, identifier),
+        linked_from=backlinks[:LINKS],
+        linked_from_count=len(backlinks),
         digest=target.digest,
+    )
+
+
+def _notices(target: "_Found", fields: Mapping[str, Any], expired: str, identifier: str) -> tuple[str, ...]:
+    """Return what a reader of a memory should know beside its text."""
+    hidden = addresses.hidden_by(target.workspace, target.place.path)
+    hidden = hidden or addresses.hidden_at(target.workspace, target.place)
+    return (
+        *target.notices,
+        *([f"expired at {expired}"] if expired else ()),
+        *(f"verdict on {reason}" for reason in _reasons(fields)),
+        *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
     )
 
 
@@ -189,23 +213,20 @@ def _sources_of(workspace: Workspace, path: str) -> "Sequence[Origin]":
         return ()
 
 
-class Backlink(NamedTuple):
-    """A memory that links to another one."""
-
-    id: str
-    path: str
-    summary: str
-    """Empty for what is no entry."""
-
-
 def read_backlinks(workspaces: Workspaces, name: str) -> tuple[Backlink, ...]:
-    """Return the memories in use that link to one, by its name, title, alias or id, or its path."""
-    from ..index.index import ask
+    """Return the memories in use that link to one, by its name, title, alias or id, or its path.
+
+    They are those of the last time something was searched or listed.
+    """
+    where, address = locate(workspaces, name)
+    return _backlinks(where, address.path, stated_id(_found(where, name).document.fields) or address.path)
+
+
+def _backlinks(where: Workspace, path: str, identifier: str) -> tuple[Backlink, ...]:
+    from ..index.index import ask_readonly
     from ..index.lookups import linking_to
 
-    where, address = locate(workspaces, name)
-    identifier = stated_id(_found(where, name).document.fields) or address.path
-    return tuple(Backlink(*row) for row in ask(where, lambda index: linking_to(index, identifier, address.path)))
+    return tuple(Backlink(*row) for row in ask_readonly(where, lambda index: linking_to(index, identifier, path)))
 
 
 def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":

@@ -63,7 +63,7 @@ def export(
     format: str = "jsonl",
     choice: Choice = Choice(),
 ) -> Exported:
-    """Write memories as lines of JSON, a file a line, or as one markdown document.
+    """Write what mem keeps as lines of JSON, a file a line, or as one markdown document.
 
     `target` is a file, which is written whole or not at all, or is called with each piece. Conversations are in it
     where `choice` asks for them. The lines hold every byte of memories of any status, those in the archive included;
@@ -78,7 +78,7 @@ def export(
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
     require_stored(choice, [workspace])
     path = None if callable(target) else _target(workspace, target)
-    wanted = choice.filter(workspace, _KINDS)
+    wanted = replace(choice.filter(workspace, _KINDS), kept=True)
     if not choice.status:  # an export that left out what is not in use would lose it
         others = {*ask(workspace, entry_statuses), "superseded", "archived"} - {*wanted.statuses}
         if format == "markdown":  # which is read, and not imported

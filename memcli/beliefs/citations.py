@@ -85,7 +85,7 @@ def cited(workspace: Workspace) -> list[Cited]:
 
     def with_citations(index: Index) -> list[tuple[str, str]]:
         index.refresh()
-        return [(path, text) for path, text in index.texts(Filter(kinds=("entry",))) if f"{KEY}:" in text]
+        return [(path, text) for path, text in index.texts(Filter(kinds=("entry",), kept=True)) if f"{KEY}:" in text]
 
     project = Project(root_of(workspace))
     files = ask(workspace, with_citations)

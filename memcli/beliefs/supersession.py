@@ -353,7 +353,7 @@ def hidden_with(workspace: Workspace, paths: Collection[str]) -> dict[str, str]:
 
     Superseded by what nobody finds any more it would be found by nobody either.
     """
-    return {} if workspace.layout.is_vault else ask(workspace, lambda index: replaced_by(index, paths))
+    return ask(workspace, lambda index: replaced_by(index, paths))
 
 
 def put_away_note(name: str, ids: Collection[str]) -> tuple[str, ...]:

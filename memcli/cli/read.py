@@ -63,6 +63,10 @@ def read(
         output.say_json(page.as_dict())
         return
     output.say(page.content, end="" if page.content.endswith("\n") or not page.content else "\n", raw=raw)
+    if page.linked_from:
+        names = ", ".join(link.path for link in page.linked_from)
+        more = page.linked_from_count - len(page.linked_from)
+        output.note(f"Linked from: {names}{f' and {more:,} more' if more else ''}")
     if page.next_offset is not None:
         shown = f"{len(page.content):,} of {page.total:,} characters"
         output.note(f"{shown}: mem read {page.name} --offset {page.next_offset}")

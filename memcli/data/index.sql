@@ -2,8 +2,13 @@
 create table meta(key text primary key, value) without rowid;
 create table files(
     file integer primary key, path text unique not null, kind text not null, status text not null,
-    mtime integer, ctime integer, size integer, inode integer, noted integer, digest text not null
+    mtime integer, ctime integer, size integer, inode integer, noted integer, digest text not null,
+    kept integer not null
 );
+create index files_not_kept on files(file) where kept = 0;
+create table links(file integer not null, name text not null, target text not null);
+create index links_to on links(name);
+create index links_of on links(file);
 create table texts(file integer primary key, text text not null);
 create table problems(file integer not null, path text not null, line integer not null, reason text not null);
 create index problems_of on problems(file);

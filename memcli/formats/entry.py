@@ -187,6 +187,13 @@ def as_from_others(entry: Entry) -> Entry:
     return replace(entry, **{**_CLAIMS, **_FROM_OTHERS})
 
 
+def as_own_note(entry: Entry) -> Entry:
+    """Return a note that a person keeps and mem does not: a `status`, `key` or `source` of it is a word of theirs."""
+    names = ("type", "title", "tags", "aliases", "project", "created_at", "updated_at", "description", "metadata")
+    own = {name: getattr(entry, name) for name in names}
+    return Entry(id=entry.id, body=entry.body, source="observed", trust=TRUST["observed"], **own)
+
+
 def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry's file as `as_from_others` reads them."""
     unclaimed = {name: value for name, value in fields.items() if key_of(name) not in _CLAIMS}

@@ -4,6 +4,7 @@ In a table the words shown for a link stand behind `\\|`, since a bare `|` ends 
 `[[ -f x ]]` is a test in shell and `[[table]]` a heading in TOML. Whether what is linked exists is the caller's to say.
 """
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -46,6 +47,12 @@ def links(text: str) -> Iterator[Link]:
                 yield Link(number, path, is_path=True)
 
 
+def link_target(path: str, link: Link) -> str:
+    """Return what a link of the file at a path names, in lower case without `.md`; a path as one of the workspace."""
+    target = posixpath.join(posixpath.dirname(path), link.target) if link.is_path else link.target
+    return posixpath.normpath(target).casefold().removesuffix(".md")
+
+
 def without_code(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text that are no code, with their numbers; code within a line is blanked."""
     fence = ""
@@ -65,10 +72,13 @@ def bare(reference: str) -> str:
 
 _TAG = re.compile(r"(?<![^\s(,;])#([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
 
+_COLOUR = re.compile(r"(?=\D*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})|([0-9a-f])\1{2}(?:\1{3})?", re.IGNORECASE)
+"""A colour as in CSS, with a digit in it or of one letter alone: `#b2b`, `#2fa` and `#decade` are tags."""
+
 
 def inline_tags(text: str) -> tuple[str, ...]:
-    """Return the tags of a text as they are written, code passed over; a number alone is none."""
-    tags = (tag for _, line in without_code(text) for tag in _TAG.findall(line))
+    """Return the tags of a text as they are written, code passed over; a number or a colour is none."""
+    tags = (tag for _, line in without_code(text) for tag in _TAG.findall(line) if not _COLOUR.fullmatch(tag))
     return tuple(dict.fromkeys(tag.strip("/") for tag in tags))
 
 

@@ -150,7 +150,7 @@ class _Work:
                 self.tell_gone(path, "said again" if is_said_again(base, changed) else "superseded")
         else:
             kind = self.workspace.layout.kind_of(self.within(path))
-            is_kept = kind == "entry" and not self.workspace.layout.is_vault
+            is_kept = kind == "entry" and self.workspace.layout.keeps(self.within(path), identifier_of(changed))
             is_kept = is_kept and not self.workspace.layout.is_archived(self.within(path))
             new_path = (
                 self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_kept else path

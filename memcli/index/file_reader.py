@@ -12,14 +12,14 @@ from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats import chunking
 from ..formats.chunking import Chunk, records_of, windows
-from ..formats.entry import STATUSES, Entry, as_from_others, read_entry
+from ..formats.entry import Entry, as_from_others, as_own_note, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b, stamp
 from ..formats.links import inline_tags, nested
 from ..formats.session_event import Event, read_item, said
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, Problem, conflict_marker, decoded
 from ..store import atomic_files
-from ..store.layouts import is_records
+from ..store.layouts import Layout, is_records
 from ..store.workspace import Workspace
 from .scan import Stat, stat_of
 from .text_vectors import CONTEXT_END
@@ -45,6 +45,10 @@ class Reading:
     chunks: list[Chunk]
     entry: Entry | None
     problems: tuple[Problem, ...]
+
+    def is_kept(self, layout: Layout) -> bool:
+        """Return whether mem keeps the file."""
+        return layout.keeps(self.path, self.entry.id if self.entry else "")
 
 
 def opened(workspace: Workspace, path: str) -> BinaryIO:
@@ -120,13 +124,15 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
             entry = Entry(id=path, body=text, created_at=stamp(modified), updated_at=stamp(modified))
         else:
             entry, wrong = read_entry(document, path, modified)
+            if workspace.layout.keeps(path, entry.id):
+                problems += wrong
+            else:
+                entry = as_own_note(entry)
             entry = entry if workspace.is_trusted else as_from_others(entry)
-            problems += wrong
             if workspace.layout.is_vault:
                 entry = replace(entry, tags=nested((*entry.tags, *inline_tags(document.body))))
             chunks = chunking.entry_chunks(text, len(text) - len(document.body), entry)
-            if status == "active" and (entry.status in STATUSES or workspace.layout.owns(path)):
-                status = entry.status  # in a person's own notes `status: draft` is a word of theirs
+            status = entry.status if status == "active" else status
     elif kind == "memory":
         chunks = chunking.memory_chunks(text, stamp(modified))
     elif kind == "history":

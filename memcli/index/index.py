@@ -12,7 +12,6 @@ from ..errors import MemError, UnavailableError
 from ..formats.entry_fields import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
-from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
@@ -321,8 +320,7 @@ class Index(Database):
         ]
         doubles = self.connection.execute(
             "select id, path, min(path) over (partition by id) from entries join files using(file)"
-            f" where not {IS_ITEM}"
-            " and id in (select id from entries group by id having count(*) > 1) order by path"
+            " where kept and id in (select id from entries group by id having count(*) > 1) order by path"
         )
         problems += [
             FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another", scope=scope)

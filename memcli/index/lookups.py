@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from ..dataclass import dataclass
 from ..formats.entry_fields import RULE_TYPES, WORDING
-from ..formats.links import links
 from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
@@ -52,27 +51,23 @@ def files_called(index: Index, name: str) -> list[tuple[str, str]]:
 
 
 def linking_to(index: Index, identifier: str, path: str) -> list[tuple[str, str, str]]:
-    """Return id, path and summary of the files in use that link to one: by its name, title, alias, id or path."""
-    index.refresh()
+    """Return id, path and summary of the files in use that link to one, by the index as it is.
+
+    A link names it by its id, title, alias, path or the end of its path.
+    """
     run = index.connection.execute
     stated = "select coalesce(title, '') || char(10) || coalesce(aliases, '') from files left join entries using(file)"
     titles = (run(f"{stated} where path = ?", (path,)).fetchone() or ("",))[0]
-    names = {identifier.casefold(), *titles.casefold().split("\n")} - {""}
-    lower_path = f"/{path.removesuffix('.md').casefold()}"
-
-    def is_meant(target: str) -> bool:
-        wanted = target.removesuffix(".md").casefold().lstrip("./")
-        return wanted in names or (wanted != "" and lower_path.endswith(f"/{wanted}"))
-
+    whole_path = path.casefold().removesuffix(".md")
+    names = {identifier.casefold(), *titles.casefold().split("\n"), whole_path} - {""}
     rows = run(
-        "select coalesce(id, path), path, coalesce(summary, ''), text from files join texts using(file)"
-        " left join entries using(file) where files.status = 'active' and path <> ?"
-        " and (instr(text, '[[') > 0 or instr(text, '.md') > 0) order by path",
-        (path,),
+        "select coalesce(id, path), path, coalesce(summary, ''), target from links join files using(file)"
+        " left join entries using(file) where name in (select value from json_each(?)) and files.status = 'active'"
+        " and path <> ? order by files.kind, path",
+        (json.dumps([name.rpartition("/")[2] for name in names]), path),
     )
-    return [
-        (name, other, says) for name, other, says, text in rows if any(is_meant(link.target) for link in links(text))
-    ]
+    linking = (row[:3] for row in rows if row[3] in names or f"/{whole_path}".endswith(f"/{row[3]}"))
+    return list(dict.fromkeys(linking))
 
 
 def names_of_one(index: Index) -> list[tuple[str, ...]]:
@@ -276,20 +271,19 @@ def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[in
 
 
 def paths_of_chunks(index: Index, chunks: Collection[int] | None = None) -> dict[int, str]:
-    """Return the paths of the workspace's own files that chunks belong to; with None those of every chunk."""
-    where = "" if chunks is None else f" where chunk in ({', '.join(map(str, chunks))})"
-    rows = index.connection.execute(f"select chunk, path from chunks join files using(file){where}")
-    return {chunk: path for chunk, path in rows if chunks is None or index.workspace.layout.owns(path)}
+    """Return the paths of the files mem keeps that chunks belong to; with None those of every chunk."""
+    where = "" if chunks is None else f" where kept and chunk in ({', '.join(map(str, chunks))})"
+    return dict(index.connection.execute(f"select chunk, path from chunks join files using(file){where}").fetchall())
 
 
 def entries_holding(index: Index, text: str) -> list[str]:
-    """Return the paths of active entries whose file holds a text as it stands."""
+    """Return the paths of active entries that mem keeps whose file holds a text as it stands."""
     rows = index.connection.execute(
         "select path from texts join files using(file)"
-        " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
+        " where kind = 'entry' and status = 'active' and kept and length(text) >= ? and instr(text, ?) > 0",
         (len(text), text),
     )
-    return [path for (path,) in rows if index.workspace.layout.owns(path)]
+    return [path for (path,) in rows]
 
 
 def entries_naming(index: Index, names: Collection[str]) -> set[str]:
@@ -492,5 +486,6 @@ def made_by_month(index: Index) -> list[tuple[str, str, int]]:
     index.refresh()
     return index.connection.execute(
         "select substr(created_at, 1, 7) as month, type, count(*) from entries"
-        " where created_at <> '' and version_of = '' group by month, type order by month"
+        " where created_at <> '' and version_of = ''"
+        " and file not in (select file from files where kept = 0) group by month, type order by month"
     ).fetchall()

@@ -9,6 +9,7 @@ from dataclasses import astuple
 from ..formats.chunking import Chunk
 from ..formats.history import INSTEAD, records
 from ..formats.ids import date_words
+from ..formats.links import link_target, links
 from ..formats.text_lines import Problem, normalized
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
@@ -127,13 +128,14 @@ class Writer:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
         cursor = run(
-            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (file, *values),
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, kept)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (file, *values, reading.is_kept(self.layout)),
         )
         file = cursor.lastrowid
         run("insert into texts values(?, ?)", (file, reading.text))
         self._keep_problems(file, reading.path, reading.problems)
+        self._keep_links(file, reading)
         tags = self._keep_entry(reading, file) or index_text(_path_words(reading.path))
         for chunk in reading.chunks:
             text = chunk.text or reading.text[chunk.start : chunk.stop]
@@ -179,8 +181,8 @@ class Writer:
         if file is not None and not talk.is_resumed:
             self._clear(file)
         cursor = run(
-            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
-            " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '')",
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, kept)"
+            " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '', 1)",
             (file, path, status := "archived" if self.layout.is_archived(path) else "active"),
         )
         file = cursor.lastrowid or 0
@@ -216,6 +218,12 @@ class Writer:
     def _keep_problems(self, file: int | None, path: str, problems: Iterable[Problem]) -> None:
         rows = ((file, path, problem.line, problem.reason) for problem in problems)
         self.connection.executemany("insert into problems values(?, ?, ?, ?)", rows)
+
+    def _keep_links(self, file: int | None, reading: Reading) -> None:
+        """Keep what a file links to: the last part of each name or path, and the whole."""
+        targets = dict.fromkeys(link_target(reading.path, link) for link in links(reading.text))
+        rows = ((file, target.rpartition("/")[2], target) for target in targets)
+        self.connection.executemany("insert into links values(?, ?, ?)", rows)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:
         """Keep a piece of a file, `of` being the file's kind and status; return its number."""
@@ -280,7 +288,7 @@ class Writer:
         )
         self.words.drop(run("select chunk from chunks where file = ?", (file,)))
         run("delete from turns where chunk in (select chunk from chunks where file = ?)", (file,))
-        for table in ("chunks", "entries", "forgotten", "texts", "talks", "problems"):
+        for table in ("chunks", "entries", "forgotten", "texts", "talks", "problems", "links"):
             run(f"delete from {table} where file = ?", (file,))
 
 

@@ -129,7 +129,7 @@ def fold(workspace: Workspace, command: str) -> tuple[str, ...]:
 
     def listed(index: MemoryIndex) -> list[dict[str, Any]]:
         index.refresh()
-        return index.list_entries(Filter(), "path")
+        return index.list_entries(Filter(kept=True), "path")
 
     rows = ask(workspace, listed)
     with exclusive(workspace, command) as held:
@@ -177,7 +177,7 @@ def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict
 
     def listed(index: MemoryIndex) -> list[dict[str, Any]]:
         index.refresh()
-        return index.list_entries(Filter(statuses=()), "path")
+        return index.list_entries(Filter(statuses=(), kept=True), "path")
 
     rows = ask(workspace, listed)
     return rows, access_log.counts(workspace, last_accessed(rows))

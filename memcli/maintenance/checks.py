@@ -27,7 +27,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
 from ..store.archive import strays
-from ..store.entries import revised
+from ..store.entries import is_kept, revised
 from ..store.file_steps import remove_abandoned
 from ..store.journal import Change, unsealed
 from ..store.privacy import IGNORE, small_text
@@ -165,9 +165,11 @@ def check(workspace: Workspace) -> Checked:
         for path in abandoned(workspace.root, listing)
     ]
     names = _names(readings, [], is_file_in(workspace))
-    listed += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
-    listed += doubles(readings, {})
-    listed += guesses(readings)
+    kept = [reading for reading in readings if reading.is_kept(layout)]
+    listed += _unreadable(workspace, readings)
+    listed += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
+    listed += doubles(kept, {})
+    listed += guesses(kept)
     listed += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
@@ -202,9 +204,18 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
 
     entries, history = ask(workspace, others)
     names = _names(readings, entries, is_file_in(workspace), history)
-    problems += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
-    problems += doubles(readings, {identifier: path for identifier, path, _ in entries})
+    kept = [reading for reading in readings if reading.is_kept(workspace.layout)]
+    problems += _unreadable(workspace, readings)
+    problems += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
+    problems += doubles(kept, {identifier: path for identifier, path, _ in entries})
     return Checked.of(problems, readings)
+
+
+def _unreadable(workspace: Workspace, readings: Iterable[Reading]) -> Iterator[Fault]:
+    """Yield what keeps the notes that mem only reads from being searched as they are meant."""
+    for reading in readings:
+        if not reading.is_kept(workspace.layout):
+            yield from (Fault(reading.path, problem.line, problem.reason, "read") for problem in reading.problems)
 
 
 def is_file_in(workspace: Workspace) -> Callable[[str], bool]:
@@ -417,9 +428,11 @@ def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
 
 
 def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file of a workspace, conversations included where that is asked."""
+    """Yield path and text of every file that mem keeps, and where asked of conversations and a person's own notes."""
     for path in sorted(scan(workspace.root, workspace.layout).stats):
         kind = workspace.layout.kind_of(path)
         got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
         if not isinstance(got, str):
-            yield path, got[0].decode("utf-8", "replace")
+            text = got[0].decode("utf-8", "replace")
+            if sessions or is_kept(workspace, path, text):
+                yield path, text

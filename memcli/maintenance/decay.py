@@ -21,7 +21,6 @@ from ..index.index import MemoryIndex, ask
 from ..recall.retention import COLUMNS, Judged, judged, last_accessed, unread_paths
 from ..results import Applied, FilePath, Reason, Result
 from ..store import access_log
-from ..store.entries import require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
@@ -74,11 +73,11 @@ class DecayReport(Result):
 
 
 def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
-    """Judge every active entry as of a moment, by default now; the index is brought up to date first."""
+    """Judge every active entry that mem keeps as of a moment, by default now; the index is brought up to date first."""
 
     def asked(index: MemoryIndex) -> tuple[list[dict[str, Any]], list[FileProblem]]:
         index.refresh()
-        return index.list_entries(Filter(), "file", columns=COLUMNS), index.problems()
+        return index.list_entries(Filter(kept=True), "file", columns=COLUMNS), index.problems()
 
     rows, problems = ask(workspace, asked)
     named = {problem.path for problem in problems}
@@ -123,9 +122,8 @@ def decay_plan(
 def decay(workspace: Workspace, report: DecayReport, fraction: float = FRACTION) -> DecayReport:
     """Archive what has faded and write the counters of the rest into their files, as one journaled change.
 
-    Raise RefusedError if decay is switched off, the workspace is not trusted or has no archive, and as `decay_plan`.
+    Raise RefusedError if decay is switched off, the workspace is not trusted, and as `decay_plan`.
     """
-    require_archive(workspace)
     if not workspace.settings["decay.enabled"]:
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
     if not workspace.is_trusted:  # there everything fades: what its files say of their weight does not count

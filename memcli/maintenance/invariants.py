@@ -79,7 +79,7 @@ def names_of(
 
 
 def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int) -> Iterator[Fault]:
-    """Yield what is wrong with files, each for itself and with one another."""
+    """Yield what is wrong with files that mem keeps, each for itself and with one another."""
     for reading in readings:
         for problem in reading.problems:
             yield Fault(reading.path, problem.line, problem.reason, "read")

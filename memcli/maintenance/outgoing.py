@@ -59,7 +59,7 @@ def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile
     kind = layout.kind_of(path)
     if kind == "session":
         return changed.is_tracked
-    return kind is not None and layout.owns(path)
+    return kind is not None and layout.keeps(path)
 
 
 def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
@@ -291,9 +291,8 @@ def commit_memory(workspace: Workspace, repository: Repository, *, dry_run: bool
     With `dry_run` the commit is made and nothing refers to it. Raise RefusedError where a conflict of git's is left, a
     hook stops the commit or too much would be deleted; UsageError where git does not know the author.
     """
-    is_counted = not (dry_run or workspace.layout.is_vault)
     _, is_confirmed = waiting(workspace)
-    if is_confirmed and is_counted:  # worth a commit of its own, which an access is not
+    if is_confirmed and not dry_run:  # worth a commit of its own, which an access is not
         fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
     inner = repositories_in(workspace, repository, changed)
@@ -301,7 +300,7 @@ def commit_memory(workspace: Workspace, repository: Repository, *, dry_run: bool
         if not head or not (bool(attempt(repository.top, "ls-files", "--", f"{repository.prefix}{MARKER}").out)):
             require_shared(repository, workspace)
         return Commit(head, branch, problems=inner)
-    if is_counted and any(waiting(workspace)):
+    if not dry_run and any(waiting(workspace)):
         fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
     paths = [file.path for file in changed if is_memory(workspace, repository, file)]

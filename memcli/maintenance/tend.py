@@ -79,7 +79,7 @@ def tend(workspace: Workspace, tasks: Sequence[Task]) -> TendReport:
 def _faded(workspace: Workspace) -> "DecayReport | None":
     """Judge the entries; return nothing if none has expired, or faded where the settings let `tend` archive that."""
     settings = workspace.settings
-    if not settings["decay.enabled"] or workspace.layout.is_vault or not workspace.is_trusted:
+    if not settings["decay.enabled"] or not workspace.is_trusted:
         return None
     if not settings["decay.auto"] and not ask(workspace, _has_expired):
         return None
@@ -276,7 +276,7 @@ def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":
 
     def episodes(index: Index) -> list[dict[str, Any]]:
         index.refresh()
-        return index.list_entries(Filter(types=("episode",)), "path")
+        return index.list_entries(Filter(types=("episode",), kept=True), "path")
 
     counts = Counter(row["project"] for row in ask(workspace, episodes) if row["project"])
     if max(counts.values(), default=0) < EPISODES:

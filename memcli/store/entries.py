@@ -163,9 +163,12 @@ def update(
 ) -> EntryChange:
     """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
 
-    An empty value takes its key away. `by` is whose words the change brings, and `expected` what they change, as in
+    An empty value takes its key away. A person's own note that gets a field gets an id too: from then on mem keeps it.
+    `by` is whose words the change brings, and `expected` what they change, as in
     `edit`; a weight that is told holds.
     """
+    if fields and not is_kept(workspace, path):
+        fields = {"id": new_id("mem", workspace.now, workspace.noise(path)), **fields}
     weight = {key: value for key, value in fields.items() if key in ("source", "trust", "pinned")}
     unweighted = {key: value for key, value in fields.items() if key not in weight}
 
@@ -189,6 +192,7 @@ def revised(
 
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
+    require_kept(workspace, path, text)
     new = changed(path, text, fields, body)
     return checked_text(workspace, path, text, new, touch="updated_at" not in fields) if touch and new != text else new
 
@@ -292,7 +296,7 @@ def _move(workspace: Workspace, path: str, new_path: str) -> "Move":
 
     if workspace.path(path).is_dir():
         return Move(path, new_path, "")
-    require_archive(workspace, path)
+    require_kept(workspace, path)
     require_one_side(workspace, path)
     return Move(path, new_path, atomic_files.digest(atomic_files.read(workspace.path(path))))
 
@@ -337,13 +341,21 @@ def put_away(workspace: Workspace, path: str, command: str) -> str:
     return new_path
 
 
-def require_archive(workspace: Workspace, path: str = "") -> None:
-    """Refuse to move a file that its owner keeps; without a path, any of a folder whose layout has no archive."""
+def is_kept(workspace: Workspace, path: str, text: str | None = None) -> bool:
+    """Return whether mem keeps a file, by its path or the id it states; `text` is its text where that is at hand."""
+    if workspace.layout.keeps(path) or not workspace.layout.is_vault:
+        return workspace.layout.keeps(path)
+    text = atomic_files.read(workspace.path(path)).decode("utf-8", "replace") if text is None else text
+    return workspace.layout.keeps(path, stated_id(document.parse(text).fields))
+
+
+def require_kept(workspace: Workspace, path: str, text: str | None = None) -> None:
+    """Raise RefusedError for a file that another tool or a person keeps, and mem does not."""
     require_ours(workspace.layout, path)
-    if workspace.layout.is_vault and not (path and workspace.layout.owns(path)):
+    if not is_kept(workspace, path, text):
         raise RefusedError(
-            f"nothing is archived in a folder of the layout {workspace.layout.name}",
-            "delete the file where you keep it",
+            f"{path} is a note of your own, which mem only reads",
+            f"change it yourself, or let mem keep it: mem write --id '{path}' --type fact",
         )
 
 

@@ -26,6 +26,8 @@ HANDOFF = "handoff.txt"
 SESSIONS = (f"{SESSION_FOLDER}/*/session.jsonl",)
 ITEMS = "*.jsonl#*"
 """The paths under which the index has the lines of another tool's file that are memories, as a glob."""
+MARK = "mem_"
+"""How an id begins that mem made, or that a person gave a note for mem to keep it."""
 IS_ITEM = f"(path glob '{ITEMS}' and path not glob '*.md')"
 """The same as a condition in SQL; what hides such a memory is called as it is, and is markdown."""
 
@@ -57,7 +59,7 @@ class Layout:
     entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
     new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
     history_copy: str = ""  # a file that gets a second copy of every record, for older tools
-    is_vault: bool = False  # a person's own notes: nothing is archived, and mem changes by itself only what it made
+    is_vault: bool = False  # a person's own notes, which `keeps` tells from what mem keeps
     tells_notes: bool = False  # its tool gives the notes of the last days whole at the start of a session
     daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
     ignore: str = ""  # patterns of what is left out, as in .gitignore
@@ -129,9 +131,15 @@ class Layout:
         """Return whether a path is that of a conversation which another tool keeps as one JSON document."""
         return path.endswith(".json") and self.kind_of(path) == "session"
 
-    def owns(self, path: str) -> bool:
-        """Return whether mem may change a file unasked, to note what it means for another memory."""
-        return not is_item(path) and (not self.is_vault or path.startswith(f"{self.entries}/"))
+    def keeps(self, path: str, identifier: str = "") -> bool:
+        """Return whether mem keeps a file: it fades, is merged, promoted, checked and exported, and mem may change it.
+
+        Another tool's lines are only read. In a vault what lies in mem's folder is kept, and each note whose
+        frontmatter has an `identifier` of mem's: one that mem wrote elsewhere, or that a person marked.
+        """
+        return not is_item(path) and (
+            not self.is_vault or path.startswith((f"{self.entries}/", self.archive)) or identifier.startswith(MARK)
+        )
 
     @property
     def has_items(self) -> bool:
@@ -275,7 +283,7 @@ MARKDOWN = Layout(
     entries="mem",
     is_vault=True,
     daily=tuple(f"{folder}%Y-%m-%d.md" for folder in ("", "Daily/", "daily/", "Daily Notes/", "Journal/", "journals/")),
-    ignore="[Tt]emplates/\n_templates/\n",
+    ignore="[Tt]emplates/\n_templates/\n*.excalidraw.md\n",
     patterns=_PATTERNS
     | {
         "memory": ("mem/MEMORY.md", "MEMORY.md"),

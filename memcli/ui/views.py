@@ -225,7 +225,7 @@ def origins(asked: Asked) -> dict[str, Any]:
         "sources": sources,
         "history": timeline,
         "key_values": values,
-        "links": read.read_backlinks(asked.where, name),
+        "links": read.read_backlinks(asked.where, name)[:SHOWN],
         "raw": raw,
     }
 
