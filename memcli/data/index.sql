@@ -6,8 +6,9 @@ create table files(
     kept integer not null
 );
 create index files_not_kept on files(file) where kept = 0;
-create table links(file integer not null, name text not null, target text not null);
-create index links_to on links(name);
+create table links(
+    name text not null, target text not null, file integer not null, primary key(name, target, file)
+) without rowid;
 create index links_of on links(file);
 create table texts(file integer primary key, text text not null);
 create table problems(file integer not null, path text not null, line integer not null, reason text not null);

@@ -35,22 +35,32 @@ class Link:
 def links(text: str) -> Iterator[Link]:
     """Yield the links of a text, those to other places on the same page and to the web left out."""
     for number, plain in without_code(text):
-        if "[[" not in plain and "](" not in plain:
-            continue
-        for match in _WIKI.finditer(plain):
-            name = match[2]
-            if name and name.strip() == name:  # `[[ x ]]` is a test in shell
-                yield Link(number, name, is_path=False)
-        for match in _MARKDOWN.finditer(plain):
-            path = unquote((match[1] or match[2]).partition("#")[0])
-            if path.endswith(".md") and not _SCHEME.match(path):
-                yield Link(number, path, is_path=True)
+        yield from _links(number, plain)
 
 
-def link_target(path: str, link: Link) -> str:
-    """Return what a link of the file at a path names, in lower case without `.md`; a path as one of the workspace."""
-    target = posixpath.join(posixpath.dirname(path), link.target) if link.is_path else link.target
-    return posixpath.normpath(target).casefold().removesuffix(".md")
+def _links(number: int, plain: str) -> Iterator[Link]:
+    if "[[" not in plain and "](" not in plain:
+        return
+    for match in _WIKI.finditer(plain):
+        name = match[2]
+        if name and name.strip() == name:  # `[[ x ]]` is a test in shell
+            yield Link(number, name, is_path=False)
+    for match in _MARKDOWN.finditer(plain):
+        path = unquote((match[1] or match[2]).partition("#")[0])
+        if path.endswith(".md") and not _SCHEME.match(path):
+            yield Link(number, path, is_path=True)
+
+
+def link_targets(path: str, text: str) -> set[str]:
+    """Return what the file at a path links to, in lower case without `.md`; a path as one of the workspace."""
+    folder = posixpath.dirname(path)
+    targets = (posixpath.join(folder, link.target) if link.is_path else link.target for link in _links(0, _prose(text)))
+    return {posixpath.normpath(target).casefold().removesuffix(".md") for target in targets}
+
+
+def _prose(text: str) -> str:
+    """Return a text without its code, which takes a tenth of the time where it has none."""
+    return "\n".join(line for _, line in without_code(text)) if "`" in text or "~~~" in text else text
 
 
 def without_code(text: str) -> Iterator[tuple[int, str]]:
@@ -78,7 +88,7 @@ _COLOUR = re.compile(r"(?=\D*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})|([0-9a-f])\1{2}(?:\1
 
 def inline_tags(text: str) -> tuple[str, ...]:
     """Return the tags of a text as they are written, code passed over; a number or a colour is none."""
-    tags = (tag for _, line in without_code(text) for tag in _TAG.findall(line) if not _COLOUR.fullmatch(tag))
+    tags = (tag for tag in _TAG.findall(_prose(text)) if not _COLOUR.fullmatch(tag))
     return tuple(dict.fromkeys(tag.strip("/") for tag in tags))
 
 

@@ -466,14 +466,14 @@ def field_values(index: Index) -> dict[str, list[str]]:
 def arrived_since(index: Index, mark: str, limit: int) -> tuple[dict[str, dict[str, Any]], int]:
     """Return the active entries that came after a mark, by their marks, the earliest first, and how many there are.
 
-    A mark is a time and an id. An entry comes when it is made, or when the index sees it first if that is later: what
-    git or an import brings may be old.
+    Only those that mem keeps. A mark is a time and an id. An entry comes when it is made, or when the index sees it
+    first if that is later: what git or an import brings may be old.
     """
     index.refresh()
     rows = index.connection.execute(
         "select max(coalesce(created_at, ''), coalesce(at, '')) || ' ' || id as mark, file, count(*) over ()"
         " from entries join files using(file) left join arrivals using(id)"
-        f" where files.status = 'active' and not {IS_ITEM} and mark > ? order by mark limit ?",
+        " where files.status = 'active' and kept and mark > ? order by mark limit ?",
         (bindable(mark), limit),
     ).fetchall()
     among = [file for _, file, _ in rows]

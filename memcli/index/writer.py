@@ -9,7 +9,7 @@ from dataclasses import astuple
 from ..formats.chunking import Chunk
 from ..formats.history import INSTEAD, records
 from ..formats.ids import date_words
-from ..formats.links import link_target, links
+from ..formats.links import link_targets
 from ..formats.text_lines import Problem, normalized
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
@@ -221,8 +221,8 @@ class Writer:
 
     def _keep_links(self, file: int | None, reading: Reading) -> None:
         """Keep what a file links to: the last part of each name or path, and the whole."""
-        targets = dict.fromkeys(link_target(reading.path, link) for link in links(reading.text))
-        rows = ((file, target.rpartition("/")[2], target) for target in targets)
+        targets = link_targets(reading.path, reading.text)
+        rows = [(target.rpartition("/")[2], target, file) for target in targets]
         self.connection.executemany("insert into links values(?, ?, ?)", rows)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:

@@ -177,7 +177,7 @@ def check(workspace: Workspace) -> Checked:
     listed += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
     listed += _settings(workspace)
     listed += ask(workspace, lambda index: _index(index, readings))
-    return Checked.of(listed, readings)
+    return Checked.of(listed, kept)
 
 
 def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
@@ -208,7 +208,7 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
     problems += _unreadable(workspace, readings)
     problems += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
     problems += doubles(kept, {identifier: path for identifier, path, _ in entries})
-    return Checked.of(problems, readings)
+    return Checked.of(problems, kept)
 
 
 def _unreadable(workspace: Workspace, readings: Iterable[Reading]) -> Iterator[Fault]:
