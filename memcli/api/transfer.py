@@ -1,8 +1,9 @@
 """Take memories out of a workspace, and bring them into one: exports, and the files of other memory tools."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -20,6 +21,8 @@ from .workspace import Workspace, open_named, recorded
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
     from ..index.filters import Filter
+    from ..transfer.foreign_files import ForeignFiles
+    from ..transfer.foreign_memories import RecordLine
 
 
 FORMATS = ("jsonl", "markdown")
@@ -120,19 +123,23 @@ def import_memories(
     judge: bool = False,
     dry_run: bool = False,
     allow_secret: bool = False,
+    columns: str = "",
     progress: Callable[[int, int], object] = lambda done, total: None,
     on_line: Callable[[ImportedLine], object] = lambda line: None,
 ) -> ImportedMemories:
-    """Bring memories in from an export, or from a file of another tool; nothing that stands is overwritten.
+    """Bring memories in from an export, or from what another tool has; nothing that stands is overwritten.
 
-    `file` is a path or a stream. Without `choice` everything is taken, archive and conversations
-    included. `dedup` merges what is known already and settles what contradicts, `judge` asks the configured LLM about
-    that and tells `progress` how many of how many answers are there. `on_line` is called with what became of each line
-    as it is done. Secrets are blanked out unless `allow_secret`. Raise UsageError for a file that cannot be read or is
-    a folder, BusyError if another process holds the workspace; what is wrong with a line stops none of the rest.
+    `file` is a path, of a folder too, or a stream; `columns` says of a table which field is in which column
+    (`text=content,tags=labels`). Without `choice` everything is taken, archive and conversations included. `dedup`
+    merges what is known already and settles what contradicts, `judge` asks the configured LLM about that and tells
+    `progress` how many of how many answers are there. `on_line` is called with what became of each line as it is done.
+    Secrets are blanked out unless `allow_secret`. Raise UsageError for a file that cannot be read, is a conversation or
+    a folder without memories, BusyError if another process holds the workspace; what is wrong with a line stops none of
+    the rest.
     """
     from ..index.index import ask
     from ..store.journal import finish_first
+    from ..transfer.foreign_files import ForeignFiles, mapping_of
     from ..transfer.import_target import known_memories
     from ..transfer.importer import Importer
 
@@ -142,7 +149,9 @@ def import_memories(
         )
     counts: dict[str, int] = {}
     imported: list[ImportedLine] = []
-    with _opened(workspace, file, allow_secret=allow_secret) as stream:
+    reading = ForeignFiles(mapping_of(columns), workspace.zone)
+    with ExitStack() as stack:
+        lines = _lines(workspace, file, reading, stack, allow_secret=allow_secret)
         wanted = _wanted(workspace, choice)
         if not dry_run:
             finish_first(workspace, "mem import")
@@ -155,12 +164,23 @@ def import_memories(
             dry_run=dry_run,
             allow_secret=allow_secret,
         )
-        for line in run.run(stream):
+        for line in run.run(lines):
             counts[line.action] = counts.get(line.action, 0) + 1
             if line.action not in ("unchanged", "left out"):
                 imported.append(line)
             on_line(line)
-    return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), tuple(run.notices), run.unheard)
+    notices = [*reading.notices, *run.notices]
+    if reading.conversations:
+        holds = f"{reading.conversations:,} conversation{'s' * (reading.conversations > 1)}"
+        command = f"`mem session import {file if isinstance(file, (str, Path)) else '-'}`"
+        if not counts:
+            raise UsageError(f"it holds {holds} and no memories", f"{command} takes them in")
+        notices.append(f"it also holds {holds}: {command} takes them in")
+    elif not counts and isinstance(file, (str, Path)) and (workspace.folder / Path(file).expanduser()).is_dir():
+        raise _no_memories(str(file))
+    if reading.passed_over:
+        notices.append(f"files without memories in it: {reading.passed_over:,}")
+    return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), tuple(notices), run.unheard)
 
 
 def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "LlmJudge":
@@ -169,16 +189,18 @@ def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "Llm
     return llm_judge(workspace, progress)
 
 
-@contextmanager
-def _opened(workspace: Workspace, file: str | Path | BinaryIO, *, allow_secret: bool) -> Iterator[BinaryIO]:
+def _lines(
+    workspace: Workspace, file: str | Path | BinaryIO, reading: "ForeignFiles", stack: ExitStack, *, allow_secret: bool
+) -> "Iterator[RecordLine]":
     if not isinstance(file, (str, Path)):
-        yield file
-        return
+        return reading.lines(file, "standard input")
     path = workspace.folder / Path(file).expanduser()
-    if path.is_dir():
-        raise _is_folder(str(file), path)
-    with open_named(file, allow_secret=allow_secret, folder=workspace.folder) as stream:
-        yield stream
+    if not path.is_dir():
+        stream = stack.enter_context(open_named(file, allow_secret=allow_secret, folder=workspace.folder))
+        return reading.lines(stream, str(file), datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    if nearest(path.resolve()) == path.resolve():
+        raise UsageError(f"{file} is a workspace", f"`mem export --workspace {file} | mem import -` brings it in")
+    return reading.folder(path, lambda inner: open_named(inner, allow_secret=allow_secret))
 
 
 def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
@@ -190,13 +212,9 @@ def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
     return wanted if choice.status else replace(wanted, statuses=())
 
 
-def _is_folder(name: str, path: Path) -> UsageError:
-    """Say how the memories of a folder come in: the files of another tool are used where they are."""
-    if nearest(path.resolve()) == path.resolve():
-        return UsageError(f"{name} is a workspace", f"`mem export --workspace {name} | mem import -` brings it in")
+def _no_memories(name: str) -> UsageError:
     return UsageError(
-        f"{name} is a folder, and an import is one file",
-        f"`mem init {name}` uses markdown where it is; `mem import FILE` reads records",
+        f"{name} is a folder without the memories of another tool", f"`mem init {name}` uses markdown where it is"
     )
 
 

@@ -64,7 +64,13 @@ import_app = typer.Typer(**STYLE)
 @import_app.command("import")
 @choosing
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An export in jsonl; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="An export, an archive, a table or a folder; - reads standard input.")
+    ],
+    columns: Annotated[
+        str,
+        typer.Option("--map", metavar="FIELD=COLUMN,…", help="Columns of a table: text=content,tags=labels."),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and do nothing.")] = False,
     no_dedup: Annotated[
         bool, typer.Option("--no-dedup", help="Keep memories as they are, whatever is known already; loads no model.")
@@ -76,17 +82,18 @@ def import_(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring memories in from an export, or from a JSONL file of another tool.
+    """Bring memories in from an export of mem, or from what another tool has.
 
     Prints what is created. A file that is there already is passed over; one that is there and says something else is a
     conflict: it is named, and nothing is overwritten. A memory that says what another one here says is merged into it,
     and what contradicts is settled or marked, as `mem write` does; an export comes into an empty workspace byte for
     byte. Secrets are blanked out and named. Importing again, also after an interruption, goes on where it stopped.
-    Besides mem's own lines it reads the graph of the MCP memory server, jcode's global.json and records with a content,
-    one a line or as one document. What they say is retired stays so; vectors are left out. Imported again they follow
-    the other tool: a later change and a retraction come in, unless it was changed later, restored or forgotten here. A
-    memory counts for no more trust than its source has: user 1.0, observed 0.7 (also where nothing is said), inferred
-    0.5. Exit code 3 where something was not taken in.
+    Besides mem's own lines it reads mem0's pages and backups, the graph of the MCP memory server, notes of basic-memory
+    and agent-memory-git (a file or a folder), what Claude and ChatGPT export (also as .zip), jcode's global.json,
+    tables (CSV, TSV) and records with a content, one a line or as one document. What they say is retired stays so;
+    vectors are left out. Imported again they follow the other tool: a later change and a retraction come in, unless it
+    was changed later, restored or forgotten here. A memory counts for no more trust than its source has: user 1.0,
+    observed 0.7 (also where nothing is said), inferred 0.5. Exit code 3 where something was not taken in.
 
     The text of a record stands under content, memory, text or body. Its other keys may be those of an entry's
     frontmatter, such as id, type, title, tags, key, project, created_at, updated_at, source, trust and expires_at, or
@@ -103,6 +110,7 @@ def import_(
             judge=judge,
             dry_run=dry_run,
             allow_secret=allow_secret,
+            columns=columns,
             progress=judge_progress(),
             on_line=_teller(where, name, dry_run=dry_run, as_json=as_json),
         )

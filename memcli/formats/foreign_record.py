@@ -6,13 +6,15 @@ What a record says in keys of its own is kept as metadata, but for what is deriv
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
-from .entry import SOURCES, SPELLINGS, TYPES, Entry, entry_fields, layer_of, read_entry, spelled
+from .entry import FIELDS, SOURCES, SPELLINGS, TYPES, Entry, entry_fields, key_of, layer_of, read_entry, spelled
+from .entry_fields import read_time
+from .foreign_dates import read_date
 from .frontmatter import document as frontmatter
 from .frontmatter.document import Document
-from .ids import parse_time, stamp
+from .ids import blake2b, slug, stamp
 from .session_event import load
 
 CONTENTS = ("content", "memory", "text", "body")
@@ -38,39 +40,96 @@ _OF_LAYER = {"episodic": "episode", "procedural": "procedure"}
 """The type of a memory whose own type belongs to another layer than it says."""
 ID = re.compile(r"[\w.:-]{1,80}")
 """An id of another tool that is kept."""
+TOOL, TOOL_ID = "tool", "tool_id"
+"""Keys of an imported memory's metadata: the tool it comes from, and its id there where it has another one here."""
+GRAPH_TOOL = "MCP memory server"
 
 
-def memory_of(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the fields and the text of another tool's memory; raise ValueError for a record that is none."""
+class Shape(NamedTuple):
+    """How the records of a tool are told from others, and what its keys are called here."""
+
+    tool: str
+    has: tuple[str, ...]  # all of these keys
+    either: tuple[str, ...]  # and one of these
+    renamed: Mapping[str, str] = {}
+    derived: tuple[str, ...] = ()
+
+
+_NAMES = {"categories": "tags", "expiration_date": "expires_at"}
+SHAPES = (
+    Shape(
+        "mem0",
+        ("memory",),
+        ("user_id", "agent_id", "run_id", "app_id", "actor_id", "categories", "hash"),
+        _NAMES,
+        ("hash", "score"),
+    ),
+    Shape("mem0", ("content", "state"), ("app", "app_id", "categories", "category_ids"), _NAMES),
+)
+
+
+def memory_of(record: Mapping[str, Any], zone: tzinfo = UTC) -> tuple[dict[str, Any], str]:
+    """Return the fields and the text of another tool's memory; raise ValueError for a record that is none.
+
+    A time that names no zone is in the one given; a date that cannot be read is kept as metadata.
+    """
     if record.get("type") == "entity" and isinstance(record.get("name"), str):
         return _entity(record)
-    if record.get("type") == "relation" and all(isinstance(record.get(key), str) for key in _RELATION):
-        return _relation(record)
+    if record.get("type") == "relation" and (ends := _relation(record)):
+        return ends
     key = next((key for key in CONTENTS if isinstance(record.get(key), str)), "")
     if not key:
         raise ValueError("no memory: it has neither a path nor a content")
-    return _item(record, key), record[key]
-
-
-_RELATION = ("from", "to", "relationType")
+    for shape in SHAPES:
+        if all(name in record for name in shape.has) and any(name in record for name in shape.either):
+            plain = {shape.renamed.get(name, name): record[name] for name in record if name not in shape.derived}
+            fields = _item(plain, key, zone)
+            return {**fields, "metadata": {TOOL: shape.tool, **fields.get("metadata", {})}}, record[key]
+    return _item(record, key, zone), record[key]
 
 
 def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     observations = record.get("observations", [])
     lines = [line for line in observations if isinstance(line, str)] if isinstance(observations, list) else []
-    kind = record.get("entityType")
-    fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
-    return fields, "\n".join(f"- {' '.join(line.split())}" for line in lines) or record["name"]
+    kind, name = record.get("entityType"), record["name"]
+    digest = blake2b(name.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    fields = {
+        "id": f"{slug(name)}-{digest}".lstrip("-"),
+        "type": "entity",
+        "title": name,
+        "tags": [kind] if isinstance(kind, str) and kind else [],
+        "metadata": {TOOL: GRAPH_TOOL},
+    }
+    return fields, "\n".join(f"- {' '.join(line.split())}" for line in lines) or name
 
 
-def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    verb = record["relationType"].replace("_", " ")
-    return {"type": "fact"}, f"{record['from']} {verb} {record['to']}"
+_RELATIONS = (
+    (GRAPH_TOOL, ("from", "relationType", "to")),
+    ("mem0", ("source", "relationship", "target")),
+    ("mem0", ("source", "relationship", "destination")),
+)
 
 
-def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
+def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
+    for tool, keys in _RELATIONS:
+        words = [record.get(key) for key in keys]
+        if all(isinstance(word, str) for word in words):
+            return {
+                "type": "fact",
+                "metadata": {TOOL: tool},
+            }, f"{words[0]} {str(words[1]).replace('_', ' ')} {words[2]}"
+    return None
+
+
+def _item(record: Mapping[str, Any], content: str, zone: tzinfo) -> dict[str, Any]:
     """Return the keys that are an entry's, the others as metadata; a time to live becomes a date."""
     record = {key: value for key, value in record.items() if not _is_derived(key, value)}
+    undated = {}
+    for key in [key for key in record if FIELDS.get(key_of(key)) and FIELDS[key_of(key)].read is read_time]:
+        if day := read_date(record[key], zone):
+            record[key] = stamp(day)
+        elif (value := record.pop(key)) not in _NOTHING:
+            undated[key] = value
     fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
     given = fields.pop(spelled(fields, "type"), "")
     if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
@@ -80,7 +139,7 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
     fields["type"] = kind if kind in TYPES else "fact"
     if layer in _OF_LAYER and layer_of(fields["type"]) != layer:
         fields["type"] = _OF_LAYER[layer]
-    days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
+    days, created = record.get("ttlDays"), read_date(record.get("createdAt"), zone)
     if isinstance(days, int) and 0 < days < 36500 and created:
         with suppress(OverflowError):  # after the year 9999 is never
             fields["expires_at"] = stamp(created + timedelta(days=days))
@@ -90,7 +149,7 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
         key: value
         for key, value in record.items()
         if key not in (*_KNOWN, content, *_NOT_HELD, *_RETIRED) and value not in _NOTHING
-    }
+    } | undated
     if fields["type"] not in (kind, "") and given:
         aside["kind"] = given
     if "source" in fields and str(fields["source"]).lower() not in SOURCES:
@@ -110,6 +169,8 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
 
 def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
     """Return the status of a memory that is no longer held; empty if it is, or if it states a status itself."""
+    if str(record.get("state", "")).lower() in ("deleted", "paused"):  # OpenMemory's words
+        return "archived"
     if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
         return ""
     if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):

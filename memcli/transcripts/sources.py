@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,10 +11,10 @@ from datetime import tzinfo
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO, cast
 
 from ..dataclass import dataclass
-from ..errors import UnknownTranscriptError
+from ..errors import RefusedError, UnknownTranscriptError
+from ..formats.archive_members import opened_archive
 from ..store.access_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from .reader import begin_transcript, detect, read_transcripts
@@ -98,15 +97,15 @@ def _file(path: Path, name: str, zone: tzinfo) -> Iterator[Transcript]:
 def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
     """Read the conversations of a data export as it is downloaded."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(name for name in archive.namelist() if _EXPORTED.fullmatch(name))
+        with path.open("rb") as stream, opened_archive(stream, path.name) as archive:
+            names = [name for name in archive.names if _EXPORTED.fullmatch(name)]
             if not names:
                 raise UnknownTranscriptError(f"{path.name} has no conversations.json in it", "unpack it first", FOREIGN)
             for name in names:
                 with archive.open(name) as file:
-                    yield from read_transcripts(TranscriptFile(cast("BinaryIO", file)), name, zone)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise UnknownTranscriptError(f"{path.name} cannot be unpacked: {error}", "unpack it first") from None
+                    yield from read_transcripts(TranscriptFile(file), name, zone)
+    except RefusedError as error:
+        raise UnknownTranscriptError(error.message, error.fix) from None
 
 
 FILE = "imports.jsonl"

@@ -1,48 +1,68 @@
 """The records of a file or pipe to import, and the memories of other tools among them.
 
 Other tools write a memory a line or all in one JSON document: the graph of the MCP memory server, golemcore's items,
-jcode's store, and any record with a content. Each becomes an entry; what it says in keys of its own is kept as
-metadata, but for what is derived from its text. The whole file is read only where its first line is no JSON but the
-beginning of a document written over many lines.
+jcode's store, mem0's pages, and any record with a content. Each becomes an entry; what it says in keys of its own is
+kept as metadata, but for what is derived from its text. The whole file is read only where its first line is no JSON but
+the beginning of a document written over many lines.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..formats.entry import read_entry, spelled
-from ..formats.foreign_record import CONTENTS, ID, memory_of
+from ..formats.foreign_record import CONTENTS, GRAPH_TOOL, ID, TOOL, TOOL_ID, memory_of
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
-from ..formats.ids import blake2b, new_id, parse_time
+from ..formats.ids import blake2b, new_id, parse_time, stamp
 from ..formats.json_stream import StreamLine, bounded_lines, rejoined
 from ..secrets.scanner import scan
 from ..store.entry_revision import new_fields
 from ..store.layouts import Layout
 from ..store.redaction import file_words
 from .export import LARGEST, BundledFile
+from .foreign_documents import CLAUDE, claude_memories, is_history, latest_of_each, with_category_names
 
 FOLDER = "imported"
 """Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
 
-_CONTAINERS = ("memories", "entries", "items", "results", "data")
+_CONTAINERS = ("history", "memories", "entries", "items", "results", "data")
 """Keys under which a document keeps its memories: a list, or a map from id to memory."""
 _GRAPH = {"entities": "entity", "relations": "relation"}
 
 
-def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -> BundledFile:
-    """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path."""
-    fields, body = memory_of(record)
+def file_from_record(
+    record: Mapping[str, Any],
+    layout: Layout,
+    now: datetime,
+    zone: tzinfo = UTC,
+    modified: datetime | None = None,
+    *,
+    is_clash: bool = False,
+) -> BundledFile:
+    """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path.
+
+    The record of a tool that dates nothing is as old as its file, which was `modified` then. The id of a `clash` is
+    that of another memory: it gets one of its own, and its tool's is kept beside it.
+    """
+    fields, body = memory_of(record, zone)
     if not body.strip():
         raise ValueError("it says nothing")
     sign = blake2b(json.dumps([fields, body], sort_keys=True, ensure_ascii=True).encode(), digest_size=8).digest()
     stated = fields.get(spelled(fields, "created_at"), "")
+    metadata = fields.get("metadata", {})
+    if modified and not stated and metadata.get(TOOL) in (GRAPH_TOOL, CLAUDE):
+        fields.setdefault("updated_at", stamp(modified))
+        stated = fields["created_at"] = fields["updated_at"]
     created = parse_time(str(stated)) or now
     given = str(fields.get("id", ""))
-    fields["id"] = given if ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
+    if is_clash or not ID.fullmatch(given) or scan(given):
+        fields["id"] = new_id("mem", created, sign)
+        if given and not scan(given):
+            fields["metadata"] = {**metadata, TOOL_ID: given}
     document = Document(False, "\n", None, 0, body, 1, fields, None)
     entry, _ = read_entry(document, "", created)
     name = file_words(entry.title, body) or entry.type
@@ -57,10 +77,14 @@ def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -
 def records_in(document: object) -> list[dict[str, Any]] | None:
     """Return the records of a document that holds several; None for what is one record, or none."""
     if isinstance(document, list):
-        return document if document and all(isinstance(record, dict) for record in document) else None
+        if not document or not all(isinstance(record, dict) for record in document):
+            return None
+        if all(is_history(record) for record in document):
+            return latest_of_each(document)
+        return [inner for record in document for inner in records_in(record) or [record]]
     if not isinstance(document, dict) or "path" in document or any(key in document for key in CONTENTS):
         return None
-    records: list[dict[str, Any]] = []
+    records = claude_memories(document)
     for key, kind in _GRAPH.items():
         if isinstance(document.get(key), list):
             records += [{"type": kind, **record} for record in document[key] if isinstance(record, dict)]
@@ -69,7 +93,8 @@ def records_in(document: object) -> list[dict[str, Any]] | None:
         if isinstance(held, dict):
             records += [{"id": name, **record} for name, record in held.items() if isinstance(record, dict)]
         elif isinstance(held, list):
-            records += [record for record in held if isinstance(record, dict)]
+            items = with_category_names([record for record in held if isinstance(record, dict)], document)
+            records += latest_of_each(items) if items and all(map(is_history, items)) else items
     return records or None
 
 
@@ -92,6 +117,7 @@ class RecordLine:
     number: int
     record: dict[str, Any] | None
     fault: str = ""
+    modified: datetime | None = None  # when its file was written, where that is known
 
 
 def record_lines(stream: BinaryIO) -> Iterator[RecordLine]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import Entry, read_entry
+from ..formats.foreign_record import TOOL
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import parse_time
 from ..formats.text_lines import blanked, normalized
@@ -178,10 +179,33 @@ class ImportTarget:
     def _is_fresh_page(self, file: BundledFile, existing: str) -> bool:
         return file.path == self.workspace.layout.memory and existing == _FRESH_PAGE
 
+    def stands(self, path: str) -> bool:
+        """Return whether there is a file at a path, or one that waits to be admitted."""
+        return self._digest(path) is not None
+
+    def waits(self, path: str) -> bool:
+        """Return whether the file of a path is to be made."""
+        return path in self._planned
+
+    def is_anothers(self, file: BundledFile, entry: Entry) -> bool:
+        """Return whether the id of a tool's record is that of a memory which did not come from this tool."""
+        path = self.known.paths.get(entry.id, "")
+        if not path or path in self._planned or self._holds(path, file):
+            return False
+        try:
+            document = frontmatter.parse(atomic_files.read(self.workspace.path(path)).decode("utf-8", "replace"))
+        except MemError:
+            return False
+        metadata = document.fields.get("metadata")
+        tool = metadata.get(TOOL, "") if isinstance(metadata, Mapping) else ""
+        if self.workspace.layout.is_archived(path):
+            return bool(tool) and tool != entry.metadata.get(TOOL, tool)
+        return tool != entry.metadata.get(TOOL, "") if tool else not is_made_here(path)
+
     def earlier(self, file: BundledFile, entry: Entry | None) -> str:
         """Return the path under which an earlier import put a record of this id; "" if there is none."""
         path = self.known.paths.get(entry.id, "") if entry is not None and is_made_here(file.path) else ""
-        return "" if path in (file.path, *self._planned) or not is_made_here(path) else path
+        return "" if path in self._planned or not is_made_here(path) or self.stands(file.path) else path
 
     def _holds(self, path: str, file: BundledFile) -> bool:
         try:

@@ -6,11 +6,11 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from ..beliefs.admission import UNHEARD, ask_judge, is_settled_here, look, settle_drafts, with_current
 from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
@@ -42,7 +42,7 @@ from .export import (
     take_settings,
     unpacked,
 )
-from .foreign_memories import RecordLine, file_from_record, is_made_here, record_lines
+from .foreign_memories import RecordLine, file_from_record, is_made_here
 from .import_target import (
     IMPORT_SOURCE,
     RESTORING,
@@ -189,6 +189,10 @@ _FIELDS = ("type", "title", "tags", "key", "project", "source", "trust", "expire
 """What is taken over besides the words; what a tool counts or computes, such as its confidence, is not."""
 
 
+class _LaterText(Exception):
+    """A record has the id of another one that waits to be admitted, and says it later."""
+
+
 class Importer:
     """One run over one file."""
 
@@ -220,6 +224,7 @@ class Importer:
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self._capped: Counter[str] = Counter()  # memories that state more trust than their source has, by source
+        self._seen: dict[str, tuple[str, str]] = {}  # id of a record → its path here, and how late its text is
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
 
     @property
@@ -227,15 +232,20 @@ class Importer:
         """Return where secrets were blanked out."""
         return self._guard.found if self._guard else ()
 
-    def run(self, stream: BinaryIO) -> Iterator[ImportedLine]:
+    def run(self, lines: Iterable[RecordLine]) -> Iterator[ImportedLine]:
         """Take in line after line and yield what became of each, in their order."""
         waiting: list[ImportedLine | ImportCandidate] = []
         count = 0
-        for position, line in enumerate(record_lines(stream)):
+        for position, line in enumerate(lines):
             if not position and line.record and "path" in line.record:
                 self._begin(line.record)
             try:
-                taken = self._take(line)
+                try:
+                    taken = self._take(line)
+                except _LaterText:
+                    yield from self._admit(waiting)
+                    waiting, count = [], 0
+                    taken = self._take(line)
             except (ValueError, MemError) as error:
                 taken = ImportedLine(line.number, "refused", "", str(error))
             except RecursionError:
@@ -271,7 +281,9 @@ class Importer:
             raise ValueError(line.fault)
         layout, target = self.workspace.layout, self._target
         own = "path" in line.record
-        file = unpacked(line.record) if own else file_from_record(line.record, layout, self.workspace.now)
+        file = unpacked(line.record) if own else self._from_record(line)
+        if isinstance(file, ImportedLine):
+            return file
         if file.kind == SETTINGS:
             return self._take_settings(line, file)
         if is_another_tools_store(layout, file):
@@ -308,6 +320,32 @@ class Importer:
         if own and action in ("created", "unchanged"):
             self._together.add(file.path)
         return ImportedLine(line.number, action, file.path, reason)
+
+    def _from_record(self, line: RecordLine) -> BundledFile | ImportedLine:
+        """Return the file of another tool's record, with an id of its own where another memory has the record's.
+
+        Of two texts of one id the later one counts: raise _LaterText if the earlier one waits to be admitted.
+        """
+        target, record = self._target, line.record or {}
+        make = partial(
+            file_from_record, record, self.workspace.layout, self.workspace.now, self.workspace.zone, line.modified
+        )
+        file = make()
+        entry = target.entry_of(file)
+        if entry is None or target.stands(file.path):
+            return file
+        path, updated = self._seen.get(entry.id, ("", ""))
+        if path and entry.updated_at < updated:
+            return ImportedLine(line.number, "left out", path, "a later text of its id came before it")
+        if path and entry.updated_at > updated:
+            if target.waits(path):
+                if self.dry_run:
+                    return ImportedLine(line.number, "updated", path, "", entry.id)
+                raise _LaterText
+        elif path or target.is_anothers(file, entry):
+            return make(is_clash=True)
+        self._seen[entry.id] = path or file.path, entry.updated_at
+        return file
 
     def _forgotten(self, entry: Entry) -> str:
         """Return a line about a forgotten text that an entry which comes in as it is repeats; "" if it repeats none."""

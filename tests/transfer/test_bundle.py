@@ -210,7 +210,7 @@ def test_an_item_of_golemcore() -> None:
 def test_any_record_with_a_content(key: str) -> None:
     _, fields, body = made({key: "Likes tea.", "category": "preference", "created": "2026-01-05", "user_id": "u1"})
     assert (fields["type"], fields["created_at"], body) == ("preference", "2026-01-05T00:00:00Z", "Likes tea.")
-    assert fields["metadata"] == {"user_id": "u1"}
+    assert fields["metadata"] == {"user_id": "u1"} | ({"tool": "mem0"} if key == "memory" else {})
 
 
 @cases("record")

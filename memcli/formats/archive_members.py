@@ -1,0 +1,80 @@
+"""The files in a .zip as streams: nothing is unpacked onto the disk, and no more is read than a bound allows."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, tzinfo
+from typing import BinaryIO, cast
+
+from ..dataclass import dataclass
+from ..errors import RefusedError
+
+MOST_BYTES = 8 << 30
+"""Bytes that an archive may unpack to."""
+MOST_FILES = 100_000
+_MOST_RATIO, _SMALL = 250, 64 << 20
+"""Times its packed size that a file of more than so many bytes may be: text in JSON is 4 to 30 times."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An open archive, and what is to be read of it in the order of names."""
+
+    file: zipfile.ZipFile
+    names: tuple[str, ...]
+    outside: tuple[str, ...]  # names that lead out of it, which nobody wants to read
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file in it; raise RefusedError where it is damaged."""
+        try:
+            with self.file.open(name) as stream:
+                yield cast("BinaryIO", stream)
+        except _DAMAGED as error:
+            raise RefusedError(f"{name} cannot be unpacked: {_reason(error)}", "download it again") from None
+
+    def modified(self, name: str, zone: tzinfo) -> datetime | None:
+        """Return when a file in it was changed, by a clock in a zone; None for no such day."""
+        try:
+            return datetime(*self.file.getinfo(name).date_time, tzinfo=zone)
+        except ValueError:
+            return None
+
+
+@contextmanager
+def opened_archive(stream: BinaryIO, name: str) -> Iterator[Archive]:
+    """Open an archive; raise RefusedError for one cut off or damaged, with a password, or too large when unpacked."""
+    try:
+        with zipfile.ZipFile(stream) as file:
+            yield _checked(file, name)
+    except _DAMAGED as error:
+        raise RefusedError(f"{name} cannot be unpacked: {_reason(error)}", "download it again") from None
+
+
+_DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, OSError)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, NotImplementedError) else "it is cut off or damaged"
+
+
+def _checked(file: zipfile.ZipFile, name: str) -> Archive:
+    members = [member for member in file.infolist() if not member.is_dir()]
+    if any(member.flag_bits & 1 for member in members):
+        raise RefusedError(f"{name} needs a password", "unpack it, and name the folder")
+    total = sum(member.file_size for member in members)
+    bomb = next(
+        (member for member in members if member.file_size > max(_SMALL, _MOST_RATIO * member.compress_size)),
+        None,
+    )
+    if total > MOST_BYTES or len(members) > MOST_FILES or bomb is not None:
+        size = f"{total / (1 << 30):.1f} GiB in {len(members):,} files"
+        raise RefusedError(f"{name} would unpack to {size}: that is no export", "unpack what you trust of it yourself")
+    outside = tuple(member.filename for member in members if _leads_out(member.filename))
+    return Archive(file, tuple(sorted({member.filename for member in members} - set(outside))), outside)
+
+
+def _leads_out(name: str) -> bool:
+    parts = name.replace("\\", "/").split("/")
+    return ".." in parts or not parts[0] or parts[0].endswith(":")

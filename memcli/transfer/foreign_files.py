@@ -1,0 +1,420 @@
+"""What lies in a file, an archive or a folder to import, told by its content: records, notes, tables, conversations."""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Protocol
+
+from ..errors import MemError, RefusedError, UnknownTranscriptError, UsageError
+from ..formats.archive_members import opened_archive
+from ..formats.entry import FIELDS, key_of
+from ..formats.foreign_record import CONTENTS, TOOL, TOOL_ID, memory_of
+from ..formats.json_stream import CutOffError, JsonStream, rejoined
+from ..transcripts.chat_log import EXPORT, LONGEST_CONVERSATION
+from ..transcripts.reader import detect
+from ..transcripts.transcript_format import TranscriptFile
+from .export import LARGEST
+from .foreign_documents import CLAUDE, PROJECT, listed_by_chatgpt, note_record, saved_by_chatgpt
+from .foreign_memories import LONGEST, RecordLine, record_lines
+
+_HEAD = 64 * 1024
+_ZIP, _GZIP = (b"PK\x03\x04", b"PK\x05\x06"), b"\x1f\x8b"
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_TEXT_COLUMNS = (*CONTENTS, "note", "fact", "observation", "statement")
+_DATE_COLUMNS = ("timestamp", "time", "datetime")
+_DELIMITERS = ",;\t|"
+TEXT = "text"
+"""What `--map` calls the words of a memory."""
+
+
+class Opener(Protocol):
+    """Opens a file outside the workspace; raises MemError where that may not or cannot be."""
+
+    def __call__(self, path: Path) -> BinaryIO: ...
+
+
+class ForeignFiles:
+    """One import's reading: what was passed over and what somebody should know about it gathers here."""
+
+    def __init__(self, columns: Mapping[str, str], zone: tzinfo = UTC) -> None:
+        """Take which column of a table is which field; a time in no zone is in the one given."""
+        self._columns, self._zone = columns, zone
+        self.conversations = 0
+        self.passed_over = 0  # files in a folder or an archive that hold no memories
+        self.notices: list[str] = []
+        self._projects: dict[str, str] = {}  # of Claude's export: names by their ids
+        self._saved: set[str] = set()  # texts that ChatGPT saved
+        self._snapshots: dict[str, Any] = {}  # its latest list of them
+
+    def lines(self, stream: BinaryIO, name: str, modified: datetime | None = None) -> Iterator[RecordLine]:
+        """Yield the records of a file or a pipe; raise UsageError where it is a conversation or no memory at all."""
+        number = 0
+        try:
+            for line in self._file(stream, name, modified, is_inner=False):
+                number = line.number
+                yield line
+        except RefusedError as error:
+            if not number:
+                raise
+            yield RecordLine(number + 1, None, str(error))
+        yield from self._listed()
+
+    def folder(self, root: Path, opened: Opener) -> Iterator[RecordLine]:
+        """Yield the records of the files in a folder; hidden ones and links are none of it."""
+        for path in _paths_below(root):
+            name = path.relative_to(root).as_posix()
+            modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            try:
+                with opened(path) as stream:
+                    yield from self._file(stream, name, modified, is_inner=True)
+            except MemError as error:
+                yield RecordLine(1, None, f"{name}: {error}")
+        yield from self._listed()
+
+    def _listed(self) -> Iterator[RecordLine]:
+        for number, record in enumerate(listed_by_chatgpt(self._snapshots), 1):
+            if record["content"].strip() not in self._saved:
+                yield RecordLine(number, record)
+
+    def _file(self, stream: BinaryIO, name: str, modified: datetime | None, *, is_inner: bool) -> Iterator[RecordLine]:
+        head = stream.read(_HEAD)
+        if head.startswith(_ZIP):
+            if not stream.seekable():
+                raise UsageError("an archive cannot be read from a pipe", "name its file")
+            yield from self._archive(stream, name)
+            return
+        whole = rejoined(head, stream)
+        if head.startswith(_GZIP):
+            unpacked = _Bounded(gzip.GzipFile(fileobj=whole), name)
+            yield from self._file(io.BufferedReader(unpacked), name.removesuffix(".gz"), modified, is_inner=is_inner)
+            return
+        encoding = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
+        if encoding:
+            whole = _recoded(whole, encoding)
+            head = whole.peek(_HEAD) if isinstance(whole, io.BufferedReader) else b""
+        text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+        start = text.lstrip()
+        if "\0" in text:
+            if not is_inner:
+                raise UsageError(
+                    f"{name} is no text", "name an export, an archive of one, a table or a folder of notes"
+                )
+            self.passed_over += 1
+        elif start.startswith(("{", "[")) and not self._columns:
+            yield from self._json(whole, name, modified, start, is_inner=is_inner)
+        elif start.startswith("---") or (not self._columns and note_record(text, name) is not None):
+            yield from self._note(whole, name, modified, is_inner=is_inner)
+        elif table := self._table(text, name, is_inner=is_inner):
+            yield from self._rows(whole, stream, name, *table, is_recoded=bool(encoding))
+        elif is_inner:
+            self.passed_over += 1
+        else:
+            _refuse_a_conversation(text.encode(), name)
+            yield from record_lines(whole)
+
+    def _archive(self, stream: BinaryIO, name: str) -> Iterator[RecordLine]:
+        stream.seek(0)
+        with opened_archive(stream, name) as archive:
+            if archive.outside:
+                more = f" and {len(archive.outside) - 1:,} more" if len(archive.outside) > 1 else ""
+                self.notices.append(f"{archive.outside[0]!r}{more} leads out of {name}: passed over")
+            for member in sorted(archive.names, key=_projects_first):
+                if PurePosixPath(member).name.startswith(".") or member.endswith(".zip"):
+                    self.passed_over += 1
+                    continue
+                try:
+                    with archive.open(member) as inner:
+                        yield from self._file(inner, member, archive.modified(member, self._zone), is_inner=True)
+                except RefusedError as error:
+                    yield RecordLine(1, None, str(error))
+
+    def _json(
+        self, stream: BinaryIO, name: str, modified: datetime | None, start: str, *, is_inner: bool
+    ) -> Iterator[RecordLine]:
+        if EXPORT.document and EXPORT.document.search(start):
+            lines = self._conversations(stream)
+        else:
+            if not is_inner:
+                _refuse_a_conversation(start.encode(), name)
+            lines = record_lines(stream)
+        for position, line in enumerate(lines):
+            if is_inner and position == 0 and line.record is not None and not _is_memory(line.record):
+                self.passed_over += 1
+                return
+            self._name_project(line.record or {})
+            fault = f"{name}: {line.fault}" if is_inner and line.fault else line.fault
+            yield RecordLine(line.number, line.record, fault, modified)
+
+    def _name_project(self, record: dict[str, Any]) -> None:
+        """Name the project of a memory in Claude's export, whose projects are read first."""
+        metadata = record.get("metadata")
+        if isinstance(metadata, dict) and metadata.get(TOOL) == CLAUDE and "project" in record:
+            if record.get("type") == PROJECT:
+                self._projects[metadata[TOOL_ID]] = record["project"]
+            record["project"] = self._projects.get(record["project"], record["project"])
+
+    def _conversations(self, stream: BinaryIO) -> Iterator[RecordLine]:
+        """Yield what was saved as a memory in conversations; they themselves are counted."""
+        document = JsonStream(TranscriptFile(stream).stream, LONGEST_CONVERSATION)
+        number = 0
+        try:
+            for number, value in enumerate(document.items() if document.peek() == "[" else [document.value()], 1):
+                if not isinstance(value, dict):
+                    continue
+                if isinstance(value.get("mapping"), dict) or isinstance(value.get("chat_messages"), list):
+                    self.conversations += 1
+                    for record in saved_by_chatgpt(value, self._snapshots):
+                        self._saved.add(record["content"].strip())
+                        yield RecordLine(number, record)
+                else:
+                    yield RecordLine(number, value)
+        except CutOffError:
+            yield RecordLine(number + 1, None, "the file is cut off or not JSON: get the whole of it and import again")
+
+    def _note(self, stream: BinaryIO, name: str, modified: datetime | None, *, is_inner: bool) -> Iterator[RecordLine]:
+        data = stream.read(LARGEST + 1)
+        try:
+            text = data.decode("utf-8") if len(data) <= LARGEST else ""
+        except UnicodeDecodeError:
+            yield RecordLine(1, None, f"{name} is not UTF-8")
+            return
+        if record := note_record(text, name, modified):
+            yield RecordLine(1, record)
+        elif is_inner:
+            self.passed_over += 1
+        else:
+            raise UsageError(
+                f"{name} is a note that no tool's marks are in",
+                "`mem init` in its folder uses markdown where it is; `mem write` takes a text",
+            )
+
+    def _table(self, text: str, name: str, *, is_inner: bool) -> tuple[str, dict[int, str], list[str], int] | None:
+        """Return delimiter, field of each column, names and first line of a table with a header; None for none.
+
+        Raise UsageError where `--map` names what is not there.
+        """
+        lines = text.split("\n")
+        stated = re.fullmatch(r'"?sep=(.)"?\r?', lines[0])
+        header = lines[1 if stated else 0].strip("\r\n")
+        delimiter = stated[1] if stated else max(_DELIMITERS, key=lambda mark: len(_cells(header, mark)))
+        names = [cell.strip() for cell in _cells(header, delimiter)]
+        fields = _guessed(names)
+        for field, column in self._columns.items():
+            if column not in names:
+                if is_inner:
+                    return None
+                raise UsageError(f"{name} has no column {column!r}", f"it has {', '.join(map(repr, names[:20]))}")
+            fields = {index: key for index, key in fields.items() if key != field}
+            fields[names.index(column)] = field
+        if TEXT in fields.values():
+            return delimiter, fields, names, 2 if stated else 1
+        if len(names) > 1 and len(lines) > 1 and not is_inner and all(0 < len(name) <= 40 for name in names):
+            raise UsageError(
+                f"no column of {name} is known to hold the words: {', '.join(map(repr, names[:20]))}",
+                f"say which: --map {TEXT}={names[0]}",
+            )
+        return None
+
+    def _rows(
+        self,
+        whole: BinaryIO,
+        stream: BinaryIO,
+        name: str,
+        delimiter: str,
+        fields: Mapping[int, str],
+        names: list[str],
+        skipped: int,
+        *,
+        is_recoded: bool,
+    ) -> Iterator[RecordLine]:
+        encoding = "utf-8-sig"
+        if not is_recoded and stream.seekable() and not _is_utf8(stream):
+            encoding = "cp1252"
+            self.notices.append(
+                f"{name} is not UTF-8: it is read as Latin-1 (windows-1252); save it as UTF-8 if it is not"
+            )
+        if not is_recoded and stream.seekable():
+            stream.seek(0)
+            whole = stream
+        text = io.TextIOWrapper(whole, encoding=encoding, errors="replace", newline="")
+        csv.field_size_limit(LONGEST)
+        rows = csv.reader(text, delimiter=delimiter, strict=True)
+        stem = re.sub(r"\W+", "-", PurePosixPath(name).stem)
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                yield RecordLine(rows.line_num, None, f"no row of a table: {error}")
+                continue
+            if rows.line_num <= skipped or not any(map(str.strip, row)):
+                continue
+            if len(row) > len(names) and any(row[len(names) :]):
+                yield RecordLine(rows.line_num, None, f"{len(row)} cells, where the header names {len(names)}")
+                continue
+            yield RecordLine(rows.line_num, _row_record(row, fields, names, stem))
+        text.detach()
+
+
+def _projects_first(name: str) -> tuple[bool, str]:
+    return "project" not in name, name
+
+
+def _paths_below(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_projects_first)
+        for name in sorted(names, key=_projects_first):
+            path = Path(folder, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _guessed(names: list[str]) -> dict[int, str]:
+    """Return the field of each column whose name is one that tools give it; the first of two counts."""
+    fields: dict[int, str] = {}
+    for index, name in enumerate(names):
+        plain = re.sub(r"[\s-]+", "_", name.casefold())
+        known = TEXT if plain in _TEXT_COLUMNS else "created_at" if plain in _DATE_COLUMNS else key_of(plain)
+        if (known or key_of(name)) and (known or key_of(name)) not in fields.values():
+            fields[index] = known or key_of(name)
+    return fields
+
+
+def _row_record(row: list[str], fields: Mapping[int, str], names: list[str], stem: str) -> dict[str, Any]:
+    record: dict[str, Any] = {"content": ""}
+    metadata: dict[str, Any] = {TOOL: "CSV"}
+    for index, cell in enumerate(row[: len(names)]):
+        field = fields.get(index, "")
+        if field == TEXT:
+            record["content"] = cell
+        elif cell.strip() and field == "tags":
+            record["tags"] = [tag.strip() for tag in re.split(r"[,;|\n]", cell.strip("[] ")) if tag.strip(" '\"")]
+        elif cell.strip() and field == "id":
+            number = cell.strip()
+            # 1, 2, 3 are the numbers of every table's rows
+            record["id"] = f"{stem}-{number}" if number.isdecimal() else number
+            metadata[TOOL_ID] = number
+        elif cell.strip():
+            (record if field else metadata)[field or names[index]] = cell.strip()
+    return {**record, "metadata": metadata}
+
+
+def _is_memory(record: Mapping[str, Any]) -> bool:
+    try:
+        memory_of(record)
+    except (ValueError, RecursionError):
+        return "path" in record
+    return True
+
+
+def _is_utf8(stream: BinaryIO) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    stream.seek(0)
+    try:
+        while piece := stream.read(1 << 20):
+            decoder.decode(piece)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _refuse_a_conversation(head: bytes, name: str) -> None:
+    """Raise UsageError for what `mem session import` takes, unless its first line is a memory."""
+    first = head.split(b"\n", 1)[0]
+    try:
+        if isinstance(record := json.loads(first), dict) and _is_memory(record) and "role" not in record:
+            return
+    except (ValueError, RecursionError):
+        pass
+    try:
+        form = detect(TranscriptFile(io.BytesIO(head)), name)
+    except UnknownTranscriptError:
+        return
+    raise UsageError(f"{name} is a conversation ({form.name})", f"`mem session import {name}` takes it in")
+
+
+def _recoded(stream: BinaryIO, encoding: str) -> BinaryIO:
+    """Return a stream of UTF-8 that gives what another gives in an encoding with a mark at its beginning."""
+    return io.BufferedReader(_Recoded(stream, encoding), _HEAD)
+
+
+class _Recoded(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        while not self._ready:
+            piece = self._stream.read(_HEAD)
+            self._ready = self._decoder.decode(piece, final=not piece).encode("utf-8", "replace")
+            if not piece:
+                break
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+
+class _Bounded(io.RawIOBase):
+    """What a packed file unpacks to, as long as that is no bomb."""
+
+    def __init__(self, stream: Any, name: str, most: int = 8 << 30) -> None:
+        self._stream, self._name, self._left = stream, name, most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        try:
+            piece = self._stream.read(len(buffer))
+        except (EOFError, OSError, zlib.error):
+            raise RefusedError(
+                f"{self._name} cannot be unpacked: it is cut off or damaged", "download it again"
+            ) from None
+        self._left -= len(piece)
+        if self._left < 0:
+            raise RefusedError(f"{self._name} would unpack to more than 8 GiB: that is no export", "unpack it yourself")
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def mapping_of(stated: str) -> dict[str, str]:
+    """Read `text=content,tags=labels`: a field, and the column it is in; raise UsageError for no field."""
+    columns: dict[str, str] = {}
+    for pair in filter(None, stated.split(",")):
+        field, _, column = pair.partition("=")
+        if not column.strip() or (field.strip() != TEXT and field.strip() not in FIELDS):
+            raise UsageError(
+                f"--map cannot read {pair!r}", f"write FIELD=COLUMN; a field is {TEXT}, {', '.join(_COMMON)}, …"
+            )
+        columns[field.strip()] = column.strip()
+    return columns
+
+
+_COMMON = ("id", "title", "tags", "type", "key", "project", "created_at", "updated_at", "source", "expires_at")
