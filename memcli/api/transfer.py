@@ -169,18 +169,27 @@ def import_memories(
             if line.action not in ("unchanged", "left out"):
                 imported.append(line)
             on_line(line)
-    notices = [*reading.notices, *run.notices]
+    notices = (*reading.notices, *run.notices, *_left_out(workspace, file, reading, is_empty=not counts))
+    return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), notices, run.unheard)
+
+
+def _left_out(
+    workspace: Workspace, file: str | Path | BinaryIO, reading: "ForeignFiles", *, is_empty: bool
+) -> Iterator[str]:
+    """Yield what a file holds besides memories; raise UsageError where it holds no memory at all."""
+    name = "" if not isinstance(file, (str, Path)) else str(file)
     if reading.conversations:
         holds = f"{reading.conversations:,} conversation{'s' * (reading.conversations > 1)}"
-        command = f"`mem session import {file if isinstance(file, (str, Path)) else '-'}`"
-        if not counts:
+        command = f"`mem session import {name or '-'}`"
+        if is_empty:
             raise UsageError(f"it holds {holds} and no memories", f"{command} takes them in")
-        notices.append(f"it also holds {holds}: {command} takes them in")
-    elif not counts and isinstance(file, (str, Path)) and (workspace.folder / Path(file).expanduser()).is_dir():
-        raise _no_memories(str(file))
+        yield f"it also holds {holds}: {command} takes them in"
+    elif is_empty and name and (workspace.folder / Path(name).expanduser()).is_dir():
+        raise UsageError(
+            f"{name} is a folder without the memories of another tool", f"`mem init {name}` uses markdown where it is"
+        )
     if reading.passed_over:
-        notices.append(f"files without memories in it: {reading.passed_over:,}")
-    return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), tuple(notices), run.unheard)
+        yield f"files without memories in it: {reading.passed_over:,}"
 
 
 def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "LlmJudge":
@@ -210,12 +219,6 @@ def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
         raise UsageError("an import takes the archive in anyway", "leave out --archived, or name a --status")
     wanted = choice.filter(workspace)
     return wanted if choice.status else replace(wanted, statuses=())
-
-
-def _no_memories(name: str) -> UsageError:
-    return UsageError(
-        f"{name} is a folder without the memories of another tool", f"`mem init {name}` uses markdown where it is"
-    )
 
 
 def _target(workspace: Workspace, file: str | Path) -> Path:
