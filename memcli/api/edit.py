@@ -1,7 +1,7 @@
 """Change what is kept: the text of a file, which entry holds, what lies in the archive."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..beliefs.deduplication import fold_twins
 from ..beliefs.forgotten import ForgottenGuard
@@ -19,7 +19,10 @@ from ..store.redaction import Redacted, SecretGuard
 from ..store.text_files import EditCopy as EditCopy
 from ..store.text_files import copy_to_edit, edit_text, replaced
 from .choice import listed, require_source
-from .workspace import Workspace, Workspaces, locate, recorded
+from .workspace import Workspace, Workspaces, locate, open_workspace, recorded
+
+if TYPE_CHECKING:
+    from ..maintenance.moving import Moved
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,20 @@ def two_entries(workspaces: Workspaces, first_name: str, second_name: str) -> tu
         if where.layout.kind_of(location.path) != "entry" or location.anchor:
             raise UsageError(f"{name} is not an entry", "name two entries; `mem ls` lists them")
     return where, first.path, second.path
+
+
+@recorded("move")
+def move(workspaces: Workspaces, name: str, to: str, *, allow_secret: bool = False) -> "Moved":
+    """Move an entry into the workspace of a scope: `project`, `user` or a name from the setting `workspaces`.
+
+    Raise NotFoundError, AmbiguousError and UsageError for names, RefusedError for what holds secrets or personal data
+    unless `allow_secret`, and for an entry that is not in use or in conflict.
+    """
+    from ..maintenance.moving import move_entry  # late: an edit moves nothing
+
+    where, address = locate(workspaces, name, strict=True)
+    target = open_workspace(scope=to, folder=where.folder, environ=where.environ, now=where.now)
+    return move_entry(where, address.path, target, allow_secret=allow_secret)
 
 
 @recorded("forget")

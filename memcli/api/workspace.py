@@ -144,6 +144,13 @@ def unsaid(text: str, words: Sequence[str] = ()) -> str:
     return blanked(text, words)
 
 
+def audience(workspace: Workspace) -> str:
+    """Return the scope of a workspace, and who sees what is written there: whom git shares it with, or nobody."""
+    from ..git.place import audience as whose
+
+    return whose(workspace)
+
+
 class _Unchanged:
     """Watches a command until it changes something; then `store/undo_log.py` notes what."""
 

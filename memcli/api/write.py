@@ -1,6 +1,6 @@
 """Remember something, or change an entry: `write(workspace, NewEntry("The staging port is 8443."))`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..beliefs.writing import NewEntry as NewEntry
 from ..beliefs.writing import Written as Written
@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..store.redaction import SECRET_FIX as SECRET_FIX
 from ..store.redaction import Redacted, SecretGuard
 from .choice import SOURCES, TYPES, require_source, require_types
-from .workspace import Workspaces, every, locate, recorded
+from .workspace import Workspace, Workspaces, every, locate, open_workspace, recorded
 
 
 @recorded("write")
@@ -22,12 +22,14 @@ def write(
     judge: bool = False,
     redact: bool = False,
     allow_secret: bool = False,
+    routes: bool = False,
     expected: str | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Written:
     """Keep an entry, or change the one it names by its id; return what became of it and of others.
 
-    A new entry goes into the first workspace; `id` and `supersedes` are looked for in all of them. `by` is whose word
+    A new entry goes into the first workspace, or if it `routes` into that which the setting `write.scope.<type>` names;
+    `id` and `supersedes` are looked for in all of them. `by` is whose word
     it is where neither the entry nor the settings say: `user` for one who types it. `dedup` compares it with what is
     known, `judge` asks the configured LLM about that and tells `progress` how many of how many answers are there.
     Secrets are refused; `redact` blanks them out instead, `allow_secret` keeps them. `expected` is the digest of the
@@ -48,7 +50,7 @@ def write(
         return change_entry(
             where, address.path, entry, SecretGuard(where, redact, allow_secret), by=by, expected=expected
         )
-    where, old = opened[0], ""
+    where, old = _target(opened, entry) if routes else opened[0], ""
     guard = SecretGuard(where, redact, allow_secret)
     if entry.supersedes:
         there, address = locate(opened, entry.supersedes, strict=True)
@@ -63,3 +65,12 @@ def write(
 
         asked = llm_judge(where, progress)
     return write_entry(where, entry, guard, by=by, old=old, dedup=dedup, judge=asked)
+
+
+def _target(opened: Sequence[Workspace], entry: NewEntry) -> Workspace:
+    """Return the workspace that a new entry goes into."""
+    first = opened[0]
+    scope = first.settings[f"write.scope.{entry.type or first.settings['write.type']}"]
+    if scope in ("", first.scope):
+        return first
+    return open_workspace(scope=scope, folder=first.folder, environ=first.environ, now=first.now)

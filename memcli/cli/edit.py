@@ -125,6 +125,37 @@ def supersede(
         output.say_row((done.action, done.id, done.by))
 
 
+def move(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="ID", autocompletion=completion.ids, help="An id, a unique part of one, or a path."),
+    ],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="SCOPE", help="project, user, or a name from the setting workspaces."),
+    ],
+    allow_secret: AllowSecret = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move an entry into another workspace, such as one you share.
+
+    The file goes as it is, with its id. What looks like a secret or personal data is refused. Its earlier texts stay
+    behind, and so does what git has committed there. To take it back, move it back.
+    """
+    done = api.move(workspaces.reading(workspace, scope), name, to, allow_secret=allow_secret)
+    for notice in done.notices:
+        output.note(notice)
+    path = workspaces.here(done.workspace, done.path)
+    if as_json:
+        output.say_json(done.as_dict())
+    elif output.is_watched():
+        output.say(f"moved {done.id} ({path}), {done.audience}")
+    else:
+        output.say_row(("moved", done.id, path))
+
+
 def forget(
     names: _Names,
     purge: Annotated[bool, typer.Option("--purge", help="Delete for good instead.")] = False,

@@ -24,7 +24,7 @@ InScope = Annotated[
         "--scope",
         metavar="SCOPE",
         autocompletion=completion.among(("project", "user", "all")),
-        help="project, user or all.",
+        help="project, user, a name from the setting workspaces, or all.",
         show_default=False,
     ),
 ]

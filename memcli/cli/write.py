@@ -1,10 +1,12 @@
 """`mem write`."""
 
 from functools import partial
+import os
 from typing import Annotated
 
 import typer
 
+from ..api import workspace as api
 from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
@@ -13,6 +15,8 @@ from .options import MORE, AllowSecret, AsJson, InScope, InWorkspace, Judge, Red
 from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 _more = partial(typer.Option, rich_help_panel=MORE)
+PRIVATE = "project, on this machine"
+"""The audience of a memory that goes without saying."""
 
 
 def write(
@@ -163,6 +167,7 @@ def write(
         judge=judge,
         redact=redact,
         allow_secret=allow_secret,
+        routes=not (scope or workspace or os.environ.get("MEM_WORKSPACE")),
         progress=judge_progress(),
     )
     _tell(done, as_json=as_json)
@@ -192,7 +197,9 @@ def _tell_row(done: Written) -> None:
         return
     remark_shown = f"confirmed {done.strength} times" if done.action == "merged" else remark
     action = "merged into" if done.action == "merged" else done.action
-    output.say(f"{action} {done.id} ({path})" + (f": {remark_shown}" if remark_shown else ""))
+    seen_by = api.audience(done.workspace) if done.action == "created" else PRIVATE
+    where = "" if seen_by == PRIVATE else f", {seen_by.removeprefix('project, ')}"
+    output.say(f"{action} {done.id} ({path}){where}" + (f": {remark_shown}" if remark_shown else ""))
     if done.conflicts_with:
         output.note("`mem review` settles which of them holds")
 

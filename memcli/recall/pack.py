@@ -217,8 +217,8 @@ def _page_of(memory: Memory) -> tuple[str, ...]:
 
 
 def _scope(memory: Memory) -> str:
-    """Return the scope to show: "user", or "" for the project's."""
-    return memory.scope if memory.scope == "user" else ""
+    """Return the scope to show: "" for the project's."""
+    return "" if memory.scope in ("project", "documents") else memory.scope
 
 
 def _markdown(pack: Pack) -> str:

@@ -231,8 +231,8 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
 
 
 def _concerns(entry: Mapping[str, Any], place: str) -> bool:
-    """Tell whether an entry concerns this place: of the user's workspace what is of no project, or of this one."""
-    return entry["scope"] != "user" or not entry["project"] or _is_of(entry, place)
+    """Return whether an entry concerns this place: in another workspace what is of no project, or of this one."""
+    return entry["scope"] == "project" or not entry["project"] or _is_of(entry, place)
 
 
 def _is_of(entry: Mapping[str, Any], place: str) -> bool:
@@ -279,7 +279,7 @@ def _entry_line(entry: Mapping[str, Any], place: str, section: str) -> StartLine
         f"confirmed {entry['strength']} times" if (entry["strength"] or 1) > 1 else "",
         f"of {entry['updated_at'][:10]}",
     ]
-    scope = ", user" if entry["scope"] == "user" else ""
+    scope = "" if entry["scope"] == "project" else f", {entry['scope']}"
     scope += f", {REPOSITORY}" if entry["source"] == REPOSITORY else ""
     disputed = f", disputed by {', '.join(entry['conflicts_with'])}" if entry["conflicts_with"] else ""
     text = one_line(f"- [{entry['type']}] {entry['summary']} ({entry['name']}{scope}{disputed})")

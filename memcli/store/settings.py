@@ -12,6 +12,7 @@ from typing import Any
 from ..data import table
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
+from ..formats.entry_fields import TYPES
 from ..formats.frontmatter.document import load_mapping
 from ..formats.text_lines import BOM, conflict_marker, decoded
 from . import atomic_files, file_steps
@@ -95,6 +96,8 @@ def _str(value: object) -> str:
 def _list(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(value.replace(",", " ").split())
+    if isinstance(value, Mapping):
+        return tuple(f"{name}={_str(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
         return tuple(_str(item) for item in value)
     raise TypeError
@@ -121,6 +124,8 @@ TABLE = (
     Setting("paths.entries", ""),
     Setting("write.source", "", user_only=True, choices=("", "user", "observed", "inferred")),
     Setting("write.type", "fact"),
+    *(Setting(f"write.scope.{kind}", "", user_only=True) for kind in TYPES),
+    Setting("workspaces", (), user_only=True),
     Setting("write.merge_similarity", 0.0, low=0, high=1),
     Setting("search.limit", 5, low=1, high=1000),
     Setting("search.kinds", ("entry", "memory", "history", "note"), choices=(*KINDS, "document")),

@@ -1,6 +1,7 @@
 """The workspace: where it is and how it is found."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
@@ -18,6 +19,7 @@ from .settings import Settings, load_settings, zone_of
 
 MARKER = "mem.yaml"
 SCOPES = ("project", "user", "all")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,25 @@ class Surroundings:
         """Return the folder of the user's own workspace."""
         return _base(self.environ, "XDG_DATA_HOME", ".local/share") / "mem"
 
+    @cached_property
+    def shared_folders(self) -> dict[str, Path]:
+        """Return the folders that the user's settings name as `workspaces`, by name.
+
+        Raise UsageError for a row that names none.
+        """
+        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
+            return {}
+        folders = {}
+        for row in load_settings(self.config_file, None, self.environ)["workspaces"]:
+            name, _, folder = row.partition("=")
+            if not _NAME.fullmatch(name) or name in (*SCOPES, "documents") or not folder:
+                raise UsageError(
+                    f"workspaces: {row!r} names no folder",
+                    "write NAME=FOLDER, the name in lower case, such as team=~/team",
+                )
+            folders[name] = self.folder / Path(folder).expanduser()
+        return folders
+
 
 def clock(environ: Mapping[str, str], now: datetime) -> datetime:
     """Return the moment commands work at: `MEM_NOW` where it is set."""
@@ -175,15 +196,25 @@ def clock(environ: Mapping[str, str], now: datetime) -> datetime:
 def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off: bool = False) -> list[Workspace]:
     """Find the workspaces of a command, the project's first.
 
-    Without a scope these are the nearest project workspace and the user's; a workspace named outright stands
-    alone. Raises NotFoundError where there is none, and SwitchedOffError where memory is switched off in the first of
-    them; others that are switched off are left out. `even_off` is for commands that look after the folder alone.
+    Without a scope these are the nearest project workspace, the user's, and those that the user's settings name; a
+    workspace named outright stands alone. Raises NotFoundError where there is none, and SwitchedOffError where memory
+    is switched off in the first of them; others that are switched off are left out. `even_off` is for commands that
+    look after the folder alone.
     """
     workspaces = [_workspace_at(around, root, name) for root, name in roots(around, explicit, scope)]
     watch = file_steps.watcher.get()
     if watch:
         for workspace in workspaces:
             watch.entered(workspace)
+    if not (explicit or scope or around.environ.get("MEM_WORKSPACE")):
+        gone = [
+            f"{name}: {folder} is not a workspace"
+            for name, folder in around.shared_folders.items()
+            if not _marked(folder)
+        ]
+        if gone:
+            settings = workspaces[0].settings
+            workspaces[0] = replace(workspaces[0], settings=replace(settings, ignored=(*settings.ignored, *gone)))
     if even_off:
         return workspaces
     if not workspaces[0].settings["memory.enabled"]:
@@ -196,11 +227,12 @@ def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off:
 
 def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tuple[Path, str]]:
     """Find the folders of a command's workspaces, each with its scope, without opening them."""
-    if scope and scope not in SCOPES:
-        raise UsageError(f"no scope {scope!r}", f"use one of {', '.join(SCOPES)}")
+    shared = around.shared_folders
+    if scope and scope not in (*SCOPES, *shared):
+        raise UsageError(f"no scope {scope!r}", f"use one of {', '.join((*SCOPES, *shared))}")
     named = explicit or around.environ.get("MEM_WORKSPACE", "")
     pairs: list[tuple[Path, str]] = []
-    if scope != "user":
+    if scope in ("", "project", "all"):
         project = _named(around.folder, named) if named else nearest(around.folder)
         if project:
             pairs.append((project, "project"))
@@ -208,6 +240,12 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
         user = around.user_root
         if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in pairs]:
             pairs.append((user.resolve(), "user"))
+    if scope == "all" or scope in shared or not (scope or named):
+        for name, folder in shared.items():
+            if scope == name:
+                pairs.append((_named(around.folder, str(folder)), name))
+            elif (root := _marked(folder)) and root not in [known for known, _ in pairs]:
+                pairs.append((root, name))
     if not pairs:
         raise NotFoundError(f"no workspace in {around.folder} or above", "run `mem init` to make one here")
     return pairs
@@ -256,10 +294,15 @@ def nearest(folder: Path) -> Path | None:
 
 def _named(folder: Path, name: str) -> Path:
     root = (folder / Path(name).expanduser()).resolve()
-    for candidate in (root, root / "memory"):
-        if (candidate / MARKER).is_file():
-            return candidate
+    if workspace := _marked(root):
+        return workspace
     raise NotFoundError(f"{root} is not a workspace", f"run `mem init {name}`")
+
+
+def _marked(folder: Path) -> Path | None:
+    """Return the workspace that a folder is, or has below it as `memory/`; None where it is neither."""
+    root = folder.resolve()
+    return next((candidate for candidate in (root, root / "memory") if (candidate / MARKER).is_file()), None)
 
 
 def _base(environ: Mapping[str, str], variable: str, fallback: str) -> Path:

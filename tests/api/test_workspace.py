@@ -36,6 +36,7 @@ JOBS: dict[str, Callable[[Workspace], object]] = {
     "read": lambda ws: read.read(ws, "MEMORY.md"),
     "recall": lambda ws: recall.recall(ws, "quagga"),
     "forget": lambda ws: edit.forget(ws, ["quagga.md"]),
+    "move": lambda ws: edit.move(ws, "quagga.md", "user"),
     "note": lambda ws: history.add_note(ws, "Fed the quagga."),
     "history": history.read_history,
     "session append": lambda ws: sessions.append(ws, sessions.NewEvent("user", "Hello."), "talk"),

@@ -126,6 +126,8 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("tend")
     yield ask("trust")
     yield ask("index", "index", codes=(3,))
+    yield ask("move", "move", port[1]["id"], "--to", "user")
+    yield ask("move", "move", port[1]["id"], "--to", "project")
     yield ask("forget", "forget", port[1]["id"], "MEMORY.md", codes=(3,))
     yield ask("restore", "restore", port[1]["id"])
     gone = mem("write", "The kettle is blue", "--no-dedup", "--json").json["id"]
