@@ -54,8 +54,8 @@ def session_start(
 
 
 def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int, for_subagent: bool) -> SessionStart:
-    from ..beliefs.waiting import waiting_count
     from ..consolidation.recap import last_session
+    from ..recall.retention import waiting_count
 
     place = place_of(workspaces[0].folder.absolute())
     changed = changed_lately(workspaces[0])

@@ -146,7 +146,7 @@ def unsaid(text: str, words: Sequence[str] = ()) -> str:
 
 def audience(workspace: Workspace) -> str:
     """Return the scope of a workspace, and who sees what is written there: whom git shares it with, or nobody."""
-    from ..git.place import audience as whose
+    from ..store.conversation_keeper import audience as whose
 
     return whose(workspace)
 

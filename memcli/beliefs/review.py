@@ -16,14 +16,13 @@ from ..formats.entry import same_key
 from ..formats.ids import blake2b
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..recall.retention import unread_paths
+from ..recall.retention import faded_rules, unread_paths
 from ..results import FilePath, Id, Result
 from ..store import access_log
 from ..store.access_log import ProposedDecision
 from ..store.workspace import Workspace
 from .forgotten import NEW, held_files, told_of
 from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file
-from .waiting import faded_rules
 
 
 def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:

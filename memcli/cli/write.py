@@ -1,7 +1,7 @@
 """`mem write`."""
 
-from functools import partial
 import os
+from functools import partial
 from typing import Annotated
 
 import typer

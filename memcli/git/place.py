@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import GitError
 from ..store import access_log
-from ..store.workspace import MARKER, Workspace
+from ..store.workspace import Workspace
 
 _COMMITS, _CHANGED = 3, 40  # the last commits that are looked at, and files of them
 _SECONDS = 0.5
@@ -65,19 +65,6 @@ def changed_lately(workspace: Workspace) -> tuple[str, ...]:
     with suppress(OSError):
         access_log.replace_text(workspace, _NOTED, json.dumps({"state": state, "paths": listed}))
     return tuple(listed)
-
-
-def audience(workspace: Workspace) -> str:
-    """Return the scope of a workspace, and who sees what is written there: whom git shares it with, or nobody."""
-    top, git = _repository(workspace.root)
-    if git == top:
-        return f"{workspace.scope}, on this machine"
-    from . import run
-
-    with suppress(GitError):
-        if run.run(top, "check-ignore", "--no-index", "--", str(workspace.root / MARKER), seconds=_SECONDS):
-            return f"{workspace.scope}, on this machine: git ignores it"
-    return f"{workspace.scope}, shared by git"
 
 
 def _time_of(path: Path) -> int:

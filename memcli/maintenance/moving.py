@@ -8,10 +8,10 @@ from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import chain, read_entry_file
 from ..dataclass import dataclass
 from ..errors import RefusedError
-from ..git.place import audience
 from ..results import FilePath, Id, Result
 from ..secrets.scanner import PERSONAL
 from ..store import entries
+from ..store.conversation_keeper import audience
 from ..store.journal import Change
 from ..store.redaction import redactor
 from ..store.workspace import Workspace

@@ -7,6 +7,7 @@ restored, or edited by hand, is as young as if it had changed that day. `mainten
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -14,7 +15,8 @@ from operator import attrgetter, itemgetter
 from typing import Annotated, Any, NamedTuple, Protocol
 
 from ..errors import MemError, UsageError
-from ..formats.entry import EPISODIC, TRUST
+from ..formats.entry import EPISODIC, TRUST, same_key
+from ..formats.entry_fields import RULE_TYPES
 from ..formats.frontmatter import document
 from ..formats.ids import parse_time, past
 from ..results import EntryType, FilePath, Id, Reason, Summary
@@ -260,3 +262,31 @@ def _verdict(
 
 def _a(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Count the questions about active entries, given as rows of the index, and what lies in the inbox.
+
+    Memories that are only new need no yes or no. A flag that a merge brought back counts until it is asked.
+    """
+    slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
+    flagged = {
+        frozenset((row["id"], other))
+        for row in rows
+        for other in row["verdicts"]
+        if other in slots and slots[other] != slots[row["id"]]
+    }
+    same_slot_pairs = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
+    return len(flagged) + same_slot_pairs + len(faded_rules(workspace, rows)) + len(workspace.inbox)
+
+
+def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
+    """Return the rules below the threshold of decay that it spares."""
+    rules = [row for row in rows if row["type"] in RULE_TYPES]
+    counts = access_log.counts(workspace, last_accessed(rules))
+    threshold = workspace.settings["decay.threshold"]
+    return [
+        rule
+        for rule in judged(rules, workspace.now, workspace.settings, counts)
+        if rule.verdict == "spare" and rule.score < threshold and not rule.pinned
+    ]

@@ -75,3 +75,8 @@ def is_shared(path: Path) -> bool:
     except GitError:
         return True
     return False
+
+
+def audience(workspace: Workspace) -> str:
+    """Return the scope of a workspace, and who sees what is written there: whom git shares it with, or nobody."""
+    return f"{workspace.scope}, {'shared by git' if is_shared(workspace.root / MARKER) else 'on this machine'}"

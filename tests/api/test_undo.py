@@ -66,6 +66,7 @@ READING = {
     "stats.stats",
     "transfer.export",
     "sync.list_undoable",
+    "workspace.audience",
     "workspace.every",
     "workspace.locate",
 }

@@ -142,7 +142,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         },
     ),
     "forget": (["{id}"], {"--purge": [], "--reason": ["over"], "--source": ["inferred"]}),
-    "move": (["{id}", "--to", "user"], {"--allow-secret": []}),
+    "move": (["{id}", "--to", "user"], {"--to": ["user"], "--allow-secret": []}),
     "restore": (["{gone}"], {}),
     "note": (["Tea was late."], {"--user": ["Is there tea?"], "--assistant": ["Soon."], "--fail-safe": []}),
     "history add": (["Tea was served."], {}),

@@ -103,7 +103,7 @@ def test_who_sees_a_memory_follows_from_git(mem: Mem, team: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=team.parent, check=True)
     (team.parent / ".gitignore").write_text("memory/\n")
     answer = mem("move", identifier, "--to", "project", "--json").json
-    assert answer["audience"] == "project, on this machine: git ignores it"
+    assert answer["audience"] == "project, on this machine"
 
 
 def test_what_must_not_be_shared_stays(mem: Mem, team: Path) -> None:
