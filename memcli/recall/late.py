@@ -1,7 +1,8 @@
 """Recall for which nobody waits longer than they say: what is found later is given with the next prompt.
 
-The search goes on in a fork and leaves what it found in a file of `.mem/late`. Whoever gives it to the session gives
-that file another name first, so that it is given once, and notes it as shown then: what was never given is found again.
+The search goes on in a fork and leaves what it found in a file of `.mem/late`, the memories of each workspace in its
+own. Whoever gives it to the session gives that file another name first, so that it is given once, and notes it as shown
+then: what was never given is found again.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import itemgetter
 from select import select
 from shutil import rmtree
 from typing import Any, NamedTuple
@@ -83,7 +85,7 @@ def _searched(
             data = unwritten.read() if is_over else b""
     finally:
         os.close(done)
-    return _parsed(data.decode()) if data else _read(workspaces[0], name)
+    return _parsed([data.decode()]) if data else _read(workspaces, name)
 
 
 def _leave(workspaces: Sequence[Workspace], request: RecallRequest, name: str, doing: int) -> None:
@@ -93,18 +95,28 @@ def _leave(workspaces: Sequence[Workspace], request: RecallRequest, name: str, d
     except Exception as error:  # nobody would hear of it
         reason = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
         pack, turn = Pack(notices=(reason,)), SurfacedTurn(turns=0)
-    fields = {"turn": turn_line(turn), "notices": pack.notices, "memories": [vars(memory) for memory in pack.chosen]}
-    path = workspaces[0].derived / FOLDER / name
+    fields = {"turn": turn_line(turn), "notices": pack.notices}
+    memories = [(number, memory.scope, vars(memory)) for number, memory in enumerate(pack.chosen)]
     try:
-        if path.parent.is_symlink() or not request.session:
-            raise FileNotFoundError(path.parent)  # a clone may lead it anywhere
-        make_derived(path.parent)
-        write_private(path.with_name(f"{name}.new"), json.dumps(fields))
-        os.replace(path.with_name(f"{name}.new"), path)
-        access_log.sweep(path.parent, f"{'?' * 24}-*", _MOST)
+        if not request.session:
+            raise FileNotFoundError
+        for workspace in reversed(workspaces):  # each keeps its own, so that a purge there finds them
+            own = [row for row in memories if row[1] == workspace.scope]
+            if own or workspace is workspaces[0]:
+                _write(workspace, name, json.dumps({**fields, "memories": own}))
     except OSError:
         with suppress(OSError), open(doing, "wb", closefd=False) as waiting:
-            waiting.write(json.dumps(fields).encode())
+            waiting.write(json.dumps({**fields, "memories": memories}).encode())
+
+
+def _write(workspace: Workspace, name: str, text: str) -> None:
+    path = workspace.derived / FOLDER / name
+    if path.parent.is_symlink():
+        raise FileNotFoundError(path.parent)  # a clone may lead it anywhere
+    make_derived(path.parent)
+    write_private(path.with_name(f"{name}.new"), text)
+    os.replace(path.with_name(f"{name}.new"), path)
+    access_log.sweep(path.parent, f"{'?' * 24}-*", _MOST)
 
 
 def _memory(fields: Mapping[str, Any]) -> Memory:
@@ -121,7 +133,7 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
         names = [name for name in listed if name.startswith(begin) and "." not in name]
         if not names:
             return []
-        waiting = [_parsed(access_log.text_of(workspaces[0], f"{FOLDER}/{name}")) for name in names]
+        waiting = [_parsed([_text(each, name) for each in workspaces]) for name in names]
         paths = {memory.path for recalled in waiting if recalled for memory in recalled.pack.chosen}
         indexed = {opened.scope: _known(opened, paths) for opened in workspaces}  # before anything is taken away
     except (OSError, MemError):
@@ -140,7 +152,7 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
         )
         return Recalled(replace(recalled.pack, chosen=chosen), replace(recalled.turn, shown=tuple(map(mark, chosen))))
 
-    every = [_read(workspaces[0], name) for name in names]
+    every = [_read(workspaces, name) for name in names]
     return [without(recalled) for recalled in every if recalled is not None]
 
 
@@ -161,23 +173,32 @@ def drop_all(workspace: Workspace) -> None:
     rmtree(workspace.derived / FOLDER, ignore_errors=True)
 
 
-def _read(workspace: Workspace, name: str) -> Recalled | None:
-    """Take a file away and return what it holds; None where there is none, or another process has taken it."""
-    taken = f"{FOLDER}/{name}.{os.getpid()}"
+def _read(workspaces: Sequence[Workspace], name: str) -> Recalled | None:
+    """Take a recall's files away and return what they hold; None where there is none, or another process took it."""
+    taken = f"{name}.{os.getpid()}"
     try:
-        os.rename(workspace.derived / FOLDER / name, workspace.derived / taken)
+        os.rename(workspaces[0].derived / FOLDER / name, workspaces[0].derived / FOLDER / taken)
     except OSError:
         return None
-    text = access_log.text_of(workspace, taken)
-    with suppress(OSError):
-        os.unlink(workspace.derived / taken)
-    return _parsed(text)
+    files = [(workspace, taken if workspace is workspaces[0] else name) for workspace in workspaces]
+    texts = [_text(workspace, file) for workspace, file in files]
+    for workspace, file in files:
+        with suppress(OSError):
+            os.unlink(workspace.derived / FOLDER / file)
+    return _parsed(texts)
 
 
-def _parsed(text: str) -> Recalled | None:
+def _text(workspace: Workspace, name: str) -> str:
+    """Return the text of a file that waits; empty where there is none, or a link leads to it."""
+    return "" if (workspace.derived / FOLDER).is_symlink() else access_log.text_of(workspace, f"{FOLDER}/{name}")
+
+
+def _parsed(texts: Sequence[str]) -> Recalled | None:
+    """Return what the files of a recall say together, the first of which tells of its turn; None if that is damaged."""
     try:
-        fields = json.loads(text)
-        memories = map(_memory, fields["memories"])
+        fields, *others = [json.loads(text) for text in texts if text]
+        rows = sorted((row for each in (fields, *others) for row in each["memories"]), key=itemgetter(0))
+        memories = [_memory(values) for _, _, values in rows]
         turn = read_turn(fields["turn"])
         return Recalled(Pack(chosen=tuple(memories), notices=tuple(fields["notices"])), turn) if turn else None
     except (ValueError, TypeError, KeyError, AttributeError):  # cut off

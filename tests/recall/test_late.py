@@ -147,6 +147,22 @@ def test_what_is_deleted_for_good_waits_for_nobody(ask: Ask, memories: Path, mem
     assert not [path for path in (memories / ".mem").rglob("*") if path.is_file() and b"port 9108" in path.read_bytes()]
 
 
+def test_what_is_deleted_for_good_in_another_workspace_waits_for_nobody(
+    ask: Ask, memories: Path, mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = mem("write", "The staging proxy of Ingrid listens on port 9777.", "--scope", "user").rows
+    assert mem("index", "--scope", "user").code == 0
+    ask(QUESTION, within=50)
+    until_found(memories)
+    files = [path for path in world.parent.rglob("*") if path.is_file() and "late" in path.parts]
+    assert any(b"port 9777" in path.read_bytes() for path in files)
+    monkeypatch.chdir(world.parent)  # where nothing tells of the project
+    assert mem("forget", added[0][1], "--purge", "--scope", "user").code == 0
+    monkeypatch.chdir(world)
+    assert not any(b"port 9777" in path.read_bytes() for path in files if path.exists())
+    assert "9108" in ask("ok, thanks")
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"turn": "{}", "memories": [{"no": 1}], "notices": []}', "[1]"])
 def test_a_file_that_is_cut_off_or_of_nobody_hinders_nothing(ask: Ask, memories: Path, content: str) -> None:
     ask(QUESTION, within=50)
