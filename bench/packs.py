@@ -111,7 +111,7 @@ def filled(root: Path, memories: dict[str, str]) -> tuple[Workspace, dict[str, s
 def measured(workspace: Workspace, names: dict[str, str], turn: Asked) -> list[Shown]:
     """Recall for a turn and count what is shown with each cutoff."""
     request = RecallRequest(turn.text, gate=True, sections=(RELEVANT,))
-    found = gather([workspace], request, "hybrid")
+    found = gather([workspace], request)
     counted = []
     for cutoff in CUTOFFS:
         settings = replace(workspace.settings, values={**workspace.settings.values, "recall.cutoff": cutoff})

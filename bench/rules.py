@@ -62,7 +62,7 @@ def measured(root: Path, person: dict[str, Any]) -> Iterator[tuple[int, Shown]]:
             values = {**workspace.settings.values, "recall.limit.rules": most}
             limited = replace(workspace, settings=replace(workspace.settings, values=values))
             request = RecallRequest(prompt["text"], sections=(RELEVANT,))
-            pack, _ = select_pack(limited.settings, request, gather([limited], request, "hybrid"))
+            pack, _ = select_pack(limited.settings, request, gather([limited], request))
             shown = {paths[memory.path] for memory in pack.chosen} - set(person["universal"])
             yield most, Shown(frozenset(prompt["fit"]), frozenset(shown & rules), len(shown - rules))
 

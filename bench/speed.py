@@ -169,7 +169,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "search middle": on(middle, "search", QUERY),
         "floor": [PYTHON, FLOOR, str(place / "big.f32"), str(counts["big"]), QUERY],
         "search": on(big, "search", QUERY),
-        "recall": on(big, "recall", QUERY, "--session", "bench", "--within", "60000"),
+        "recall": on(big, "recall", QUERY, "--session", "bench"),
         "grep": on(big, "grep", "port 12[0-9]+ and"),
         **({"rg": ["rg", "-n", "port 12[0-9]+ and", str(big / "entries")]} if shutil.which("rg") else {}),
     })  # fmt: skip

@@ -30,7 +30,6 @@ def recall(
     query: str = "",
     *,
     session: str = "",
-    within_ms: int | None = None,
     sections: Sequence[str] = (),
     budget: Budget = Budget(),
     gate: bool = False,
@@ -41,11 +40,10 @@ def recall(
     """Return the memories that the prompt `query` should have, as a pack whose `text()` stands before the prompt.
 
     An empty query recalls only what follows from the day. With `session` nothing is given twice in that session, of
-    which the first workspace keeps the state; `fresh` forgets it. `within_ms` is the time to answer in, with what there
-    is by then; a pack that `is_late` has left threads at work. `sections` are some of `SECTIONS`, all if empty. With
+    which the first workspace keeps the state; `fresh` forgets it. `sections` are some of `SECTIONS`, all if empty. With
     `gate` a prompt that asks for no memory gets none. `as_of` is a date, to give what was believed then without
-    MEMORY.md and documents. Nothing is noted as used, or as shown, unless it `counts`. Raise UsageError for a budget or
-    time below 0, for no section and for no date.
+    MEMORY.md and documents. Nothing is noted as used, or as shown, unless it `counts`. Raise UsageError for a budget
+    below 0, for no section and for no date.
     """
     if fresh and not session:
         raise UsageError("nothing to forget: no session is named", "give --session ID, or leave out --fresh")
@@ -59,7 +57,6 @@ def recall(
     request = RecallRequest(
         query=query,
         session=session,
-        within_ms=within_ms,
         budget_soft=budget.soft,
         budget_hard=budget.hard,
         characters=budget.characters,

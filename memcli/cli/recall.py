@@ -17,9 +17,6 @@ def recall(
     session: Annotated[
         str, typer.Option("--session", metavar="ID", help="Show nothing twice in this session.", show_default=False)
     ] = "",
-    within: Annotated[
-        int | None, typer.Option("--within", metavar="MS", help="Answer within this time with what there is.")
-    ] = None,
     form: Annotated[str, in_format(FORMATS, "markdown or block.")] = "markdown",
     gate: Annotated[bool, typer.Option("--gate", help="Give nothing for a prompt that asks for no memory.")] = False,
     only: Annotated[
@@ -56,7 +53,6 @@ def recall(
         found_in,
         query,
         session=session,
-        within_ms=within,
         sections=tuple(only or ()),
         budget=Budget(soft=budget, characters=characters),
         gate=gate,
@@ -70,5 +66,3 @@ def recall(
     for notice in pack.notices:
         output.note(notice)
     workspaces.tell_problems(found_in, pack.problems)
-    if pack.is_late:
-        output.leave()

@@ -86,7 +86,6 @@ class Pack(Result):
     tokens: Annotated[Numbers, "tokens, about four characters each"] = field(default_factory=dict)  # by section
     found_by: Annotated[str, "hybrid, keyword, or empty where nothing was searched"] = ""
     relevance: Relevance = 0.0  # of the best memory found, shown or not
-    is_late: Annotated[bool, "whether time was up"] = False  # threads may still be busy: leave without waiting
     is_gated: Annotated[bool, "whether the prompt asks for no memory"] = False
     reset: Annotated[str, "why the session's state was forgotten; empty where it was not"] = ""
 

@@ -162,7 +162,6 @@ class RecallRequest:
     query: str = ""  # empty: only the standing sections
     before: tuple[str, ...] = ()  # what was said before it, of which a prompt that says little asks
     session: str = ""  # shown once per session; empty: nothing is noted
-    within_ms: int | None = None  # None: as long as it takes
     budget_soft: int | None = None  # tokens past which nothing more begins
     budget_hard: int | None = None  # tokens never passed
     characters: int | None = None  # never passed either; a hook has 10,000
@@ -299,7 +298,3 @@ class DeadlineRunner(Generic[T]):
             if failure:
                 self.failures = (*self.failures, failure)
         return None
-
-    def settled(self) -> None:
-        """Wait for the attempt started last, at most until the deadline."""
-        self._threads[-1].join(max(self.deadline - monotonic(), 0.0))

@@ -167,10 +167,10 @@ RULE_SHARE = 0.5
 """Of the least relevance of a memory that of a rule: one that is missed is broken, one too many costs a line."""
 
 
-def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, mode: str, seconds: float) -> Matches:
+def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, seconds: float) -> Matches:
     """Return the memories of a workspace that fit a prompt, the best first, those of the session among them.
 
-    `mode` is one of `index_search.MODES`; embedding texts that have no vector takes at most `seconds`.
+    Embedding texts that have no vector takes at most `seconds`.
 
     A session has its latest turns, and what was noted of them today, before its eyes, unless it is fresh: compacted.
     """
@@ -190,7 +190,6 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             limit=POOL,
             is_recall=True,
             draws_on_talk=not recall.as_of,
-            mode=mode,
             embed_budget=seconds,
             marks_later=True,
         )
@@ -290,7 +289,7 @@ def _lines(workspace: Workspace, folder: str) -> int:
         return 0
 
 
-def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Matches:
+def relevant_documents(workspace: Workspace, query: str, seconds: float) -> Matches:
     """Return the passages of the folders of `index.include` that fit a prompt, the best first.
 
     A folder that cannot be searched becomes a notice. Embedding takes at most `seconds` in all.
@@ -303,7 +302,7 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
     memories: list[Memory] = []
     problems: list[FileProblem] = []
     budget = seconds / max(len(named), 1)
-    request = SearchRequest.of(workspace, query, Filter(), limit=POOL, is_recall=True, mode=mode, embed_budget=budget)
+    request = SearchRequest.of(workspace, query, Filter(), limit=POOL, is_recall=True, embed_budget=budget)
     for name, folder in named.items():
         try:
             results, texts = ask(folder, lambda index: _with_texts(index, request))

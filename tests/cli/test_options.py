@@ -84,7 +84,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         ["Where does staging run?"],
         {
             "--session": ["talk"],
-            "--within": ["0"],
             "--format": ["block"],
             "--gate": [],
             "--only": ["notes"],
@@ -375,7 +374,7 @@ def test_each_option_changes_the_answer_or_is_refused(
         if option not in shown_options(command) or (command, option) in SHOWN_BY:
             continue
         said = OTHERWISE.get((command, option), words)
-        run = spawn if option == "--within" or command == "mcp" else mem  # they leave the process, or take its input
+        run = spawn if command == "mcp" else mem  # it takes the input of the process
 
         def outcome(*more: str, said: Sequence[str] = said, run: Mem = run, times: int = 1) -> Any:
             put_back(stood, world.parent)

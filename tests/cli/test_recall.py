@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from memcli.language.foreign_text import without_injected
-from tests.conftest import FIXTURES, Mem, Ran
+from tests.conftest import FIXTURES, Mem
 from tests.tables import cases, table
 
 
@@ -67,8 +67,7 @@ def test_the_prompt_comes_from_a_pipe_too(mem: Mem, year: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--budget", "-1"), ("--characters", "-1"), ("--within", "-5"), ("--format", "xml"), ("--only", "all")],
+    "arguments", [("--budget", "-1"), ("--characters", "-1"), ("--format", "xml"), ("--only", "all")]
 )
 def test_what_makes_no_sense_is_refused(mem: Mem, workspace: Path, arguments: tuple[str, ...]) -> None:
     ran = mem("recall", "x", *arguments)
@@ -80,21 +79,11 @@ def test_an_empty_workspace_says_nothing(mem: Mem, workspace: Path) -> None:
     for arguments in (
         (),
         ("what do I like?",),
-        ("x", "--session", "a", "--within", "60000"),
+        ("x", "--session", "a"),
         ("x", "--format", "block"),
     ):
         ran = mem("recall", *arguments)
         assert (ran.code, ran.out, ran.err) == (0, "", "")
-
-
-def test_a_late_answer_leaves_at_once_with_code_0(workspace: Path, spawn: Callable[..., Ran]) -> None:
-    stuck = (
-        "import sys, time; from memcli.recall import recall; from memcli.cli.app import run;"
-        "recall.always_on_memories = lambda *args: time.sleep(60);"
-        "sys.exit(run(['recall', 'x', '--within', '50', '--workspace', 'memory']))"
-    )
-    ran = spawn(code=stuck)
-    assert (ran.code, ran.out, ran.err) == (0, "", "mem: nothing was found within 50 ms\n")
 
 
 @pytest.fixture

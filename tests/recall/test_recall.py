@@ -2,8 +2,6 @@
 
 import os
 import re
-import threading
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +14,6 @@ from memcli.errors import LlmError, UnavailableError
 from memcli.formats.memory_page import strip_comments
 from memcli.index import embeddings
 from memcli.language.foreign_text import quoted, without_injected
-from memcli.recall import recall as module
 from memcli.recall.pack import LONG_TERM, NOTES, RECENT, RELEVANT, Pack
 from memcli.recall.recall import recall
 from memcli.recall.request import RecallRequest
@@ -376,7 +373,7 @@ def test_a_prompt_is_searched_without_what_tools_put_in(place: Workspace) -> Non
 )
 @given(st.text(max_size=200) | st.sampled_from(["x " * 500_000, "\x00", "\ud800", "🦓" * 5000]))
 def test_any_prompt_gets_an_answer(place: Workspace, prompt: str) -> None:
-    recall([place], RecallRequest(prompt, session=prompt[:50], gate=True, within_ms=60_000)).as_dict()
+    recall([place], RecallRequest(prompt, session=prompt[:50], gate=True)).as_dict()
 
 
 def test_without_a_model_words_are_enough(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,57 +386,6 @@ def test_without_a_model_words_are_enough(place: Workspace, monkeypatch: pytest.
     pack = recall([place], RecallRequest("what does the quagga eat?", session="s"))
     assert (ids(pack), pack.found_by) == ([identifier], "keyword")
     assert pack.notices == ("searching by words alone: the embedding model is not installed",)
-
-
-@pytest.fixture
-def gates() -> Iterator[Callable[[], threading.Event]]:
-    """Give events that are set in the end, so that no thread stays behind."""
-    made: list[threading.Event] = []
-
-    def new() -> threading.Event:
-        made.append(threading.Event())
-        return made[-1]
-
-    yield new
-    for event in made:
-        event.set()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.daemon:
-            thread.join(10)
-
-
-def test_late_vectors_leave_what_the_words_found(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, gates: Callable[[], threading.Event], embedder: CountingEmbedder
-) -> None:
-    identifier = keep(place, "hay", "The quagga eats hay.")
-    stuck = gates()
-
-    def slow(*args: object, **options: object) -> CountingEmbedder:
-        stuck.wait()
-        return embedder
-
-    monkeypatch.setattr(embeddings, "open_embedder", slow)
-    pack = recall([place], RecallRequest("what does the quagga eat?", session="s", within_ms=2000))
-    assert (ids(pack), pack.found_by, pack.is_late) == ([identifier], "keyword", True)
-
-
-def test_a_late_disk_leaves_an_empty_pack(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, gates: Callable[[], threading.Event]
-) -> None:
-    stuck = gates()
-    monkeypatch.setattr(module, "always_on_memories", lambda *args, **options: stuck.wait() and ([], []))
-    pack = recall([place], RecallRequest("what does the quagga eat?", within_ms=50))
-    assert (pack.chosen, pack.text(), pack.is_late) == ((), "", True)
-    assert pack.notices == ("nothing was found within 50 ms",)
-
-
-def test_with_a_time_nothing_is_raised(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*args: object, **options: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(module, "always_on_memories", broken)
-    pack = recall([place], RecallRequest("what does the quagga eat?", within_ms=60_000))
-    assert (pack.text(), pack.notices) == ("", ("OSError: [Errno 5] Input/output error",) * 2)
 
 
 def test_a_page_is_shown_without_its_comments() -> None:
