@@ -122,6 +122,8 @@ class Index(Database):
     _embedding: "Embedding | None" = None
     _refreshed: Refreshed | None = None
     _has_talk = False
+    _pieces: Mapping[int, Piece] = {}
+    """What several searches of one question read, until the index is brought in step."""
 
     @property
     def embedding(self) -> "Embedding":
@@ -147,6 +149,7 @@ class Index(Database):
             if looked and time.time_ns() - looked.snapshot.began < 1e9 * within:
                 self._refreshed, self._has_talk = looked, has_talk
         if self._refreshed is None or (talk and not self._has_talk):
+            self._pieces = {}
             self._refreshed, self._has_talk = self._refresh(progress, talk, changing), talk
             if (
                 self._refreshed.added or self._refreshed.changed
@@ -203,6 +206,11 @@ class Index(Database):
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Map the numbers of chunks to the chunks with their texts."""
+        if missing := [chunk for chunk in chunks if chunk not in self._pieces]:
+            self._pieces = {**self._pieces, **self._read_pieces(missing)}
+        return {chunk: self._pieces[chunk] for chunk in sorted(chunks)}
+
+    def _read_pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
             " timestamp, chunks.kind <> 'entry' or not exists (select 1 from chunks as other"

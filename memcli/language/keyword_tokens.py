@@ -13,6 +13,7 @@ from .lexicon import NOUNS_IN_CAPITALS, language_of, stop_words
 
 MAX_TERMS = 64
 _MAX_WORD = 128
+_READ = 4000  # characters by which the language of a text is told
 
 # Scripts that put no space between words, or glue particles to them (Korean), so that a bigram finds more.
 _UNSPACED = (
@@ -63,8 +64,9 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     names by their capitals (May, US) stay. Of more than `limit` words the most frequent, then longest, are returned.
     """
     query = fold(query)
-    language = language or spoken(query)
-    words = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
+    plain = _words(query)
+    language = language or (language_of(plain) if len(query) <= _READ else spoken(query))
+    words = [(word, word.lower()) for word in _query_words(query, plain) if len(word) <= _MAX_WORD]
     stop = stop_words(language)
     # A sentence begins with a capital, and few have another: what tells a name is looked for where one may be.
     has_name = any(
@@ -123,7 +125,7 @@ def latin_share(text: str) -> float:
 
 def spoken(text: str) -> str:
     """Return the language of a text by its stop words, "en" where no other shows; the first 4,000 characters decide."""
-    return language_of(_words(fold(text[:4000])))
+    return language_of(_words(fold(text[:_READ])))
 
 
 def names_in(text: str, language: str) -> frozenset[str]:
@@ -159,16 +161,20 @@ def _words(text: str) -> list[str]:
     return "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text).split()
 
 
-def _query_words(query: str) -> list[str]:
+def _query_words(query: str, plain: list[str]) -> list[str]:
+    """Return the words of a question and the parts of some; `plain` are those as they stand."""
+    hidden = _hidden_words(query) if len(query) < _READ else []
+    if query.isascii():
+        return plain + hidden
     words: list[str] = []
-    for word in _words(query):
+    for word in plain:
         start = 0
         for run in [] if word.isascii() else _runs().finditer(word):
             words += filter(None, [word[start : run.start()]])
             words += _bigrams(run[0], closed=False).split()
             start = run.end()
         words += filter(None, [word[start:]])
-    return words + (_hidden_words(query) if len(query) < 4000 else [])
+    return words + hidden
 
 
 def _capitals(text: str) -> list[str]:

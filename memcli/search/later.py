@@ -7,7 +7,7 @@ What is alike is measured, what holds is not decided: a verdict, a key or an exp
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..language.keyword_tokens import query_terms
 from .ranking import Scored
@@ -42,8 +42,19 @@ class LaterFirst:
         self._now = index.workspace.stamp
 
     @cached_property
-    def _vectors(self) -> Mapping[int, Any]:
-        return self._index.embedding.vectors_of(self._pieces)
+    def _alike(self) -> Mapping[int, frozenset[int]]:
+        """Map each chunk that has a vector to those about the same by it: all at once, since it is asked for pairs."""
+        vectors = self._index.embedding.vectors_of(self._pieces)
+        if not vectors:
+            return {}
+        import numpy as np
+
+        chunks, rows = np.array(list(vectors)), np.stack(list(vectors.values()))
+        least = self._index.embedding.scale().unscaled(COSINE)
+        return {
+            chunk: frozenset(chunks[line >= least].tolist())
+            for chunk, line in zip(chunks.tolist(), rows @ rows.T, strict=True)
+        }
 
     def view(
         self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int
@@ -98,6 +109,8 @@ class LaterFirst:
 
     def _is_later(self, later: Scored, earlier: Scored) -> bool:
         """Return whether two documents are alike and `later` was written after `earlier`."""
+        if earlier.chunk not in self._alike.get(later.chunk, ()):
+            return False
         new, old = self._pieces[later.chunk], self._pieces[earlier.chunk]
         is_talk = _is_talk(new), _is_talk(old)
         if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):
@@ -108,16 +121,9 @@ class LaterFirst:
                 return False
         elif new.entry["id"] == old.entry["id"] or new.entry["trust"] < old.entry["trust"]:
             return False
-        return self._moment(new) > self._moment(old) and self._are_alike(new, old, by_words=not any(is_talk))
+        return self._moment(new) > self._moment(old) and (any(is_talk) or self._share_words(new, old))
 
-    def _are_alike(self, new: "Piece", old: "Piece", *, by_words: bool) -> bool:
-        if new.chunk not in self._vectors or old.chunk not in self._vectors:
-            return False
-        cosine = float(self._vectors[new.chunk] @ self._vectors[old.chunk])
-        if self._index.embedding.scale().scaled(cosine) < COSINE:
-            return False
-        if not by_words:
-            return True
+    def _share_words(self, new: "Piece", old: "Piece") -> bool:
         ours, theirs = _content_words(new.text), _content_words(old.text)
         return len(ours & theirs) >= SHARED * min(len(ours), len(theirs))
 

@@ -6,7 +6,7 @@ And the passage of a text that fits it, short enough for a line or a prompt.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import log
 from typing import NamedTuple
@@ -234,7 +234,7 @@ def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
     whole = _plain(text)
     if len(whole) <= limit:
         return whole, _first_line(text)
-    stems = [term[: max(4, len(term) - 2)].casefold() for term in query_terms(query)]
+    stems = _stems(query)
     pieces = _sentences(text)
     best, best_score = 0, -1.0
     for number, (_, piece) in enumerate(pieces):
@@ -248,6 +248,11 @@ def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
         start, passage = _around(text, start, pieces[best][1], stems, limit)
     lead = "…" if _plain(text[:start]) else ""
     return lead + shorten(passage, limit - len(lead)), text.count("\n", 0, start)
+
+
+@lru_cache(maxsize=8)
+def _stems(query: str) -> list[str]:
+    return [term[: max(4, len(term) - 2)].casefold() for term in query_terms(query)]
 
 
 def _sentences(text: str) -> list[tuple[int, str]]:
