@@ -6,6 +6,7 @@ does not get through at once runs the command line in its own process, without a
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from . import __version__
@@ -13,8 +14,9 @@ from . import __version__
 READING = ("search", "recall", "read", "ls", "grep", "stats", "context")
 """Commands that a warm process runs, beside the hooks of an agent; what writes has a process of its own."""
 _OFF = ("off", "false", "no", "0")
-_CONNECT, _BEGIN = 0.02, 0.25
-"""Seconds to be let in, and to wait for a fork to begin."""
+_CONNECT = 0.02  # seconds to be let in
+_ONE_SHOT = 20
+"""What a process of its own takes for a search, in the time that it took to get here: it waits no longer for a fork."""
 READY, GO = b"r", b"g"
 LONGEST_ADDRESS = 107
 """Bytes that the name of a socket may have on Linux."""
@@ -97,7 +99,7 @@ def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str])
         words += [b"%b=%b" % pair for pair in os.environb.items()]
         request = b"\0".join(words)
         rights = struct.pack("4i", 0, 1, 2, folder)
-        connection.settimeout(_BEGIN)
+        connection.settimeout(_ONE_SHOT * time.process_time())
         count = connection.sendmsg(
             [struct.pack("I", len(request)), request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)]
         )

@@ -1,6 +1,7 @@
 """A warm process answers as a process of its own does, serves only who has its rights, and is never in the way."""
 
 import ctypes
+import fcntl
 import os
 import resource
 import signal
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from memcli import warm
-from memcli.cli import serve
+from memcli.cli import warm_fork
 from tests.conftest import Mem, Ran
 
 MEM = [sys.executable, "-m", "memcli"]
@@ -173,8 +174,8 @@ def test_one_whose_own_rights_cannot_be_seen_serves_nobody(runtime: Path) -> Non
         check=False,
     )
     assert b"start it outside of a sandbox" in refused.stderr
-    assert serve.rights(os.getpid()) is not None
-    assert serve.rights(0) is None
+    assert warm_fork.rights(os.getpid()) is not None
+    assert warm_fork.rights(0) is None
 
 
 def test_killed_at_any_moment_it_takes_no_answer_along(runtime: Path, entries: Path) -> None:
@@ -297,9 +298,10 @@ def test_it_goes_into_the_background_and_ends_when_nobody_asks(runtime: Path, en
     assert "--idle is 'soon'" in ran("serve", "--idle", "soon").err
 
 
-def test_it_ends_when_its_files_are_replaced(listener: subprocess.Popen[bytes], entries: Path) -> None:
+@pytest.mark.parametrize("name", ["warm.py", "data/settings.toml"])
+def test_it_ends_when_its_files_are_replaced(listener: subprocess.Popen[bytes], entries: Path, name: str) -> None:
     """Their times stand for all of it; they are put back."""
-    file = Path(warm.__file__)
+    file = Path(warm.__file__).parent / name
     status = file.stat()
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     try:
@@ -307,6 +309,65 @@ def test_it_ends_when_its_files_are_replaced(listener: subprocess.Popen[bytes], 
         assert listener.wait(10) == 0
     finally:
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_one_whose_lock_was_deleted_ends_and_leaves_its_successor_the_socket(
+    listener: subprocess.Popen[bytes], runtime: Path, entries: Path
+) -> None:
+    address = runtime / warm.socket_name()
+    before = address.stat().st_ino
+    listener.send_signal(signal.SIGSTOP)
+    address.with_name(f"{address.name}.lock").unlink()
+    with subprocess.Popen([*MEM, "serve"]) as successor:
+        try:
+            until(lambda: address.exists() and address.stat().st_ino != before and forks(successor.pid))
+            listener.send_signal(signal.SIGCONT)
+            assert listener.wait(10) == 0
+            assert ran("serve", "--status").rows == [["warm", str(successor.pid)]]
+            fork = served(successor)
+            assert len(ran("ls").rows) == 3
+            until(lambda: served(successor) != fork)
+        finally:
+            successor.kill()
+
+
+def test_a_process_that_does_not_hold_the_lock_is_not_stopped(runtime: Path) -> None:
+    """In another container that shares the folder the number in the lock is somebody else's."""
+    runtime.mkdir(0o700)
+    with (runtime / f"{warm.socket_name()}.lock").open("w") as lock, subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            print(other.pid, file=lock, flush=True)
+            assert "there is no warm process" in ran("serve", "--stop").err
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
+def test_where_no_fork_begins_the_command_runs_in_its_own_process(
+    listener: subprocess.Popen[bytes], entries: Path
+) -> None:
+    stopped = [*forks(listener.pid), listener.pid]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    assert len(ran("ls").rows) == 3
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    fork = served(listener)
+    assert len(ran("ls").rows) == 3
+    until(lambda: served(listener) != fork)
+
+
+def test_interrupted_while_it_connects_it_says_so(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    runtime.mkdir(0o700)
+    (runtime / warm.socket_name()).touch()
+    monkeypatch.setattr(warm, "_enter", interrupt)
+    assert (warm.ask(["ls"]), capfd.readouterr().err) == (130, "mem: interrupted\n")
 
 
 def test_mcp_has_one_as_long_as_it_lives(runtime: Path, entries: Path) -> None:
