@@ -70,7 +70,8 @@ def ask(arguments: Sequence[str]) -> int | None:
             connection.close()
             return None
         code = connection.recv(1)
-    except KeyboardInterrupt:  # closing the connection ends the fork
+    except KeyboardInterrupt:
+        connection.close()  # which ends the fork
         os.write(2, b"mem: interrupted\n")
         return 130
     except OSError:
