@@ -23,7 +23,7 @@ def main() -> None:
 
     code = warm.ask(sys.argv[1:])
     if code is None:
-        from .cli.process import run
+        from .cli import run
 
         run(sys.argv[1:])
     import os

@@ -26,7 +26,7 @@ from shutil import rmtree
 from .. import warm
 from ..api import maintain
 from ..api.workspace import surroundings
-from . import app, hook_run, output, process
+from . import app, hook_run, output, run
 
 MOST_BYTES = 8 << 20  # of a request; the kernel takes no more of a command line and its environment
 _HANDSHAKE, _LONGEST = 5, 3600  # seconds for a request to arrive, and for a fork to live
@@ -64,7 +64,7 @@ def answer(connection: socket.socket) -> None:
     hook_run.waiting, hook_run.behind = pid, partial(_beside, connection)
     output.ending = lambda code: _let_go(connection, code)
     try:
-        process.run(arguments)
+        run(arguments)
     except Exception:
         traceback.print_exc()
         output.leave(1)

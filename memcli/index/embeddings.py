@@ -320,8 +320,8 @@ class Embedding:
         if matrix is not None and self.index.folder is not None:
             self._neighbours.fold(matrix, self.table.rows(), self.table.model)
 
-    def vectors_of(self, chunks: Collection[int]) -> dict[int, Any]:
-        """Map those of some chunks that have a vector to it, (dimension,) float32 of length 1.
+    def alike(self, chunks: Collection[int], cosine: float) -> dict[int, frozenset[int]]:
+        """Map those of some chunks that have a vector to those that are as near by their scaled cosine, and to itself.
 
         Raise MovedError if the vectors are another model's by now.
         """
@@ -331,11 +331,10 @@ class Embedding:
         if matrix is None or not len(table):
             return {}
         vectors = matrix.take(table[:, 1])
-        return {
-            chunk: vector
-            for chunk, vector in zip(table[:, 0].tolist(), vectors, strict=True)
-            if np.isfinite(vector).all()
-        }
+        sound = np.isfinite(vectors).all(axis=1)
+        numbers, vectors, least = table[sound, 0], vectors[sound], self.scale().unscaled(cosine)
+        near = vectors @ vectors.T >= least
+        return {int(chunk): frozenset(numbers[line].tolist()) for chunk, line in zip(numbers, near, strict=True)}
 
     def rows(self, wanted: Filter, chunks: Collection[int] | None = None) -> tuple[Any, Matrix | None]:
         """Return the chunks and their rows, (n, 2) int64, and the matrix that has these rows; None if there is none.

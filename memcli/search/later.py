@@ -44,17 +44,7 @@ class LaterFirst:
     @cached_property
     def _alike(self) -> Mapping[int, frozenset[int]]:
         """Map each chunk that has a vector to those about the same by it: all at once, since it is asked for pairs."""
-        vectors = self._index.embedding.vectors_of(self._pieces)
-        if not vectors:
-            return {}
-        import numpy as np
-
-        chunks, rows = np.array(list(vectors)), np.stack(list(vectors.values()))
-        least = self._index.embedding.scale().unscaled(COSINE)
-        return {
-            chunk: frozenset(chunks[line >= least].tolist())
-            for chunk, line in zip(chunks.tolist(), rows @ rows.T, strict=True)
-        }
+        return self._index.embedding.alike(self._pieces, COSINE)
 
     def view(
         self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int
