@@ -213,6 +213,13 @@ def _sources_of(workspace: Workspace, path: str) -> "Sequence[Origin]":
         return ()
 
 
+def changed_citations(workspace: Workspace, text: str) -> tuple[str, ...]:
+    """Return what became of the lines that the file of an entry, given as text, cites and that are another text now."""
+    from ..search.results import watch
+
+    return watch(workspace)(text)
+
+
 def read_backlinks(workspaces: Workspaces, name: str) -> tuple[Backlink, ...]:
     """Return the memories in use that link to one, by its name, title, alias or id, or its path.
 

@@ -8,7 +8,7 @@ from ..api.read import read
 from ..api.workspace import recording
 from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
-from .views import Asked, rendered
+from .views import Asked, rendered, short
 
 USER = "user"
 """Whose word it is: a person sits before the page."""
@@ -86,7 +86,11 @@ def _digest(asked: Asked, name: str) -> str:
 def forget(asked: Asked) -> ActionResult:
     """Move memories to the archive: they stay forgotten."""
     report = edit.forget(asked.where, _names(asked), by=USER, reason=asked.text("reason"))
-    return _counted("Forgotten", report)
+    done = _counted("Forgotten", report)
+    if len(report.entries) > 1:
+        return done
+    text = read(asked.where, report.entries[0].path, limit=400, counts=False).content
+    return done._replace(message=f"{done.message}: {short(text, 90)}")
 
 
 def restore(asked: Asked) -> ActionResult:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..api import edit, find, read, sessions
+from ..api import context, edit, find, read, sessions
 from ..api.configure import init
 from ..api.history import add_history, add_note
 from ..api.workspace import Surroundings, Workspace, open_workspaces, surroundings
@@ -46,6 +46,7 @@ def _keep(workspace: Workspace, row: dict[str, object]) -> None:
         add_note(workspace, user=str(row["user"]), assistant=str(row["assistant"]))
         for role in ("user", "assistant"):
             sessions.append(workspace, [{"role": role, "content": str(row[role])}], "counter-talk")
+        context.session_start(workspace, session="counter-talk")
     elif "forget" in row:
         hit = find.search(workspace, str(row["forget"]), limit=1, mode="keyword").hits[0]
         edit.forget(workspace, hit.id, by="user", reason=str(row["reason"]))
@@ -53,3 +54,4 @@ def _keep(workspace: Workspace, row: dict[str, object]) -> None:
         done = write(workspace, NewEntry(**fields), by="user", dedup=False)  # type: ignore[arg-type]
         for _ in range(int(str(row.get("reads", 0)))):
             read.read(workspace, done.id)
+    find.list_entries(workspace, limit=1)  # the index sees what was made on the day it was made

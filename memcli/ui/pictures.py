@@ -100,8 +100,8 @@ def tokens_picture(counts: Mapping[str, int], today: date) -> Picture:
         if (DAYS - 1 - position) % 7 == 0:
             labels.append((x + step / 2, HEIGHT + 18, f"{day.day} {month_abbr[day.month]}"))
     rows = [("day", "tokens"), *((day.isoformat(), f"{number:,}") for day, number in zip(days, numbers, strict=True))]
-    description = f"Tokens told a day, {sum(numbers):,} in {DAYS} days"
-    return Picture(bars, labels, (), HEIGHT + 26, description, rows)
+    total = f", {sum(numbers):,} in {DAYS} days" if bars else ""
+    return Picture(bars, labels, (), HEIGHT + 26, f"Tokens told a day{total}", rows)
 
 
 def share_picture(numbers: Sequence[tuple[str, int, str]], unit: tuple[str, str]) -> Sequence[tuple[Any, ...]]:

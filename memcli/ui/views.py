@@ -91,7 +91,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": _short, "listed": _listed}
+    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": short, "listed": _listed}
     environment.filters["name"] = name_of
     environment.globals |= {"TYPES": TYPES}
     return environment
@@ -109,7 +109,8 @@ def _listed(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _short(text: str, most: int = 200) -> str:
+def short(text: str, most: int = 200) -> str:
+    """Return the beginning of a text on one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} …"
 
@@ -225,6 +226,7 @@ def origins(asked: Asked) -> dict[str, Any]:
         "sources": sources,
         "history": timeline,
         "key_values": values,
+        "changed": read.changed_citations(asked.where, raw),
         "links": read.read_backlinks(asked.where, name)[:SHOWN],
         "raw": raw,
     }

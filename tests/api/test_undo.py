@@ -42,6 +42,7 @@ READING = {
     "find.search",
     "find.list_entries",
     "find.values_in_use",
+    "read.changed_citations",
     "read.read_backlinks",
     "stats.growth_by_type",
     "stats.tokens_by_day",

@@ -100,6 +100,8 @@ def test_an_edit_of_what_changed_underneath_shows_both_and_loses_nothing(
 def test_what_is_forgotten_stays_forgotten_until_it_is_restored(page: Page, keep: Keep, mem: Mem) -> None:
     identifier = keep("The port is 8443.")
     done = page.act("forget", ids=[identifier], reason="moved")
+    assert done["message"] == "Forgotten: The port is 8443."
+    assert done["undo"]
     listed = mem("ls", "--forgotten", "--json").json["entries"]
     assert [entry["id"] for entry in listed] == [identifier]
     html = page.view("memory", id=listed[0]["path"])
@@ -205,6 +207,18 @@ def test_a_memory_whose_id_is_the_path_of_another_one_is_called_by_its_own_path(
     page.act("forget", **body)
     assert (folder / "victim.md").is_file()
     assert not (folder / "hostile.md").exists()
+
+
+def test_the_inbox_opens_what_it_asks_about_by_its_path(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries"
+    folder.mkdir()
+    (folder / "victim.md").write_text("The victim.\n")
+    for name, identifier in (("hostile", "entries/victim.md"), ("other", "mem_01kb000000000001")):
+        (folder / f"{name}.md").write_text(f"---\nid: {identifier}\nkey: staging/port\n---\n\nThe {name} one.\n")
+    html = page.view("inbox")
+    assert "The hostile one." in html
+    assert "id=entries/hostile.md" in html
+    assert "id=entries/victim.md" not in html.partition("New since you looked")[0]
 
 
 def questions_in(html: str) -> list[str]:

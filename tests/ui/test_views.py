@@ -181,6 +181,26 @@ def test_where_a_memory_comes_from_is_told_with_every_value_of_its_key(page: Pag
     assert "id: " + identifier in shown
 
 
+def test_who_made_and_confirmed_a_memory_is_told_and_what_became_of_the_lines_it_cites(
+    page: Page, mem: Mem, workspace: Path
+) -> None:
+    (workspace.parent / ".git").mkdir()
+    source = workspace.parent / "app.py"
+    source.write_text("a = 1\nPORT = 8443\n")
+    text = "Staging listens on port 8443."
+    identifier = mem("write", text, "--files", "app.py:2", "--source", "observed", "--json").json["id"]
+    mem("write", text, "--source", "user")
+    assert "changed" not in Markup(page.view("origins", id=identifier)).says
+    source.write_text("a = 1\nPORT = 9443\n")
+    shown = Markup(page.view("origins", id=identifier)).says
+    assert "app.py changed" in shown
+    assert "confirmed" in shown
+    assert "made 21 Nov 2026 · observed" in " ".join(shown.split())
+    memory = Markup(page.view("memory", id=identifier)).says
+    assert "Files app.py:2" in " ".join(memory.split())
+    assert "Confirmed 2 times" in " ".join(memory.split())
+
+
 def test_what_links_to_a_memory_is_named(page: Page, keep: Keep, workspace: Path) -> None:
     identifier = keep("The oven runs hot.", "--title", "Second oven", "--alias", "Deck oven")
     file = next(workspace.glob("entries/**/*.md"))
