@@ -101,7 +101,7 @@ class MemoryIndex(Protocol):
 
 
 _looked: dict[Path, tuple[Refreshed, bool]] = {}
-"""What this process found when it last looked at the disk, conversations included or not, by the index's folder."""
+"""What was found where an answer may be older than the disk, conversations included or not, by the index's folder."""
 _COUNTED = {
     "strength": "coalesce(strength, 1) + coalesce(more, 0) as strength",
     "updated_at": "max(updated_at, coalesce(last, '')) as updated_at",
@@ -158,7 +158,7 @@ class Index(Database):
 
                 if bring_in_step(self.connection, self.workspace):
                     self._refreshed = updater.refresh(self.connection, self.workspace, talk=talk)
-            if self.folder and not changing:
+            if within and self.folder:
                 _looked[self.folder] = self._refreshed, talk
         return self._refreshed
 

@@ -27,6 +27,7 @@ from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Browser, ConsoleMessage, Locator, expect, sync_playwright  # noqa: E402
 from playwright.sync_api import Page as Tab  # noqa: E402
 
+expect.set_options(timeout=15_000)
 VIEWS = ("memories", "inbox", "days", "session", "pictures", "changes")
 WIDE, PHONE = {"width": 1280, "height": 820}, {"width": 375, "height": 740}
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
@@ -144,9 +145,10 @@ def test_a_pause_in_typing_shows_what_is_on_disk(
     monkeypatch.setattr(views, "TYPING", 600.0)
     keep("Staging listens on port 8443.")
     page = tab(url)
+    with page.expect_response(lambda response: "q=po&typing=1" in response.url):
+        page.locator("#q").press_sequentially("po")
     (workspace / "entries" / "hand.md").write_text("Production listens on port 9443.\n")
-    with page.expect_request(lambda request: "typing=1" in request.url):
-        page.locator("#q").press_sequentially("port")
+    page.locator("#q").press_sequentially("rt")
     expect(rows(page)).to_have_count(2)
 
 
