@@ -41,8 +41,7 @@ def claude_memories(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     projects = document.get("project_memories")
     for uuid, text in sorted(projects.items()) if isinstance(projects, dict) else ():
         add(f"project:{uuid}", text, project=str(uuid), title="Project memory", source="inferred")
-    files = document.get("memory_files")
-    for file in files if isinstance(files, list) else ():
+    for file in _listed(document.get("memory_files")):
         if isinstance(file, dict) and isinstance(file.get("path"), str):
             title = PurePosixPath(file["path"]).stem
             add(file["path"], file.get("content"), title=title, source="inferred", updated_at=file.get("updated_at"))
@@ -60,6 +59,10 @@ def claude_memories(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             **dates,
         )
     return records
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:
@@ -126,15 +129,18 @@ def with_category_names(records: list[dict[str, Any]], document: Mapping[str, An
     names = {
         str(row["id"]): row.get("name")
         for key in ("categories", "apps")
-        for row in (document[key] if isinstance(document.get(key), list) else ())
+        for row in _listed(document.get(key))
         if isinstance(row, dict) and "id" in row
     }
     if not names:
         return records
     return [
-        record
-        | {"category_ids": None, "categories": [names.get(str(key), key) for key in record.get("category_ids") or ()]}
-        | ({"app_id": names.get(str(record["app_id"]), record["app_id"])} if record.get("app_id") else {})
+        {
+            **record,
+            "category_ids": None,
+            "categories": [names.get(str(key), key) for key in _listed(record.get("category_ids"))],
+            "app_id": names.get(str(record.get("app_id")), record.get("app_id")),
+        }
         for record in records
     ]
 
@@ -231,19 +237,18 @@ def saved_by_chatgpt(conversation: Mapping[str, Any], snapshots: dict[str, Any])
             if (read_date(when) or _moment({})) >= (read_date(snapshots.get("when")) or _moment({})):
                 snapshots.update(when=when, text=listed)
         elif message.get("recipient") == "bio":
-            parts = content.get("parts")
-            words = "\n".join(part for part in parts if isinstance(part, str)) if isinstance(parts, list) else ""
+            words = "\n".join(part for part in _listed(content.get("parts")) if isinstance(part, str))
             if text := words.strip() or _text(content.get("text")):
                 yield _saved(text, when, message.get("id"), conversation)
 
 
-_LISTED = re.compile(r"\s*\d+\.\s+\[(?P<day>[^\]\n]+)\]\.?\s+(?P<text>\S.*)")
+_NUMBERED = re.compile(r"\s*\d+\.\s+\[(?P<day>[^\]\n]+)\]\.?\s+(?P<text>\S.*)")
 
 
 def listed_by_chatgpt(snapshots: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the memories of the latest list that ChatGPT was shown of what it has saved."""
     for line in str(snapshots.get("text", "")).split("\n"):
-        if match := _LISTED.fullmatch(line):
+        if match := _NUMBERED.fullmatch(line):
             yield _saved(match["text"], match["day"], None, {})
 
 

@@ -411,7 +411,8 @@ def mapping_of(stated: str) -> dict[str, str]:
         field, _, column = pair.partition("=")
         if not column.strip() or (field.strip() != TEXT and field.strip() not in FIELDS):
             raise UsageError(
-                f"--map cannot read {pair!r}", f"write FIELD=COLUMN; a field is {TEXT}, {', '.join(_COMMON)}, …"
+                f"{pair!r} names no column of a field",
+                f"write FIELD=COLUMN; a field is {TEXT}, {', '.join(_COMMON)}, …",
             )
         columns[field.strip()] = column.strip()
     return columns

@@ -57,7 +57,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "export": ([], {**NARROWING, "--format": ["markdown"], "--output": ["written.jsonl"]}),
     "import": (
         ["all.jsonl", "--dry-run", "--no-dedup"],
-        {**NARROWING, "--no-dedup": [], "--judge": [], "--allow-secret": [], "--dry-run": []},
+        {**NARROWING, "--no-dedup": [], "--judge": [], "--allow-secret": [], "--dry-run": [], "--map": ["text=who"]},
     ),
     "stats": ([], {}),
     "read": (

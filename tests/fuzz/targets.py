@@ -34,10 +34,13 @@ from memcli.language.periods import period_in
 from memcli.llm.lenient_json import fields_by_pattern, loads_lenient
 from memcli.search.grep import Pattern, finder
 from memcli.search.query import parse_query
+from memcli.store.layouts import MEM
 from memcli.store.sessions.event_file import ended
 from memcli.store.settings import load_settings, set_in_file
 from memcli.transcripts.reader import read_transcript, read_transcripts
 from memcli.transfer.export import unpacked
+from memcli.transfer.foreign_files import ForeignFiles
+from memcli.transfer.foreign_memories import file_from_record
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -248,6 +251,17 @@ def bundle(text: str) -> None:
                     unpacked(row)
 
 
+def file_of_another_tool(text: str) -> None:
+    """The records in a file of another tool are read, and each becomes an entry, or a line says why not."""
+    data = text.encode("utf-8", "surrogatepass")
+    for columns in ({}, {"text": "Note"}):
+        with suppress(MemError):
+            for line in ForeignFiles(columns).lines(BytesIO(data), "theirs"):
+                with suppress(MemError, ValueError, RecursionError):
+                    if line.record is not None and "path" not in line.record:
+                        file_from_record(line.record, MEM, NOW, UTC, NOW)
+
+
 Merge = Callable[[str, str, str], Merged]
 
 
@@ -300,6 +314,25 @@ BUNDLE = _given(
     '{"kind": "note", "path": "notes/2026-01-01.md", "text": "[10:00] N\\n", "mode": 420}\n{"data": "AAA="}\n',
 )
 
+OTHERS = _given(
+    '[{"results": [{"id": "a", "memory": "A", "user_id": "u", "categories": ["c"], "created_at": 1767225600}],'
+    ' "relations": [{"source": "a", "relationship": "b", "target": "c"}]}]',
+    '[{"memory_id": "m", "event": "UPDATE", "old_memory": "A", "new_memory": "B", "updated_at": "Nov 27, 2026"},'
+    ' {"memory_id": "m", "event": "DELETE", "old_memory": "B", "is_deleted": 1, "created_at": "2026-01-01"}]',
+    '{"apps": [{"id": "a", "name": "x"}], "categories": [{"id": "c", "name": "y"}], "memories": [{"id": "m",'
+    ' "content": "A", "state": "deleted", "app_id": "a", "category_ids": ["c"]}]}',
+    '{"conversations_memory": "**Work**\\n\\nA", "project_memories": {"p": "B"}, "account_uuid": "u",'
+    ' "memory_files": [{"path": "/a.md", "content": "C", "updated_at": "2026-01-01T00:00:00.5Z"}]}',
+    '[{"uuid": "p", "name": "Garden", "description": "", "prompt_template": "A", "created_at": "2026-01-01"}]',
+    '[{"id": "c", "update_time": 1767225600.5, "mapping": {"n": {"id": "n", "message": {"id": "n", "recipient": "bio",'
+    ' "content": {"parts": ["A"], "model_set_context": "1. [2025-05-02]. B"}}}}}]',
+    '{"type":"entity","name":"T","entityType":"p","observations":["x"]}\n'
+    '{"type":"relation","from":"T","to":"L","relationType":"works_for"}\n',
+    "---\ntitle: T\npermalink: a/b\ntags: [x]\ncreated: 2026-01-01\n---\n\n- [fact] A #b (c)\n- is [[D]]\n",
+    "---\nname: n\ntype: feedback\nscope: here\ndescription: D\nsource:\n  cwd: /a/b\n---\nA\n",
+    'Id;Note;Labels;Created At\n1;"A; b";x, y;27.11.2026\n2;B;;\n',
+)
+
 TARGETS = (
     Target("entry", entry, ENTRIES),
     Target("history", month, HISTORIES),
@@ -317,6 +350,7 @@ TARGETS = (
     Target("patched", patched, ENTRIES, 3),
     Target("ignore file", ignoring, _given("*.md\n!a.md\n/x/**/y\n[a-z]*\n", "\\#a\n**/\n a \\ \n")),
     Target("bundle", bundle, BUNDLE),
+    Target("file of another tool", file_of_another_tool, OTHERS),
     Target("merge of lines", merging(merge_texts, _lines), PAGES, 3),
     Target("merge of entries", merging(merge_entry), ENTRIES, 3),
     Target("merge of history", merging(merge_history, _lines), HISTORIES, 3),
