@@ -22,6 +22,7 @@ NAMES = {
     "sessions": "long conversations",
     "speed": "commands as ratios to what they cannot do without",
     "tending": "decay, check and statistics of a large workspace",
+    "transfer": "an export and its import, whole and after a kill",
     "warm": "commands and hooks beside a warm process, and trials of it",
     "truth": "what users get who write memories one by one",
     "training.attribution": "train the model of who said a passage",

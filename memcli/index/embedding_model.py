@@ -44,7 +44,7 @@ def require_libraries() -> None:
     """Raise UnavailableError where what runs models is not installed."""
     missing = missing_libraries()
     if missing:
-        raise UnavailableError(f"{', '.join(missing)} not installed", "`python -m pip install memcli` adds what lacks")
+        raise UnavailableError(f"{', '.join(missing)} not installed", "`python -m pip install memcli` adds them")
 
 
 class EmbeddingModel(NamedTuple):

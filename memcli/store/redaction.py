@@ -59,6 +59,9 @@ class Redacted:
 RedactedPlaces = Annotated[tuple[Redacted, ...], "secrets that were blanked out"]
 
 
+_SCANNED = 10_000  # names whose rules are held
+
+
 @dataclass
 class Redactor:
     """Takes secrets out of one thing after another and remembers where they were."""
@@ -99,6 +102,8 @@ class Redactor:
     def rule_of(self, name: str) -> str:
         """Return the rule of the first secret of a name or a part of one; empty if there is none."""
         if name not in self._scanned:  # the folders of a path come with every file of theirs
+            if len(self._scanned) >= _SCANNED:
+                self._scanned.clear()
             self._scanned[name] = next((finding.rule for finding in self.findings(name)), "")
         return self._scanned[name]
 

