@@ -58,7 +58,7 @@ def make_vault(root: Path, count: int) -> dict[str, bytes]:
 
 def vault_bytes(root: Path) -> dict[str, bytes]:
     """Return the bytes of every file but mem's own by its path."""
-    own = (".mem", "mem", "mem.yaml", ".gitignore", ".gitattributes")
+    own = (".mem", "mem", "sessions", "mem.yaml", ".gitignore", ".gitattributes")
     files = (path for path in root.rglob("*") if path.is_file() and path.relative_to(root).parts[0] not in own)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 

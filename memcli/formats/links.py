@@ -54,8 +54,11 @@ def _links(number: int, plain: str) -> Iterator[Link]:
 def link_targets(path: str, text: str) -> set[str]:
     """Return what the file at a path links to, in lower case without `.md`; a path as one of the workspace."""
     folder = posixpath.dirname(path)
-    targets = (posixpath.join(folder, link.target) if link.is_path else link.target for link in _links(0, _prose(text)))
-    return {posixpath.normpath(target).casefold().removesuffix(".md") for target in targets}
+    targets = (
+        posixpath.normpath(posixpath.join(folder, link.target)) if link.is_path else link.target.removeprefix("./")
+        for link in _links(0, _prose(text))
+    )
+    return {target.casefold().removesuffix(".md") for target in targets}
 
 
 def _prose(text: str) -> str:

@@ -221,9 +221,9 @@ class Writer:
 
     def _keep_links(self, file: int | None, reading: Reading) -> None:
         """Keep what a file links to: the last part of each name or path, and the whole."""
-        targets = link_targets(reading.path, reading.text)
-        rows = [(target.rpartition("/")[2], target, file) for target in targets]
-        self.connection.executemany("insert into links values(?, ?, ?)", rows)
+        if targets := link_targets(reading.path, reading.text):
+            rows = [(target.rpartition("/")[2], target, file) for target in targets]
+            self.connection.executemany("insert into links values(?, ?, ?)", rows)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:
         """Keep a piece of a file, `of` being the file's kind and status; return its number."""

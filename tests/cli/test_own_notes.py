@@ -1,5 +1,6 @@
 """In a vault mem keeps what it wrote and what a person marked; it reads the other notes and leaves them alone."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_init_changes_nothing_of_a_persons(mem: Mem, world: Path) -> None:
         ("promote", "--auto", "--apply"),
         ("dedup",),
         ("dedup", "--apply"),
-        ("rollup", "--all"),
+        ("session", "rollup", "--all"),
         ("consolidate",),
         ("review",),
         ("tend",),
@@ -173,6 +174,24 @@ def test_what_only_looks_like_a_tag_is_none(mem: Mem, vault: Path, tag: str) -> 
 )
 def test_a_note_is_read_by_any_of_its_names(mem: Mem, vault: Path, name: str, words: str) -> None:
     assert words in mem("read", name).out
+
+
+@pytest.mark.parametrize(
+    ("query", "path"), [("spring plan", "Garden plan.md"), ("#cooking/bread", "Recipes/\U0001f35e Bread & butter.md")]
+)
+def test_a_note_is_found_by_its_alias_and_its_inline_tags(mem: Mem, vault: Path, query: str, path: str) -> None:
+    assert mem("search", query, "--mode", "keyword", "--json").json["hits"][0]["path"] == path
+
+
+def test_what_a_conversation_says_like_a_note_of_a_persons_is_kept_beside_it(mem: Mem, vault: Path) -> None:
+    put(vault / "Kitchen.md", "The tide table hangs in the kitchen.")
+    before = vault_bytes(vault)
+    event = {"type": "message", "role": "user", "content": "Remember this: the tide table hangs in the kitchen."}
+    assert mem("session", "append", "-", "--session", "talk", stdin=json.dumps(event)).code == 0
+    ran = mem("consolidate", "--all")
+    assert ran.code == 0, ran.err
+    assert {row[0][:4] for row in mem("decay").rows} == {"mem_"}
+    assert vault_bytes(vault) == before
 
 
 def test_a_name_in_two_folders_asks_for_the_path(mem: Mem, vault: Path) -> None:
