@@ -210,7 +210,7 @@ def test_what_links_to_a_memory_is_named(page: Page, keep: Keep, workspace: Path
         "[[Deck oven|it]]",
         f"[[{identifier}]]",
         f"[[{file.stem}#Heat]]",
-        f"[x](../{file.name})",
+        f"[x]({file.name})",
     ):
         keep(f"See {words}.")
     keep("Not `[[Second oven]]`, which is code, and [[Another oven]].")
