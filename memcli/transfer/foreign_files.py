@@ -241,12 +241,16 @@ class ForeignFiles:
         is_recoded: bool,
     ) -> Iterator[RecordLine]:
         encoding = "utf-8-sig"
-        if not is_recoded and stream.seekable() and not _is_utf8(stream):
+        if not is_recoded and not stream.seekable():  # its encoding shows at its end
+            stream = io.BytesIO(whole.read(LARGEST + 1))
+            if len(stream.getbuffer()) > LARGEST:
+                raise RefusedError(f"{name} is a table of more than {LARGEST >> 20} MiB", "unpack it to a file")
+        if not is_recoded and not _is_utf8(stream):
             encoding = "cp1252"
             self.notices.append(
                 f"{name} is not UTF-8: it is read as Latin-1 (windows-1252); save it as UTF-8 if it is not"
             )
-        if not is_recoded and stream.seekable():
+        if not is_recoded:
             stream.seek(0)
             whole = stream
         text = io.TextIOWrapper(whole, encoding=encoding, errors="replace", newline="")

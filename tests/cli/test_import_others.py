@@ -353,7 +353,10 @@ def test_a_packed_backup_and_other_encodings_are_read(mem: Mem, workspace: Path,
     (tmp_path / "old.csv").write_bytes("text,tags\nJoão toca viola,x\n".encode("latin-1"))
     ran = mem("import", str(tmp_path / "old.csv"))
     assert "not UTF-8: it is read as Latin-1" in ran.err
-    assert {"Cycles to work", "Canta fado às terças", "Bebe chá", "João toca viola"} == set(entries(mem))
+    (tmp_path / "old.csv.gz").write_bytes(gzip.compress("text,tags\nInês dança,x\n".encode("latin-1")))
+    ran = mem("import", str(tmp_path / "old.csv.gz"))
+    assert "not UTF-8: it is read as Latin-1" in ran.err
+    assert {"Cycles to work", "Canta fado às terças", "Bebe chá", "João toca viola", "Inês dança"} == set(entries(mem))
 
 
 def test_columns_are_named_where_the_header_does_not_say(mem: Mem, workspace: Path, tmp_path: Path) -> None:
