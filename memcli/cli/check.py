@@ -101,7 +101,7 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
     for reason in report.fixed:
         output.note(f"mended {reason}")
     for fault in report.problems:
-        output.say(str(replace(fault, path=workspaces.here(where, fault.path))))
+        output.say_wrapped(str(replace(fault, path=workspaces.here(where, fault.path))))
     fixable = sum(fault.fixable for fault in report.problems)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
@@ -125,7 +125,7 @@ def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) 
         for reason in report.accepted:
             output.note(f"accepted {reason}")
         for line in report.cited:
-            output.say(f"{workspaces.here(where, line.path)}:{line.line}: {line.reason}")
+            output.say_wrapped(f"{workspaces.here(where, line.path)}:{line.line}: {line.reason}")
         ids = list(dict.fromkeys(line.id for line in report.cited if line.now))
         if ids:
             more = " (`all` for every one)" if len(ids) > 1 else ""
@@ -192,9 +192,9 @@ def _sections(report: Stats) -> list[tuple[str, Mapping[str, int]]]:
 def _draw(report: Stats) -> None:
     """Draw the numbers for a person, on one screen."""
     state, page = report.index, report.memory
-    output.say(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
+    output.say_wrapped(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
     if report.layers:
-        output.say(f"layers: {_listed(report.layers)}; sources: {_listed(report.sources)}")
+        output.say_wrapped(f"layers: {_listed(report.layers)}; sources: {_listed(report.sources)}")
     _pair(("type", report.types), ("made in", report.growth))
     _pair(("changed", report.ages), ("tag", report.tags))
     for head, rows in (
@@ -207,15 +207,17 @@ def _draw(report: Stats) -> None:
             output.table((head, "id", "what it says"), rows, 2)
     output.say("")
     kinds = {FILES.get(kind, kind): count for kind, count in report.files.items()}
-    output.say(f"{page.path}: {page.bytes:,} of {page.budget:,} bytes; files: {_listed(kinds)}")
-    output.say(f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.bytes / 1e6:.1f} MB")
+    output.say_wrapped(f"{page.path}: {page.bytes:,} of {page.budget:,} bytes; files: {_listed(kinds)}")
+    output.say_wrapped(
+        f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.bytes / 1e6:.1f} MB"
+    )
     for count, what, command in (
         (len(report.problems), "problems", "mem check"),
         (len(report.conflicts), "in conflict", "mem ls --conflicts"),
         (report.faded, "faded", "mem decay"),
     ):
         if count:
-            output.say(f"{what}: {count:,} ({command})")
+            output.say_wrapped(f"{what}: {count:,} ({command})")
 
 
 def _listed(numbers: Mapping[str, int]) -> str:
@@ -225,9 +227,8 @@ def _listed(numbers: Mapping[str, int]) -> str:
 def _pair(first_chart: tuple[str, Mapping[str, int]], second_chart: tuple[str, Mapping[str, int]]) -> None:
     """Draw two sets of bars beside each other, or below where the terminal is narrow."""
     from itertools import zip_longest
-    from shutil import get_terminal_size
 
-    columns = get_terminal_size().columns
+    columns = output.columns()
     width = columns // 2 - 1 if columns >= NARROW else columns
     left, right = (
         bars(title, numbers, min(width, WIDEST)) if numbers else [] for title, numbers in (first_chart, second_chart)
@@ -256,8 +257,5 @@ def bars(title: str, numbers: Mapping[str, int], width: int) -> list[str]:
 
 def _padded(name: str) -> str:
     """Cut or fill a name to its column; letters of some scripts take two places."""
-    if output.width(name) > NAME:
-        while output.width(name) >= NAME:
-            name = name[:-1]
-        name += "…"
+    name = output.cut(name, NAME)
     return name + " " * (NAME - output.width(name))

@@ -151,7 +151,7 @@ def _tell(report: "api.ConsolidationReport") -> None:
         elif output.is_watched():
             memories = "1 memory" if session.entries == 1 else f"{session.entries:,} memories"
             parts = (f"{output.number_of(session.messages, 'message')}, {memories}", *besides)
-            output.say(f"{session.session}: {', '.join(parts)} ({session.how})")
+            output.say_wrapped(f"{session.session}: {', '.join(parts)} ({session.how})")
         else:
             output.say_row((session.session, session.how, session.messages, session.entries, *besides))
     if not done and output.is_heard():

@@ -78,15 +78,15 @@ def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bo
     shown = others if everything else [entry for entry in others if entry.verdict == "keep"][:NEAREST]
     if faded:
         count = f"{len(faded):,} of {len(entries):,}"
-        output.say(f"{count} have faded (below {report.threshold:g}, or expired); search loses these:")
+        output.say_wrapped(f"{count} have faded (below {report.threshold:g}, or expired); search loses these:")
         _table(faded)
     if shown:
         output.say("these stay:" if everything else "the next ones:")
         _table(shown)
     if entries:
-        output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
+        output.say_wrapped("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
         left = len(others) - len(shown)
-        output.say(_advice(where, report, words) + (f"; {left:,} more: mem decay --all" if left else ""))
+        output.say_wrapped(_advice(where, report, words) + (f"; {left:,} more: `mem decay --all`" if left else ""))
 
 
 def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
@@ -96,7 +96,7 @@ def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
     if not where.layout.is_mems:
         return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
     more = f" --max-fraction {report.needed_fraction:g}" if report.needed_fraction else ""
-    return f"archive them, to be had back with `mem restore`: mem decay --apply{more}{words}"
+    return f"archive them, to be had back with `mem restore`: `mem decay --apply{more}{words}`"
 
 
 def _table(entries: "Sequence[Judged]") -> None:

@@ -118,9 +118,9 @@ def _offer(where: Workspace, report: "DedupReport") -> None:
     else:
         for question in report.questions:
             newer, older = (side.entry.id for side in question.sides)
-            output.say(f"\n{told(question)}\n  one memory: mem dedup {older} {newer}")
-            output.say(
-                f"  newer holds: mem supersede {older} {newer}\n  keep both: mem dedup {older} {newer} --distinct"
-            )
+            output.say(f"\n{told(question)}")
+            output.say_wrapped(f"  one memory: mem dedup {older} {newer}", 4)
+            output.say_wrapped(f"  newer holds: mem supersede {older} {newer}", 4)
+            output.say_wrapped(f"  keep both: mem dedup {older} {newer} --distinct", 4)
     if report.has_more:
         output.note("there may be more: `mem dedup` goes on once these are answered, --limit 0 offers all")

@@ -73,12 +73,12 @@ def _show(compared: api.MemoryDiff) -> None:
                 continue
             output.say_styled(("  ", ""), (output.wrapped(change.summary, 2), ""))
             facts = [fact for fact in (change.id, change.type, change.source, "" if change.id else change.path) if fact]
-            output.say_styled((f"    {' · '.join(facts)}", "36"))
+            output.say_styled((f"    {output.wrapped(' · '.join(facts), 4)}", "36"))
             for detail in change.details:
                 output.say_styled(("    ", ""), (output.wrapped(detail, 4), ""))
             is_told = kind == "new" and len(change.lines) == 1
             for line in () if is_told else change.lines:
-                output.say_styled((f"    {line}", "32" if line[0] == "+" else "31"))
+                output.say_styled((f"    {output.wrapped(line, 4)}", "32" if line[0] == "+" else "31"))
     if compared.changes:
         output.note(f"{compared.before}..{compared.after}: {compared.headline}")
 

@@ -72,7 +72,7 @@ def edit(
         return
     remark = relations(done.supersedes, done.superseded_by)
     if output.is_watched():
-        output.say(f"{done.action} {done.id} ({path})" + (f": {remark}" if remark else ""))
+        output.say_wrapped(f"{done.action} {done.id} ({path})" + (f": {remark}" if remark else ""))
     else:
         output.say_row((done.action, done.id, path, *([remark] if remark else ())))
 
@@ -120,7 +120,7 @@ def supersede(
     elif done.diff is not None:
         output.say(done.diff, end="")
     elif output.is_watched() and not done.is_flagged:
-        output.say(f"{done.id} is {'' if done.action == 'unchanged' else 'now '}superseded by {done.by}")
+        output.say_wrapped(f"{done.id} is {'' if done.action == 'unchanged' else 'now '}superseded by {done.by}")
     else:
         output.say_row((done.action, done.id, done.by))
 
@@ -224,7 +224,7 @@ def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
         for entry in done.entries:
             path = workspaces.here(entry.workspace, entry.path)
             if output.is_watched():
-                output.say(f"{entry.action} {entry.name} ({path})")
+                output.say_wrapped(f"{entry.action} {entry.name} ({path})")
             else:
                 output.say_row((entry.action, entry.name, path))
             for removed_path in entry.removed:

@@ -96,14 +96,15 @@ def _show_hit(hit: Hit, address: str, explain: bool) -> None:
     indent = max(map(len, _COLOURS)) + 2
     summary = output.wrapped(hit.summary, indent)
     output.say_styled((f"{hit.certainty:{indent}}", _COLOURS[hit.certainty]), (summary, ""))
-    about = f"{'':{indent}}{' · '.join(filter(None, (hit.id, hit.type or hit.kind, day)))}"
-    if output.fits(f"{about} · {address}"):
+    about = " · ".join(filter(None, (hit.id, hit.type or hit.kind, day)))
+    about = f"{'':{indent}}{output.wrapped(about, indent)}"
+    if output.width(f"{about} · {address}") <= output.columns():
         output.say_styled((f"{about} · ", "36"), (address, "2"))
     else:
         output.say_styled((about, "36"))
         output.say_styled((f"{'':{indent}}{address}", "2"))
     if remark:
-        output.say_styled((f"{'':{indent}}{remark}", "33"))
+        output.say_styled((f"{'':{indent}}{output.wrapped(remark, indent)}", "33"))
     if explain:
         output.say(f"{'':{indent}}{output.wrapped(hit.explained(), indent)}")
 

@@ -31,7 +31,7 @@ def add(
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"recorded {done.id} ({path})")
+        output.say_wrapped(f"recorded {done.id} ({path})")
     else:
         output.say_row(("recorded", done.id, path))
 
@@ -100,6 +100,6 @@ def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, a
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"noted in {path}")
+        output.say_wrapped(f"noted in {path}")
     else:
         output.say_row(("noted", path))

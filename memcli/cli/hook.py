@@ -64,8 +64,6 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
 hook_app = typer.Typer(
     help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE
 )
-_UNSHARE = "put it into .git/info/exclude to keep it yours"
-_UNSHARE_PAGE = "all who work here get the protocol with it, unless you take out what stands between the marks of mem"
 _ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help=f"{', '.join(AGENTS)}, git, cron or systemd.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
@@ -266,17 +264,15 @@ def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[st
 
 
 def _tell_keeper(keeper: dict[str, Any], files: Sequence[Path]) -> None:
-    """Say where what is said is kept, and what of it git would share."""
+    """Say where conversations are kept, and in a line each what of them and of the hooks git would share."""
     from ..api.installation import is_shared
 
     if keeper:
-        output.note(f"conversations, their notes and history are kept in {keeper['kept_in']}")
-    if keeper.get("shared"):
-        named = ", ".join(keeper["shared"])
-        output.note(f"git does not ignore {named} there, which will hold people's words: see --notes user")
-    for path in files:
-        if is_shared(path):
-            output.note(f"{path} is not ignored by git: {_UNSHARE_PAGE if path.suffix == '.md' else _UNSHARE}")
+        shared = ", which git would share: `--notes user` keeps them yours" if keeper.get("shared") else ""
+        output.note(f"conversations are kept in {keeper['kept_in']}{shared}")
+    names = [str(workspaces.shown(path)) for path in files if is_shared(path)]
+    if names:
+        output.note(f"git would share {' and '.join(names)}: .git/info/exclude keeps them yours")
 
 
 def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> None:

@@ -36,7 +36,7 @@ def init(
         output.say_json(report.as_dict())
         return
     names = f" ({', '.join(report.made)})" if report.made else ""
-    output.say(f"{'made' if report.made else 'already a workspace:'} {shown(report.root)}{names}")
+    output.say_wrapped(f"{'made' if report.made else 'already a workspace:'} {shown(report.root)}{names}")
     for line in _remarks(report):
         output.note(line)
     if output.is_watched() and report.made:
@@ -137,7 +137,8 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
         output.note(line)
     cells = [(row.name, row.text, row.from_, row.doc) for row in report.settings]
     if output.is_watched():
-        output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
+        shown = [(name, output.cut(value, 30), whence, doc) for name, value, whence, doc in cells]
+        output.table(("setting", "value", "from", "what it does"), shown, flexible=3)
     else:
         for row in cells:
             output.say_row(row)

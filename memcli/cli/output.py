@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..api.write import Redacted
 
 _BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
+_UNSPACED = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"  # broken after any letter
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ONE_LINE = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"), " ")  # what would end a value or a line
 
@@ -79,6 +80,11 @@ def say(text: str, end: str = "\n", *, raw: bool = False) -> None:
     print(f"{text if raw and not to_terminal(sys.stdout) else _safe(text)}{end}", end="")
 
 
+def say_wrapped(text: str, indent: int = 2) -> None:
+    """Print a line, on a terminal wrapped as `wrapped` does."""
+    say(wrapped(text, indent))
+
+
 def say_styled(*pieces: tuple[str, str]) -> None:
     """Print one line of (text, colour code) pieces."""
     colour = has_colour(sys.stdout)
@@ -94,11 +100,15 @@ def say_json(document: Mapping[str, Any]) -> None:
 
 
 def say_row(values: Iterable[object]) -> None:
-    """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
+    """Print one line of tab-separated values; tabs and newlines inside a value become spaces.
+
+    On a terminal two spaces separate them, and what does not fit is wrapped.
+    """
     texts = list(map(str, values))
     if not "".join(texts).isprintable():
         texts = [_safe(text.translate(_ONE_LINE)) for text in texts]
-    print("\t".join(texts) + "\n", end="")
+    line = beside(texts, "  ") if is_watched() else "\t".join(texts)
+    print(f"{line}\n", end="")
 
 
 def _escaped(document: str) -> str:
@@ -116,53 +126,99 @@ def columns() -> int:
     return get_terminal_size().columns
 
 
-def fits(text: str) -> bool:
-    """Return whether a text fits into a line of the terminal."""
-    from shutil import get_terminal_size
-
-    return len(text) <= get_terminal_size().columns
-
-
-def wrapped(text: str, indent: int) -> str:
-    """Return a text wrapped at words for the terminal, the lines after the first one indented."""
-    from shutil import get_terminal_size
-    from textwrap import wrap
-
-    room = max(get_terminal_size().columns - indent, 24)
-    return f"\n{' ' * indent}".join(wrap(text, room, break_long_words=False, break_on_hyphens=False))
-
-
 def width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    from unicodedata import combining, east_asian_width
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
 
-    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+    columns_of = [
+        0 if category(letter) in ("Mn", "Me", "Cf") else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
+    ]
+    # A selector after a narrow letter asks for its picture, which is wide.
+    return sum(columns_of) + sum(columns_of[place - 1] == 1 for place, letter in enumerate(text) if letter == "\ufe0f")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> None:
-    """Print a table as wide as the terminal; the column numbered `flexible` is cut to fit."""
-    from shutil import get_terminal_size
+def cut(text: str, room: int) -> str:
+    """Return a text in at most so many columns, cut after a word and marked with … where it is longer.
 
-    def cut(text: str, room: int) -> str:
-        if width(text) <= room:
-            return text
-        head = ""
-        for letter in text:
-            if width(head + letter) > room - 1:
-                break
-            head += letter
-        return head + "…"
+    A first word that is too long, and scripts that are written without spaces, are cut after a letter.
+    """
+    if width(text) <= room:
+        return text
+    head = ""
+    for letter in text:
+        if width(head + letter) > room - 1:
+            break
+        head += letter
+    if text[len(head)] != " " and width(head[-1:]) == 1 and " " in head:
+        head = head.rpartition(" ")[0]
+    return head.rstrip(" ,;:·") + "…"
 
+
+def wrapped(text: str, indent: int = 2) -> str:
+    """Return a text wrapped for the terminal, the lines after the first one indented; elsewhere as it is.
+
+    It is wrapped at spaces outside of `commands`, and between letters of scripts that are written without spaces, so
+    that ids, paths and commands stay whole.
+    """
+    import re
+
+    if not is_watched():
+        return text
+    room = max(columns() - indent, 20)
+    lines = [""]
+    for unit in re.findall(rf"\s*(?:[{_UNSPACED}]|(?:`[^`]*`|[^\s{_UNSPACED}])+)", text):
+        if lines[-1] and width(lines[-1] + unit) > room:
+            lines.append(unit.strip())
+        else:
+            lines[-1] += unit
+    return f"\n{' ' * indent}".join(lines)
+
+
+def beside(texts: Sequence[str], gap: str) -> str:
+    """Return texts side by side, on a terminal those that do not fit on lines below; a longer one is wrapped."""
+    lines = [""]
+    for text in texts:
+        if not lines[-1]:
+            lines[-1] = wrapped(text, 4)
+        elif width(f"{lines[-1]}{gap}{text}") <= columns() - 2 * (len(lines) > 1):
+            lines[-1] += f"{gap}{text}"
+        else:
+            lines.append(wrapped(text, 4))
+    return "\n  ".join(lines)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int = -1) -> None:
+    """Print a table as wide as the terminal; the column numbered `flexible` is cut to fit.
+
+    Columns that do not fit beside those before them are on a line below, as their heads are.
+    """
+    room = columns()
     cells = [[visible(cell) for cell in row] for row in [head, *rows]]
-    widths = [max(width(row[column]) for row in cells) for column in range(len(head))]
-    room = get_terminal_size().columns - sum(widths) + widths[flexible] - 2 * (len(head) - 1)
-    widths[flexible] = max(min(widths[flexible], room), 16)
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+    least = [min(wide, LEAST) if column == flexible else wide for column, wide in enumerate(widths)]
+    lines: list[list[int]] = [[]]
+    for column, wide in enumerate(least):
+        taken = sum(least[other] + 2 for other in lines[-1]) + 2 * (len(lines) > 1)
+        if lines[-1] and taken + wide > room:
+            lines.append([])
+        lines[-1].append(column)
+    for number, line in enumerate(lines):
+        if flexible in line:
+            free = room - 2 * (number > 0) - sum(least[other] + 2 for other in line if other != flexible)
+            widths[flexible] = min(widths[flexible], max(free, LEAST))
     for number, row in enumerate(cells):
-        padded = []
-        for column, cell in enumerate(row):
-            cell = cut(cell, widths[column])
-            padded.append(cell + " " * (widths[column] - width(cell)) if column < len(row) - 1 else cell)
-        print(styled("  ".join(padded).rstrip(), "1") if number == 0 else "  ".join(padded).rstrip())
+        for indent, line in enumerate(lines):
+            padded = [cut(row[column], widths[column]) if column == flexible else row[column] for column in line]
+            padded = [cell + " " * (widths[column] - width(cell)) for column, cell in zip(line, padded, strict=True)]
+            text = f"{'  ' * (indent > 0)}{'  '.join(padded)}".rstrip()
+            if text:
+                print(styled(text, "1") if number == 0 else text)
+
+
+LEAST = 24
+"""Columns of a text below which a table puts it on a line of its own."""
 
 
 def _tell(text: str) -> None:
@@ -201,7 +257,7 @@ def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) ->
 
 
 class Bar:
-    """Progress on a terminal's stderr; silent elsewhere."""
+    """Progress on a terminal's stderr; silent elsewhere, and where TERM=dumb says that a line cannot be redrawn."""
 
     def __init__(self, label: str) -> None:
         """Take a label."""
@@ -217,7 +273,7 @@ class Bar:
         if done <= self._done:  # another workspace begins
             self._first, self._drawn = (now, done), 0.0
         self._done = done
-        if (now - self._drawn >= 0.1 or done == total) and to_terminal(sys.stderr):
+        if (now - self._drawn >= 0.1 or done == total) and to_terminal(sys.stderr) and os.environ.get("TERM") != "dumb":
             self.shown, self._drawn = True, now
             spent, steps = now - self._first[0], done - self._first[1]
             left = max(1, round(spent * (total - done) / steps)) if spent >= 1 and steps and done < total else 0

@@ -104,24 +104,26 @@ def _show_history(history: "History") -> None:
         if output.is_watched():
             output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
             after = f" by {link.superseded_by}" if link.superseded_by else ""
-            output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
+            output.say_styled((f"            {output.wrapped(f'{link.id} · {link.status}{after}', 12)}", "36"))
         else:
             path = workspaces.here(history.workspace, link.path)
             output.say_row((link.created_at[:10], link.status, link.id, path, link.summary))
     for item in history.timeline:
         if output.is_watched():
             day, who = item.at[:16].replace("T", " ") or "unknown", f" by {item.by}" if item.by else ""
-            output.say_styled((f"{day:{_WIDTH}}", "1"), (f"{item.what}{who}", ""), (f"  {item.place}", "36"))
+            about = f"{day:{_WIDTH}}{item.what}{who}  {item.place}"
+            gap = "  " if output.width(about) <= output.columns() else f"\n{' ' * _WIDTH}"
+            output.say_styled((f"{day:{_WIDTH}}", "1"), (f"{item.what}{who}", ""), (f"{gap}{item.place}", "36"))
             if item.text:
                 output.say_styled((" " * _WIDTH, ""), (output.wrapped(item.text, _WIDTH), ""))
             for line in item.lines:
-                output.say_styled((f"{' ' * _WIDTH}{line}", "32" if line[0] == "+" else "31"))
+                output.say_styled((f"{' ' * _WIDTH}{output.wrapped(line, _WIDTH)}", "32" if line[0] == "+" else "31"))
         else:
             output.say_row((item.at, item.what, item.by, item.place, item.text))
     for commit in () if history.timeline else history.log:
         if output.is_watched():
-            about = f"{commit.commit} {commit.subject} "
-            output.say_styled((f"{commit.date[:10]}  ", "1"), (about, ""), (f"({commit.author})", "2"))
+            subject = output.wrapped(f"{commit.commit} {commit.subject} ({commit.author})", 12)
+            output.say_styled((f"{commit.date[:10]}  ", "1"), (subject, ""))
         else:
             output.say_row((commit.date[:10], "commit", commit.commit, commit.author, commit.subject))
 
@@ -133,7 +135,7 @@ def _show_values(history: "KeyHistory") -> None:
             output.say_styled((f"{value.since[:10]}  ", "1"), (output.wrapped(value.summary, 12), ""))
             over = f", held until {value.until[:10]}" if value.until else ""
             about = (value.id, value.source, f"{value.status}{over}", value.project)
-            output.say_styled((f"            {' · '.join(filter(None, about))}", "36"))
+            output.say_styled((f"            {output.wrapped(' · '.join(filter(None, about)), 12)}", "36"))
         else:
             path = workspaces.here(value.workspace, value.path)
             row = value.since[:10], value.until[:10], value.status, value.source, value.id, path, value.summary

@@ -45,7 +45,7 @@ def told(question: Question) -> str:
         lines.append(output.visible(f"  {name}: {_head(side)}: {text}"))
     if question.proposal:
         lines.append(f"  proposed: {question.proposal.decision} ({question.proposal.by})")
-    return "\n".join(lines)
+    return "\n".join(output.wrapped(line, 4) for line in lines)
 
 
 def _head(side: EntryFile) -> str:
@@ -142,7 +142,7 @@ class _Asking:
             "or words to look for",
         ]
         left = f"{len(self._shown()):,} to go" + (f" with {' '.join(self.words)}" if self.words else "")
-        return f"\n{left}\n{told(question)}\n{' · '.join([*proposed, *choices, *more])} ? "
+        return f"\n{left}\n{told(question)}\n{output.beside([*proposed, *choices, *more], ' · ')} ? "
 
     def obey(self, question: Question, words: Sequence[str]) -> bool:
         """Do what a line says; return whether to go on."""

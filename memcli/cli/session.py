@@ -60,7 +60,7 @@ def ls(
         output.note("no sessions")
     else:
         head = ("id", "state", "messages", "waiting", "changed")
-        output.table(head, [tuple(map(str, row)) for row in rows], flexible=0)
+        output.table(head, [tuple(map(str, row)) for row in rows])
 
 
 def show(
@@ -119,13 +119,15 @@ def recap(
     if as_json:
         output.say_json(recap_of.as_dict())
         return
-    output.say(f"Session {recap_of.session}, {recap_of.ended[:10]}, {output.number_of(recap_of.messages, 'message')}")
+    output.say_wrapped(
+        f"Session {recap_of.session}, {recap_of.ended[:10]}, {output.number_of(recap_of.messages, 'message')}"
+    )
     if recap_of.history:
         output.say(recap_of.history)
     for message in recap_of.said:
-        output.say(f"{message.role.capitalize()}: {message.text}")
+        output.say_wrapped(f"{message.role.capitalize()}: {message.text}")
     for question in recap_of.open:
-        output.say(f"Open: {question}")
+        output.say_wrapped(f"Open: {question}")
 
 
 def handoff(
@@ -250,7 +252,7 @@ def append(
         output.say_json(done.as_dict())
         return
     if output.is_watched():
-        output.say(f"added {output.number_of(done.added, 'event')} to {done.session.id}")
+        output.say_wrapped(f"added {output.number_of(done.added, 'event')} to {done.session.id}")
         for identifier in done.remembered:
             output.say(f"kept in memory as {identifier}")
     else:
@@ -321,7 +323,7 @@ def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, a
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"imported {output.number_of(done.added, 'event')} into {done.session.id} ({done.format})")
+        output.say_wrapped(f"imported {output.number_of(done.added, 'event')} into {done.session.id} ({done.format})")
     else:
         output.say_row(("imported", done.session.id, done.added, done.format))
     if not as_json:
@@ -404,7 +406,7 @@ def compact(
         path = workspaces.here(where, done.archived or "")
         if not as_json and done.moved and output.is_watched():
             what = output.number_of(done.moved, "event")
-            output.say(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
+            output.say_wrapped(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
         elif not as_json and done.moved:
             output.say_row(("compacted", done.session, done.moved, before, after, path))
         elif not as_json and output.is_heard():

@@ -76,7 +76,7 @@ def index(
         output.say_json(report.as_dict())
     else:
         for row in report.workspaces:
-            output.say(
+            output.say_wrapped(
                 f"{row.workspace}: {row.files:,} files ({row.added:,} new, {row.changed:,} changed,"
                 f" {row.removed:,} gone), {row.chunks:,} texts, {row.not_embedded:,} not embedded"
             )

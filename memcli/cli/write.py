@@ -199,7 +199,7 @@ def _tell_row(done: Written) -> None:
     action = "merged into" if done.action == "merged" else done.action
     seen_by = api.audience(done.workspace) if done.action == "created" else PRIVATE
     where = "" if seen_by == PRIVATE else f", {seen_by.removeprefix('project, ')}"
-    output.say(f"{action} {done.id} ({path}){where}" + (f": {remark_shown}" if remark_shown else ""))
+    output.say_wrapped(f"{action} {done.id} ({path}){where}" + (f": {remark_shown}" if remark_shown else ""))
     if done.conflicts_with:
         output.note("`mem review` settles which of them holds")
 

@@ -154,7 +154,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def command_in(out: str) -> list[str]:
-    (found,) = re.findall(r"mem (decay --apply[^\n;]*)", out)
+    (found,) = re.findall(r"mem (decay --apply[^\n;`]*)", out)
     return shlex.split(found)
 
 

@@ -252,7 +252,7 @@ def test_what_the_review_asks_about_is_left_to_it(mem: Mem, workspace: Path, lik
 def test_at_a_terminal_a_letter_answers_and_is_taken_back(
     world: Path, mem: Mem, workspace: Path, likely: list[tuple[str, str]]
 ) -> None:
-    with Terminal(world, "dedup") as person:
+    with Terminal(world, "dedup", COLUMNS="200") as person:
         assert "2 to go" in person.until(" ? ")
         person.press("s\n")
         assert "1 to go" in person.until(" ? ")

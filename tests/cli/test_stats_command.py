@@ -78,7 +78,7 @@ def test_a_terminal_gets_one_screen_that_nothing_in_a_memory_can_drive(
 def test_bars_are_in_proportion_and_names_cut() -> None:
     drawn = bars("tag", {"a name that is far too long": 8, "日本語のタグの名前は長い": 4, "z": 0}, 40)
     assert drawn[1:] == [
-        "a name that i… 8 ██████████████████████ ",
+        "a name that…   8 ██████████████████████ ",
         "日本語のタグ…  4 ███████████            ",
         "z              0                        ",
     ]

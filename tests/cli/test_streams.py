@@ -264,6 +264,7 @@ def bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """Give a function that calls a bar at a time, and returns what it shows then."""
     progress, now = output.Bar("embedding texts"), 0.0
     monkeypatch.setattr(output, "to_terminal", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output.time, "monotonic", lambda: now)
 
     def called(seconds: float, done: int, total: int) -> str:

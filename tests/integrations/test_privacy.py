@@ -71,11 +71,8 @@ def test_without_a_remote_they_stay_in_the_project_and_install_names_what_git_wo
     mem: Mem, project: Path, own: Path
 ) -> None:
     ran = mem("hook", "install", "claude-code")
-    assert "notes/{date}.md" in ran.err
-    assert "--notes user" in ran.err
-    assert "sessions/" not in ran.err
-    assert "settings.local.json is not ignored by git: put it into" in ran.err
-    assert "CLAUDE.md is not ignored by git: all who work here get the protocol" in ran.err
+    assert "which git would share: `--notes user` keeps them yours" in ran.err
+    assert "git would share .claude/settings.local.json and CLAUDE.md: .git/info/exclude" in ran.err
     converse(mem, project)
     assert any(path.startswith("notes/") for path in holds(project / "memory", "bikeshed"))
     assert not own.exists()
