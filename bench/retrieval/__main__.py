@@ -149,7 +149,7 @@ def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablat
     if len(told) >= ADDED // 2:
         crowds["other people's"] = list(dict.fromkeys(told))[:ADDED]
     crowd = moved(made, folder / "crowd", crowds)
-    parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers)]
+    parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers), report.worst(answers)]
     parts += [report.reliability(answers), report.certainties(answers), report.thresholds(answers)]
     parts.append(report.crowded(crowd))
     with workspaces([languages(LANGUAGES)], folder, embedder.folder) as spoken:

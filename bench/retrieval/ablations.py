@@ -20,17 +20,18 @@ _OFF: dict[str, dict[str, Any]] = {
     "no query without its frequent names": {"frequent": 10**9},
     "the last line of a dialogue counts once": {"last_line": 0.0},
     "a statement is asked like a question": {"statement": 0.0},
-    "one share of the vector, .35": {"vector_turn": 0.35, "vector_short": 0.35, "vector_long": 0.35, "statement": 0.0},
-    "one share of the vector, .5": {"vector_turn": 0.5, "vector_short": 0.5, "vector_long": 0.5, "statement": 0.0},
+    "a long entry means what its best chunk means": {"mean_vector": 0.0},
+    "one share of the vector, .35": {"vector_turn": 0.35, "vector": 0.35, "statement": 0.0},
+    "one share of the vector, .5": {"vector_turn": 0.5, "vector": 0.5, "statement": 0.0},
     "no title in the query": {"titled": 0.0},
     "no speaker in the query": {"speaker": 0.0},
     "a turn that asks answers too": {"asked": 0.0},
     "no exact phrases": {"exact": 0.0},
     "the time named is no filter": {"dated": 0.0},
-    "a rare name is a word": {"rare_name": 1.0},
     "no texts beside the workspace's": {"everyday_texts": 1, "other_texts": 1},
     "tf saturation of 1.2": {"saturation": 1.2},
     "idf as it is": {"idf_power": 1.0},
+    "a long query is weighed as a short one": {"many_words": 64},
 }
 
 

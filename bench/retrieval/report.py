@@ -103,6 +103,21 @@ def categories(answers: Sequence[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def worst(answers: Sequence[Any]) -> str:
+    """Name the ten questions of each set that are answered worst, by their ids."""
+    lines = ["## The worst questions\n", "The ten of each set that lose most nDCG@10, where they lose any:\n"]
+    lines += ["| set | question: recall@5/nDCG@10, relevance of the first hit |", "|---|---|"]
+    for name, part in _by_set(answers, None).items():
+        least = sorted((one for one in part if one.scores.ndcg10 < 1), key=lambda one: one.scores.ndcg10)[:10]
+        cells = [f"{one.query.id}: {_cell([one.scores])}, {_first(one):.2f}" for one in least]
+        lines.append(f"| {name} | {' · '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _first(answer: Any) -> float:
+    return max((hit.relevance for hit in answer.hits), default=0.0)
+
+
 def reliability(answers: Sequence[Any]) -> str:
     """Say how many of the hits shown with a relevance are right."""
     lines = ["## What a relevance means\n", "Of the first five hits shown with such a relevance, so many were right:\n"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
+from ..formats.entry_fields import WORDING
 from .database import Database, MovedError, is_busy, text_hash, texts_of
 from .embedder import open_embedder
 from .embedding_model import (
@@ -169,6 +170,7 @@ class VectorTable:
 
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 PREPARING = 1.0  # seconds for which it pays to open the model for bulk, which takes half of one the first time
+MOST_CHUNKS = 100  # of an entry, whose mean stands for it: three thousand words and more
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
 _ROUNDS = 5  # looks at what is missing, while others write
 
@@ -313,6 +315,30 @@ class Embedding:
         scores = zip(rows[:, 0].tolist(), matrix.scores(rows[:, 1], vector).tolist(), strict=True)
         named = {chunk: scaled(score) for chunk, score in scores if math.isfinite(score)}
         return {chunk: scaled(score) for chunk, score in near.items()}, named
+
+    def mean_cosines(self, vector: Any, files: Collection[int]) -> dict[int, float]:
+        """Map entries, by their files, to the scaled cosine of a unit vector and the mean of their chunks' vectors.
+
+        Of an entry of more chunks than `MOST_CHUNKS` the first count.
+        """
+        import numpy as np
+
+        owners = dict(
+            self.index.connection.execute(
+                "select chunk, file from (select chunk, file, row_number() over (partition by file order by chunk) as n"
+                f" from chunks where file in ({', '.join(map(str, files))}) and anchor <> ?) where n <= ?",
+                (WORDING, MOST_CHUNKS),
+            )
+        )
+        table, matrix = self.rows(Filter(statuses=()), owners)
+        if matrix is None or not len(table):
+            return {}
+        owned = np.array([owners[chunk] for chunk in table[:, 0].tolist()])
+        entries = np.unique(owned)
+        sums = (entries[:, None] == owned).astype(np.float32) @ matrix.take(table[:, 1])
+        scaled = self.scale().scaled
+        cosines = zip(entries.tolist(), (sums @ vector / np.linalg.norm(sums, axis=1)).tolist(), strict=True)
+        return {file: scaled(cosine) for file, cosine in cosines if math.isfinite(cosine)}
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""

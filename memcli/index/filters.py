@@ -214,8 +214,8 @@ TurnPiece = tuple[int, int, int]
 No named tuple: making and reading 10,000 of them takes 6 ms longer."""
 
 
-def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
-    """Return where words occur, each given in its forms; None for a word of a stem that an earlier word has."""
+def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting]:
+    """Return where words occur, each given in its forms; for a word of a stem that an earlier word has, the same."""
     run = connection.execute
     run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
     run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")
@@ -232,18 +232,16 @@ def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -
         stems: dict[int, list[str]] = defaultdict(list)
         for stem, row in run("select term, doc from temp.stems order by doc, offset"):
             stems[row // _FORMS].append(stem)
-        seen: set[str] = set()
-        result: list[Posting | None] = []
+        by_stem: dict[str, Posting] = {"": {}}
+        firsts: list[str] = []
         for number, term in enumerate(terms):
-            own = list(dict.fromkeys(stems.get(number, ())))
-            if not own or own[0] in seen:
-                result.append(None)
-                continue
-            seen.add(own[0])
-            # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
-            is_prefix = len(term[0]) == 1 and not term[0].isascii()
-            result.append(_posting(connection, own, is_prefix=is_prefix))
-        return result
+            own = list(dict.fromkeys(stems.get(number, [""])))
+            firsts.append(own[0])
+            if own[0] not in by_stem:
+                # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
+                is_prefix = len(term[0]) == 1 and not term[0].isascii()
+                by_stem[own[0]] = _posting(connection, own, is_prefix=is_prefix)
+        return [by_stem[first] for first in firsts]
     finally:
         for table in ("postings", "stems", "asked"):
             run(f"drop table temp.{table}")
@@ -280,7 +278,7 @@ def alike_postings(connection: sqlite3.Connection, word: str) -> Posting:
 
 
 def scores(
-    postings: Sequence[Posting | None],
+    postings: Sequence[Posting],
     weights: Sequence[float],
     documents: Mapping[int, int],
     turns: Mapping[int, TurnPiece],
@@ -288,7 +286,7 @@ def scores(
     window: Sequence[float],
     reach: int,
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Score chunks, and the documents of those that share one: Σ weight × tf / (tf + saturation), both in [0, 1).
+    """Score chunks, and the documents of those that share one: Σ weight × tf / (tf + saturation).
 
     `documents` gives the document of every chunk that may be found, `turns` those that are of turns; the words of a
     turn count, less with each step of `window`, for those before and after it in its session. Of more characters than

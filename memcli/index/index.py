@@ -90,7 +90,7 @@ class MemoryIndex(Protocol):
     def turns_around(self, path: str, line: int) -> list[tuple[int, str, int]]:
         """List a turn and its neighbours."""
 
-    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
+    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting]":
         """Return counts of words by chunk."""
 
     def alike_postings(self, word: str) -> "Posting":
@@ -192,8 +192,8 @@ class Index(Database):
         chunks, *about = self._columns(names, f"kind = 'session' and {where}", where.values)
         return dict(zip(chunks, zip(*about, strict=True), strict=True))
 
-    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
-        """Return for each word, given in its forms, its count by chunk; None if an earlier word has its stem."""
+    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting]":
+        """Return for each word, given in its forms, its count by chunk."""
         from .filters import postings
 
         return postings(self.connection, terms)

@@ -259,7 +259,8 @@ def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[in
     from ..language.keyword_tokens import query_terms
     from ..language.lexicon import forms  # late: most commands ask for no words
 
-    postings = [posting for posting in index.postings([forms(word) for word in query_terms(text)]) if posting]
+    found = index.postings([forms(word) for word in query_terms(text)])
+    postings = list({id(posting): posting for posting in found if posting}.values())  # of one stem once
     among = {chunk for posting in postings for chunk in posting}
     weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
     count = index.chunk_count()

@@ -107,6 +107,13 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     )
     pieces = index.pieces([*called, *best])
     weigh = candidate(index.workspace, question, called, meaning.readable)
+    long = {piece.file for piece in pieces.values() if not piece.is_whole}
+    means = index.embedding.mean_cosines(meaning.vector, long) if near and long else {}
+    near = {
+        chunk: near[chunk] + request.weights.mean_vector * (means.get(piece.file, near[chunk]) - near[chunk])
+        for chunk, piece in pieces.items()
+        if chunk in near
+    }
     candidates = [
         weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), pieces_of[piece.file, piece.line])
         for chunk, piece in pieces.items()
@@ -177,7 +184,7 @@ _NO_MEANING = _Meaning({})
 def _meaning(
     index: MemoryIndex,
     question: Query,
-    postings: Sequence[Posting | None],
+    postings: Sequence[Posting],
     request: SearchRequest,
     first: Collection[int],
 ) -> _Meaning:
@@ -218,14 +225,14 @@ def _pool(request: SearchRequest) -> int:
     return max(POOL, request.limit)
 
 
-def _postings(index: MemoryIndex, question: Query, share: float) -> list[Posting | None]:
-    """Return how often each term is in each chunk; None if an earlier term has its stem.
+def _postings(index: MemoryIndex, question: Query, share: float) -> list[Posting]:
+    """Return how often each term is in each chunk.
 
     The index stems English alone: of another language's word that stands nowhere, those that begin alike count a share.
     """
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
     for position, (term, posting) in enumerate(zip(question.terms, postings, strict=True)):
-        if posting is not None and not posting and not (question.language == ENGLISH and term.word.isascii()):
+        if not posting and not (question.language == ENGLISH and term.word.isascii()):
             alike = index.alike_postings(term.word)
             postings[position] = {chunk: share * count for chunk, count in alike.items()}
     return postings
@@ -233,20 +240,19 @@ def _postings(index: MemoryIndex, question: Query, share: float) -> list[Posting
 
 def _name_posting(index: MemoryIndex, other: OtherName) -> Posting:
     """Return how often a name stands in each chunk that has all of its words."""
-    held = [posting for posting in index.postings([(word,) for word in other.words]) if posting is not None]
-    first, *more = held or [{}]
+    first, *more = held = index.postings([(word,) for word in other.words])
     return {
         chunk: min(posting[chunk] for posting in held) for chunk in first if all(chunk in posting for posting in more)
     }
 
 
 def _joined(
-    question: Query, postings: Sequence[Posting | None], other: OtherName, named: Posting, share: float
-) -> list[Posting | None]:
+    question: Query, postings: Sequence[Posting], other: OtherName, named: Posting, share: float
+) -> list[Posting]:
     """Return the postings of a query's words, those of a name with a share of the postings of its other name."""
     return [
         {**own, **{chunk: own.get(chunk, 0) + share * count for chunk, count in named.items()}}
-        if own is not None and term.word in other.words_in_query
+        if term.word in other.words_in_query
         else own
         for term, own in zip(question.terms, postings, strict=True)
     ]
@@ -255,16 +261,16 @@ def _joined(
 def _by_words(
     index: MemoryIndex,
     question: Query,
-    postings: Sequence[Posting | None],
+    postings: Sequence[Posting],
     turns: Mapping[int, TurnPiece],
     request: SearchRequest,
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Score the chunks that may be found, and documents of several, by the words of the question."""
     if not any(postings):
         return {}, {}
-    weights = term_weights(question, _counts(postings), index.chunk_count(), request.weights)
+    weights = term_weights(question, list(map(len, postings)), index.chunk_count(), request.weights)
     # The turns around a turn count too, so that there the matching chunks are not enough.
-    among = None if _asks_talk(request) else {chunk for posting in postings for chunk in posting or ()}
+    among = None if _asks_talk(request) else {chunk for posting in postings for chunk in posting}
     documents = index.documents(request.wanted, among)
     spread = request.weights.saturation, request.weights.window, request.weights.reach
     return scores(postings, weights, documents, turns, *spread)
@@ -273,19 +279,15 @@ def _by_words(
 def _by_meaning(
     index: MemoryIndex,
     question: Query,
-    postings: Sequence[Posting | None],
+    postings: Sequence[Posting],
     request: SearchRequest,
     pool: int,
     also: Collection[int],
 ) -> tuple[Any, dict[int, float]]:
     """Return the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
-    vector = index.embedding.vector(question.parts(_counts(postings), request.weights))
+    vector = index.embedding.vector(question.parts(list(map(len, postings)), request.weights))
     near, named = index.embedding.nearest(vector, request.wanted, pool, also)
     return vector, near | named
-
-
-def _counts(postings: Sequence[Posting | None]) -> list[int | None]:
-    return [None if posting is None else len(posting) for posting in postings]
 
 
 def _asks_talk(request: SearchRequest) -> bool:

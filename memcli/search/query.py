@@ -4,11 +4,12 @@ And the passage of a text that fits it, short enough for a line or a prompt.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import chain
-from math import log
+from math import hypot, log, sqrt
 from typing import NamedTuple
 
 from ..data import table
@@ -55,6 +56,7 @@ class Term:
     word: str
     forms: tuple[str, ...]  # any of them counts as the word
     is_name: bool = False
+    count: int = 1  # in the query: what is said again is what it is about
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Query:
         """Return how far a model reads the query, from 0 to 1; it makes something up of digits and emoji alone."""
         return by_model(self.text) if any(map(str.isalpha, self.text)) else 0.0
 
-    def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
+    def parts(self, counts: Sequence[int] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
         """Return the texts to embed and their weights; the query's vector is their weighted sum, scaled to length 1.
 
         The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
@@ -110,7 +112,7 @@ class Query:
         if len(lines) > 1:
             return (self.text, 1.0), (lines[-1], weights.last_line)
         shares = {
-            term.word: min((count or 0) / weights.frequent, 1.0)
+            term.word: min(count / weights.frequent, 1.0)
             for term, count in zip(self.terms, counts, strict=False)
             if term.is_name
         }
@@ -132,7 +134,10 @@ def parse_query(query: str) -> Query:
     names = names_in(text, language)
     is_prompt = language == ENGLISH and len(text) < _PROMPT and "\n" not in text
     about = without_task(text) if is_prompt else text
-    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(about, language=language))
+    counts = Counter(_WORD.findall(fold(about).lower()))
+    terms = tuple(
+        Term(word, forms(word), word in names, max(counts[word], 1)) for word in query_terms(about, language=language)
+    )
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
     return Query(text, about, terms, exact, language, language == ENGLISH and _is_statement(text))
 
@@ -195,27 +200,28 @@ def _is_everyday(name: str, language: str) -> bool:
     return all(word in stop or common_share(word, language) >= _EVERYDAY for word in _WORD.findall(name))
 
 
-def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:
+def term_weights(question: Query, counts: Sequence[int], texts: int, weights: Weights = WEIGHTS) -> list[float]:
     """Return what each term may add to a keyword score; they sum to 1, or to less where no term tells much.
 
-    `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
-    A weight is idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25 (Robertson and
-    Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
+    The weights of many terms sum to more: no text holds all words of a long query, and the best hold about as many as
+    the root of their number. A number here is (Σ weight)² / Σ weight², so that everyday words hardly count.
+
+    `counts` holds in how many of the workspace's `texts` a term occurs.
+    A weight is the count in the query × idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25
+    (Robertson and Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
     everyday English. They keep small workspaces sensible and the weights of a growing one steady.
     """
     unscaled = []
     stop = stop_words(question.language)
     for term, count in zip(question.terms, counts, strict=True):
-        if count is None:
-            unscaled.append(0.0)
-            continue
         is_stop_word = term.word in stop and not term.is_name
         share = 1.0 if is_stop_word else common_share(term.word, question.language)
         n = count + weights.everyday_texts * max(share, weights.least_share)
-        idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
-        rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
-        unscaled.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
-    total = max(sum(unscaled), weights.least_idf * len(unscaled))
+        idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5))
+        unscaled.append(term.count * idf**weights.idf_power)
+    total = max(sum(unscaled), weights.least_idf * sum(term.count for term in question.terms))
+    if unscaled:
+        total *= min(1.0, sqrt(weights.many_words) * hypot(*unscaled) / sum(unscaled))
     return [weight / total for weight in unscaled]
 
 

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 
 ARMS = ("vector", "keyword")
 """Parts that are listed even where they are zero."""
-TURN, SHORT, LONG = "turn", "short", "long"
 _LEAST_EDGE, _MOST_EDGE = 3, 30
 """Days away from a time at which a text is half outside it: half as many as the time has, but no fewer and no more."""
-SHORT_LENGTH = 600
-"""Characters below which a document of one chunk is short."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +36,10 @@ class ChunkCandidate:
 
     chunk: int
     document: Hashable  # chunks of one document are one hit
-    shape: str  # TURN for a turn of a session, SHORT for a text of one short chunk, else LONG
-    keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk, in [0, 1)
+    is_turn: bool  # of a session
+    keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk
     whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
-    cosine: float | None  # None where it has no vector
+    cosine: float | None  # with a share of its entry's; None where it has no vector
     readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
     speaker: str = ""  # of a turn
@@ -70,9 +67,9 @@ def fuse(
 ) -> list[Scored]:
     """Return documents scored by their chunks, the best first, of equals the newer; leave out those without any sign.
 
-    sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
-    meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
-    the best chunk's, mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to
+    sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
+    asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
+    mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to
     [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
@@ -115,7 +112,7 @@ def _score(
     cosines = [chunk.cosine for chunk in chunks if chunk.cosine is not None]
     v = share[id(best)] if cosines else 0.0
     words = (1 - weights.whole) * max(chunk.keyword for chunk in chunks) + weights.whole * best.whole
-    slope = {TURN: weights.slope_turn, SHORT: weights.slope_short}.get(best.shape, weights.slope_long)
+    slope = weights.slope_turn if best.is_turn else weights.slope
     parts = {
         "vector": v * max(cosines, default=0.0),
         "keyword": (1 - v) * words,
@@ -128,7 +125,7 @@ def _score(
         "date": weights.dated * min(chunk.outside for chunk in chunks),
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
-    parts["base"] = weights.base_turn if best.shape == TURN else weights.base
+    parts["base"] = weights.base_turn if best.is_turn else weights.base
     if best.only_asks and "name" not in parts and (sum_ := sum(parts.values())) > 0:
         parts["asks"] = weights.only_asks * sum_
     line = sum(parts.values())
@@ -139,9 +136,7 @@ def _score(
 
 
 def _vector_share(chunk: ChunkCandidate, question: Query, weights: Weights) -> float:
-    share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(chunk.shape, weights.vector_long)
-    if chunk.shape == SHORT and question.is_statement:
-        share += weights.statement
+    share = weights.vector_turn if chunk.is_turn else weights.vector + weights.statement * question.is_statement
     return share * chunk.readable if chunk.cosine is not None else 0.0
 
 
@@ -190,7 +185,7 @@ def candidate(
         return ChunkCandidate(
             chunk=piece.chunk,
             document=(piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line)),
-            shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,
+            is_turn=is_turn,
             keyword=own,
             whole=whole or own,
             cosine=cosine,

@@ -12,11 +12,11 @@ from typing import NamedTuple
 class Weights(NamedTuple):
     """How much each sign of relevance counts."""
 
-    # Share of the vector against the keywords, by the shape of what is found.
+    # Share of the vector against the keywords, of a turn or of anything else.
     vector_turn: float = 0.45  # .4 to .5 lose less than .01 over six kinds of talk
-    vector_short: float = 0.42  # .4 to .45 lose less than .003 on LoCoMo facts; .3 loses .010
-    vector_long: float = 0.5  # .4 to .55 lose less than .005; one share of .35 for all loses .018 on OpenClaw
-    statement: float = 0.18  # added for a short text when the query tells instead of asks: MADial's last turns +.019
+    vector: float = 0.5  # whatever the length: two scales make texts of different lengths incomparable
+    statement: float = 0.1  # added when the query tells instead of asks
+    mean_vector: float = 0.5  # share of a long entry's mean vector in its cosine, the best chunk's being the rest
     last_line: float = 0.7  # of a query of several lines: MADial dialogues +.038
     nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.023, sessions +.005
     frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
@@ -37,11 +37,10 @@ class Weights(NamedTuple):
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
     least_idf: float = 2.0  # a word's on average, below which a question of everyday words alone tells little
-    rare_name: float = 1.5  # a capitalised word that few texts hold: +.0005; halfway back to 1 at `rare_count`
-    rare_count: float = 50.0
+    many_words: int = 8  # see term_weights: MADial dialogues +.015; from 6 to 12 lose less than .005
 
     # Added to the sum.
-    named: float = 1.0  # its id, path or address is in the query
+    named: float = 1.2  # its id, path or address is in the query: more than `base` takes away
     titled: float = 0.06  # every word of the title is in the query: gbrain +.007
     speaker: float = 0.06  # the query names who speaks, or says "I" or "did you" of user and assistant
     pieces: float = -0.05  # × ln(pieces of a turn): the best of many pieces fits by chance alone
@@ -55,8 +54,7 @@ class Weights(NamedTuple):
     # Relevance = slope × sum + base, a line through how often hits of a sum were right: of turns over six kinds of talk
     # (.6 and -.15 said "nothing found" to 84 of 360 questions to the talk of agents and friends), else the tuned half.
     slope_turn: float = 0.45
-    slope_short: float = 1.1
-    slope_long: float = 1.0
+    slope: float = 1.0
     base_turn: float = -0.05
     base: float = -0.15
 

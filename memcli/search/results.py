@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,11 +145,16 @@ class SearchResults(Result):
 
 
 def joined(answers: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
-    """Return several answers to one query as one: the best hits, at most `limit`, all problems and all notices."""
+    """Return several answers to one query as one: the best hits, at most `limit`, all problems and all notices.
+
+    A hit that finds no room remains as what says later what one of the best says, if it does.
+    """
     parts = tuple(answers)
-    hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)[:limit]
+    ranked = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)
+    hits = ranked[:limit]
     shown = {hit.id for hit in hits}
-    later = (hit for part in parts for hit in part.later if hit.later_than in shown and hit.id not in shown)
+    others = chain(ranked, *(part.later for part in parts))
+    later = (hit for hit in others if hit.later_than in shown and hit.id not in shown)
     return SearchResults(
         tuple(hits),
         tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),

@@ -237,7 +237,8 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
     merged = joined((own for own, _ in answers), request.limit)
     if not _is_likely(merged):
         merged = joined((merged, *(talk for _, talk in answers if talk)))
-    return replace(merged, hits=_told_once(merged.hits, request.limit))
+    hits = _told_once(merged.hits, request.limit)
+    return joined([replace(merged, hits=hits, later=(*merged.hits, *merged.later))])
 
 
 def _is_retelling(hit: Hit) -> bool:

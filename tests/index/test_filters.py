@@ -104,8 +104,8 @@ def test_a_word_is_found_where_it_occurs_in_any_of_its_forms(
     assert postings(connection, [forms]) == [found]
 
 
-def test_a_word_of_a_stem_that_came_before_is_no_word_of_its_own(connection: sqlite3.Connection) -> None:
-    assert postings(connection, [("tea",), ("teas",), ("...",)])[1:] == [None, None]
+def test_words_of_one_stem_stand_in_the_same_chunks_and_no_word_in_none(connection: sqlite3.Connection) -> None:
+    assert postings(connection, [("tea",), ("teas",), ("...",)]) == [{1: 4, 2: 1}, {1: 4, 2: 1}, {}]
 
 
 def test_a_chunk_scores_by_the_weight_of_the_words_it_holds_and_not_by_its_length() -> None:

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
-from memcli.index import similarity
+from memcli.index import embeddings, similarity
 from memcli.index.embedding_model import BUILT_IN_COSINES
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.similarity import nearest_before, nearest_to_each, similar_pairs, twins
 from memcli.index.text_vectors import ReadTexts, TokenVectors
 from memcli.index.vector_file import Matrix
+from memcli.search.index_search import SearchRequest, search_index
 from memcli.store import entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fakes import CountingEmbedder
@@ -311,6 +312,40 @@ def test_the_nearest_to_each_of_many_are_those_asked_one_by_one(workspace: Works
     rounded = [[sorted(round(value, 4) for value in row.values()) for row in rows] for rows in (together, single)]
     assert rounded[0] == rounded[1]
     assert [len(row) for row in together] == [2, 2, 2]
+
+
+def test_the_mean_of_a_long_entry_is_of_its_first_chunks_that_have_a_vector(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paragraphs = [" ".join([word] * 60) for word in ("plum", "quince", "cherry")]
+    entries.write(workspace, {"wordings": ["rowan"]}, "\n\n".join(paragraphs), bytes([99] * 8))
+
+    def cosines(index: Index) -> list[float]:
+        vector, *pieces = embedded(index).embed(["plum quince", *paragraphs])
+        (file,) = {piece.file for piece in index.pieces(list(index.documents(ENTRIES))).values() if not piece.is_whole}
+        found = []
+        for most in (3, 1):
+            monkeypatch.setattr(embeddings, "MOST_CHUNKS", most)
+            found += index.embedding.mean_cosines(vector, [file]).values()
+        index.connection.execute("update chunks set vector = null where file = ? and anchor = ''", (file,))
+        assert index.embedding.mean_cosines(vector, [file]) == {}
+        return [*found, float(vector @ pieces[0])]
+
+    whole, first, alone = ask(workspace, cosines)
+    assert first == pytest.approx(alone, abs=1e-4)
+    assert whole == pytest.approx(2 / 6**0.5, abs=1e-4)
+
+
+def test_a_page_about_what_is_asked_stands_before_one_that_only_mentions_it(workspace: Workspace) -> None:
+    mention = "\n\n".join(" ".join([word] * 60) for word in ("plum", "cherry", "rowan"))
+    about = "\n\n".join([" ".join(["plum plum plum quince"] * 15)] * 3)
+    paths = [entries.write(workspace, {}, text, text[-8:].encode()).path for text in (about, mention)]
+
+    def found(index: Index) -> list[str]:
+        embedded(index)
+        return [hit.path for hit in search_index(index, SearchRequest("plum", 2, ENTRIES, mode="vector")).hits]
+
+    assert ask(workspace, found) == paths
 
 
 def test_an_empty_workspace_has_no_neighbours(tmp_path: Path) -> None:

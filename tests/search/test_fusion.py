@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memcli import data
 from memcli.search import ranking
 from memcli.search.query import Query, parse_query
-from memcli.search.ranking import LONG, SHORT, TURN, ChunkCandidate, fuse, named_speakers
+from memcli.search.ranking import ChunkCandidate, fuse, named_speakers
 from memcli.search.ranking_weights import WEIGHTS
 
 ASKED = parse_query("Where did Melanie plant marigolds?")
@@ -21,7 +21,7 @@ CANDIDATE = st.builds(
     ChunkCandidate,
     chunk=st.integers(1, 10**6),
     document=st.integers(1, 3),
-    shape=st.sampled_from([TURN, SHORT, LONG]),
+    is_turn=st.booleans(),
     keyword=SHARE,
     whole=SHARE,
     cosine=st.none() | st.floats(-1, 1),
@@ -36,7 +36,7 @@ CANDIDATE = st.builds(
 
 def candidate(chunk: int = 1, **known: Any) -> ChunkCandidate:
     """Make a candidate about which nothing is known but what is given; its document is itself."""
-    known = {"document": chunk, "shape": SHORT, "keyword": 0.3, "cosine": 0.4, **known}
+    known = {"document": chunk, "is_turn": False, "keyword": 0.3, "cosine": 0.4, **known}
     return ChunkCandidate(chunk, whole=known.pop("whole", known["keyword"]), **known)
 
 
@@ -54,10 +54,10 @@ def test_the_parts_of_every_relevance_add_up_to_it(candidates: list[ChunkCandida
     assert [one.relevance for one in found] == sorted((one.relevance for one in found), reverse=True)
 
 
-@pytest.mark.parametrize("shape", [TURN, SHORT, LONG])
-def test_more_of_either_arm_is_more_relevant(shape: str) -> None:
-    assert order(candidate(1, shape=shape), candidate(2, shape=shape, keyword=0.5)) == [2, 1]
-    assert order(candidate(1, shape=shape), candidate(2, shape=shape, cosine=0.6)) == [2, 1]
+@pytest.mark.parametrize("is_turn", [False, True])
+def test_more_of_either_arm_is_more_relevant(is_turn: bool) -> None:
+    assert order(candidate(1, is_turn=is_turn), candidate(2, is_turn=is_turn, keyword=0.5)) == [2, 1]
+    assert order(candidate(1, is_turn=is_turn), candidate(2, is_turn=is_turn, cosine=0.6)) == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_more_of_either_arm_is_more_relevant(shape: str) -> None:
         {"title": frozenset({"marigolds"})},
         {"exact": 1.0},
         {"is_named": True},
-        {"shape": TURN, "speaker": "Melanie"},
+        {"is_turn": True, "speaker": "Melanie"},
         {"timestamp": "2026-01-02"},
     ],
 )
 def test_a_sign_lifts_a_text_above_its_like(better: dict[str, Any]) -> None:
-    plain = candidate(1, shape=better.get("shape", SHORT), timestamp="2026-01-01")
+    plain = candidate(1, is_turn="is_turn" in better, timestamp="2026-01-01")
     assert order(plain, replace(plain, chunk=2, document=2, **better)) == [2, 1]
 
 
@@ -95,7 +95,7 @@ def test_a_speaker_of_several_words_is_named_by_one_of_them(query: str, named: s
 
 
 def test_turns_of_a_speaker_of_two_words_are_lifted() -> None:
-    turns = candidate(1, shape=TURN, speaker="Dr. Lee"), candidate(2, shape=TURN, speaker="Dr. Okafor")
+    turns = candidate(1, is_turn=True, speaker="Dr. Lee"), candidate(2, is_turn=True, speaker="Dr. Okafor")
     assert order(*turns, question=parse_query("Which dose did Okafor name?")) == [2, 1]
 
 
@@ -115,25 +115,25 @@ def test_a_title_lifts_only_when_the_query_holds_all_of_it() -> None:
 
 
 def test_a_turn_that_asks_stands_behind_one_that_tells() -> None:
-    assert order(candidate(1, shape=TURN, is_question=True), candidate(2, shape=TURN)) == [2, 1]
+    assert order(candidate(1, is_turn=True, is_question=True), candidate(2, is_turn=True)) == [2, 1]
 
 
 def test_for_a_statement_meaning_decides_and_for_a_question_words() -> None:
-    words, meaning = candidate(1, keyword=0.5, cosine=0.3), candidate(2, keyword=0.25, cosine=0.6)
+    words, meaning = candidate(1, keyword=0.5, cosine=0.32), candidate(2, keyword=0.25, cosine=0.55)
     assert order(words, meaning) == [1, 2]
     assert order(words, meaning, question=parse_query("I have been so worried about her all of this week")) == [2, 1]
 
 
 def test_a_document_is_one_hit_and_gains_from_its_other_chunks() -> None:
-    long = {"shape": LONG, "document": "page", "whole": 0.6}
-    found = fuse([candidate(1, **long), candidate(2, **long, cosine=0.5), candidate(3, shape=LONG, cosine=0.5)], ASKED)
+    long = {"document": "page", "whole": 0.6}
+    found = fuse([candidate(1, **long), candidate(2, **long, cosine=0.5), candidate(3, cosine=0.5)], ASKED)
     assert [(one.document, one.chunk) for one in found] == [("page", 2), (3, 3)]
 
 
 def test_a_text_without_a_vector_is_found_by_its_words() -> None:
     found = fuse([candidate(1, cosine=None, keyword=0.6)], ASKED)[0]
     assert found.parts["vector"] == 0
-    assert found.parts["keyword"] == pytest.approx(WEIGHTS.slope_short * 0.6)
+    assert found.parts["keyword"] == pytest.approx(WEIGHTS.slope * 0.6)
 
 
 def test_in_a_script_the_model_cannot_read_words_alone_count() -> None:

@@ -1,6 +1,7 @@
 """Hits are told once, in their order of time, each with its passage."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memcli.index.filters import Filter
 from memcli.index.index import Piece
+from memcli.search import search
 from memcli.search.query import LIMIT, certainty, snippet
 from memcli.search.ranking import Scored, only_asks
-from memcli.search.results import distinct
+from memcli.search.results import Hit, SearchResults, distinct, joined
+from memcli.store.workspace import Surroundings, opened
 from tests.conftest import FIXTURES, Mem
 from tests.tables import cases
 
@@ -22,10 +26,32 @@ def piece(chunk: int, text: str, **known: Any) -> Piece:
     return Piece(chunk, chunk, path, anchor="", line=1, title="", text=text, is_whole=True, entry={}, **values)
 
 
+def hit(identifier: str, relevance: float, kind: str = "entry", **known: Any) -> Hit:
+    return Hit(identifier, kind, f"{identifier}.md", 1, "", relevance, "2026-11-21", "project", **known)
+
+
 def told(*pieces: Piece, limit: int = 5) -> list[int]:
     """Give the chunks that are told of pieces in the order of their relevance."""
     scored = [Scored(one.chunk, one.chunk, 1 / one.chunk, {}) for one in pieces]
     return [one.chunk for one in distinct(scored, {one.chunk: one for one in pieces}, limit)]
+
+
+def test_a_hit_without_room_remains_as_what_says_later_what_another_says() -> None:
+    earlier, later = hit("mem_1", 0.4), hit("hist_1", 0.3, kind="history", later_than="mem_1")
+    merged = joined([SearchResults((earlier, later)), SearchResults((hit("mem_2", 0.35),))], 2)
+    assert ([each.id for each in merged.hits], merged.later) == (["mem_1", "mem_2"], (later,))
+
+
+def test_a_record_that_gives_way_to_talk_remains_as_what_says_later_what_another_says(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = hit("mem_1", 0.4, text="the lamp costs four euro")
+    later = hit("hist_1", 0.3, kind="history", text="lamp costs four euro", later_than="mem_1")
+    talk = SearchResults((hit("sessions/a:1", 0.2, kind="session", text="it hangs above the table"),))
+    monkeypatch.setattr(search, "ask", lambda *_: (SearchResults((earlier, later)), talk))
+    at = opened(Surroundings(workspace, {"HOME": str(workspace)}, datetime(2026, 11, 21, tzinfo=UTC)), workspace)
+    results = search.search([at], search.SearchRequest("lamp", 2, Filter(), shown=2))
+    assert [each.id for each in results.hits] == ["mem_1", "sessions/a:1", "hist_1"]
 
 
 def test_a_line_of_the_memory_page_that_is_an_entry_too_is_told_once() -> None:
