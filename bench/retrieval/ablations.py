@@ -31,7 +31,6 @@ _OFF: dict[str, dict[str, Any]] = {
     "no texts beside the workspace's": {"everyday_texts": 1, "other_texts": 1},
     "tf saturation of 1.2": {"saturation": 1.2},
     "idf as it is": {"idf_power": 1.0},
-    "a long query is weighed as a short one": {"many_words": 64},
 }
 
 

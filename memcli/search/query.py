@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import chain
-from math import hypot, log, sqrt
+from math import log
 from typing import NamedTuple
 
 from ..data import table
@@ -203,9 +203,6 @@ def _is_everyday(name: str, language: str) -> bool:
 def term_weights(question: Query, counts: Sequence[int], texts: int, weights: Weights = WEIGHTS) -> list[float]:
     """Return what each term may add to a keyword score; they sum to 1, or to less where no term tells much.
 
-    The weights of many terms sum to more: no text holds all words of a long query, and the best hold about as many as
-    the root of their number. A number here is (Σ weight)² / Σ weight², so that everyday words hardly count.
-
     `counts` holds in how many of the workspace's `texts` a term occurs.
     A weight is the count in the query × idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25
     (Robertson and Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
@@ -220,8 +217,6 @@ def term_weights(question: Query, counts: Sequence[int], texts: int, weights: We
         idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5))
         unscaled.append(term.count * idf**weights.idf_power)
     total = max(sum(unscaled), weights.least_idf * sum(term.count for term in question.terms))
-    if unscaled:
-        total *= min(1.0, sqrt(weights.many_words) * hypot(*unscaled) / sum(unscaled))
     return [weight / total for weight in unscaled]
 
 

@@ -37,7 +37,6 @@ class Weights(NamedTuple):
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
     least_idf: float = 2.0  # a word's on average, below which a question of everyday words alone tells little
-    many_words: int = 8  # see term_weights: MADial dialogues +.015; from 6 to 12 lose less than .005
 
     # Added to the sum.
     named: float = 1.2  # its id, path or address is in the query: more than `base` takes away
