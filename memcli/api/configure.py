@@ -161,7 +161,10 @@ def _require_no_secret(name: str, value: str) -> None:
 
 
 def _require_workable(world: Surroundings, name: str, value: Any) -> None:
-    """Refuse a path or a time zone that every command would stumble over afterwards."""
+    """Refuse a path, a time zone or a shared folder that every command would stumble over afterwards."""
+    for row in value if name == "workspaces" else ():
+        if not workspaces.shared_folder(row):
+            raise UsageError(f"{row!r} names no folder", workspaces.SHARED_FIX)
     values = Settings({setting.name: setting.default for setting in TABLE} | {name: value}, {})
     tried = Workspace(world.folder, "", values, world.now, world.cache_folder)
     _ = tried.layout, tried.zone

@@ -1,6 +1,7 @@
 """`mem read`."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,7 +70,7 @@ def read(
         output.note(f"Linked from: {names}{f' and {more:,} more' if more else ''}")
     if page.next_offset is not None:
         shown = f"{len(page.content):,} of {page.total:,} characters"
-        output.note(f"{shown}: mem read {page.name} --offset {page.next_offset}")
+        output.note(f"{shown}: mem read {quote(page.name)} --offset {page.next_offset}")
 
 
 def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, history: bool, as_json: bool) -> None:

@@ -1,6 +1,7 @@
 """Move an entry into another workspace: the explicit act of sharing a memory, or of taking it back."""
 
-from typing import Annotated
+from pathlib import PurePosixPath
+from typing import Annotated, Any
 
 from ..beliefs.deduplication import fold_twins
 from ..beliefs.forgotten import pass_by_the_forgotten
@@ -8,13 +9,19 @@ from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import chain, read_entry_file
 from ..dataclass import dataclass
 from ..errors import RefusedError
+from ..formats.entry import Entry
+from ..formats.ids import day_of, parse_time, slug, tail
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..index.lookups import paths_by_id
 from ..results import FilePath, Id, Result
 from ..secrets.scanner import PERSONAL
 from ..store import entries
 from ..store.conversation_keeper import audience
-from ..store.journal import Change
+from ..store.journal import Change, apply, exclusive
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
+from .access_counters import begin_folding
 
 COMMAND = "mem move"
 
@@ -46,6 +53,8 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     conflict, and for one that was forgotten there.
     """
     entries.require_entry(workspace, path)
+    entries.require_kept(workspace, path)
+    _count(workspace, path)
     file = read_entry_file(workspace, path)
     entry = file.entry
     if workspace.root == target.root:
@@ -63,10 +72,11 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
                 f"{path}:{finding.line}: looks like a secret ({finding.rule})", "take it out, or --allow-secret"
             )
     notices = pass_by_the_forgotten(target, {}, entry.body, COMMAND, entry=entry)
-    inner = path.removeprefix(f"{workspace.layout.entries}/")
-    new_path = f"{target.layout.entries}/{inner}"
-    if not _holds(target, new_path, file.text):
-        new_path = target.free_name(new_path)
+    new_path = ask(target, _places).get(entry.id, "")
+    if new_path and read_entry_file(target, new_path).entry.body != entry.body:
+        raise RefusedError(f"{new_path} has the id {entry.id} and says something else", "edit or forget one of them")
+    if not new_path:  # else a move that was cut off has made it
+        new_path = _free_path(target, path.removeprefix(f"{workspace.layout.entries}/"), entry)
         applied(target, Plan((Change(new_path, None, file.text),)), COMMAND)
     earlier = len(chain(workspace, entry.id).links) - 1
     applied(workspace, Plan((Change(path, file.text, None),)), COMMAND)
@@ -76,6 +86,29 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     return Moved(target, entry.id, path, new_path, audience(target), notices)
 
 
-def _holds(workspace: Workspace, path: str, text: str) -> bool:
-    """Return whether a file has a text already: a move that was cut off has made it."""
-    return workspace.path(path).is_file() and read_entry_file(workspace, path).text == text
+def _count(workspace: Workspace, path: str) -> None:
+    """Bring the counters that wait beside an entry into its file."""
+
+    def rows(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return [row for row in index.list_entries(Filter(kept=True), "path") if row["path"] == path]
+
+    with exclusive(workspace, COMMAND) as held:
+        prepared = begin_folding(workspace, ask(workspace, rows))
+        apply(workspace, prepared.changes, held, folded=prepared.folded)
+        prepared.finish(workspace)
+
+
+def _places(index: Index) -> dict[str, str]:
+    index.refresh()
+    return paths_by_id(index)
+
+
+def _free_path(target: Workspace, inner: str, entry: Entry) -> str:
+    """Return where an entry goes: where it lay below the entries, unless that means something else there."""
+    layout = target.layout
+    path = f"{layout.entries}/{inner}".lstrip("/")
+    if layout.kind_of(path) != "entry" or layout.is_archived(path):
+        stem = PurePosixPath(inner).stem.removesuffix(f"-{tail(entry.id)}")
+        path = layout.entry_path(slug(stem), entry.id, day_of(parse_time(entry.created_at) or target.now, target.zone))
+    return target.free_name(path)

@@ -115,11 +115,13 @@ def _fates(record: UndoRecord) -> dict[str, _Fate]:
 COMMAND = "undo"
 UNASKED = ("tend",)
 """Commands that nobody types, besides those of hooks: a plain `mem undo` passes over them."""
-_OF_GIT = ("sync",)
-"""Commands that leave what they did to git."""
+_ELSEWHERE = {
+    "sync": "it went to git with the rest: `git revert` takes it back",
+    "move": "it is in another workspace as well: `mem move` takes it back",
+}
+"""Commands whose other half no record here takes back, and what does."""
 _GONE = "what it said is not kept: it was deleted for good or redacted"
 _LARGE = "what it said is not kept: the command changed too much"
-_IN_GIT = "it went to git with the rest: `git revert` takes it back"
 _CHANGED = "changed since, by hand, git or another program"
 _AS_BEFORE = "all is as it was before"
 _MOST_NAMED = 10
@@ -322,8 +324,8 @@ def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[
 
 def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
     """Settle what brings back the files that a command found; nothing is done where one of them was changed since."""
-    if record["command"] in _OF_GIT:
-        return Reversal(blocked=tuple((path, _IN_GIT) for path in record.paths))
+    if why := _ELSEWHERE.get(record["command"]):
+        return Reversal(blocked=tuple((path, why) for path in record.paths))
     now: dict[str, bytes | None] = {}
     then: dict[str, bytes | None] = {}
     modes: dict[str, int] = {}

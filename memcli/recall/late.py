@@ -100,10 +100,14 @@ def _leave(workspaces: Sequence[Workspace], request: RecallRequest, name: str, d
     try:
         if not request.session:
             raise FileNotFoundError
-        for workspace in reversed(workspaces):  # each keeps its own, so that a purge there finds them
-            own = [row for row in memories if row[1] == workspace.scope]
-            if own or workspace is workspaces[0]:
-                _write(workspace, name, json.dumps({**fields, "memories": own}))
+        left = memories
+        for workspace in workspaces[1:]:  # each keeps its own, so that a purge there finds them
+            own = [row for row in left if row[1] == workspace.scope]
+            with suppress(OSError):  # one that cannot be written leaves them to the first
+                if own:
+                    _write(workspace, name, json.dumps({**fields, "memories": own}))
+                    left = [row for row in left if row not in own]
+        _write(workspaces[0], name, json.dumps({**fields, "memories": left}))
     except OSError:
         with suppress(OSError), open(doing, "wb", closefd=False) as waiting:
             waiting.write(json.dumps({**fields, "memories": memories}).encode())

@@ -214,7 +214,7 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
     def question(index: Index) -> KnownEntries:
         index.refresh()
         named = entries_naming(index, changed)
-        rows = index.list_entries(Filter(), SORTS["updated"], among=telling_files(index, named, _NEWEST))
+        rows = index.list_entries(Filter(kept=True), SORTS["updated"], among=telling_files(index, named, _NEWEST))
         tails = shared_tails(index)
         digests = digests_of(index, [row["path"] for row in rows if row["type"] in RULE_TYPES])
         for row in rows:

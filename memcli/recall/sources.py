@@ -74,7 +74,8 @@ class MemoryReader:
         content = self._entry_content(hit, file) if row else self._page_content(hit, file)
         if content is None:
             return None
-        content = content._replace(text=blanked(content.text, self._forgotten))
+        clean = self._clean(hit, row)
+        content = content._replace(text=clean(content.text))
         text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query)
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
@@ -95,7 +96,7 @@ class MemoryReader:
             date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
             path=hit.path,
             scope=hit.scope,
-            summary=blanked(hit.summary, self._forgotten),
+            summary=clean(hit.summary),
             relevance=hit.relevance,
             asked=asked,
             parts=hit.parts,
@@ -107,6 +108,15 @@ class MemoryReader:
             is_whole=is_whole and hit.kind not in _RUNS,
             digest=content.digest,
         )
+
+    def _clean(self, hit: Hit, row: Mapping[str, Any]) -> Callable[[str], str]:
+        """Return what takes out of a text what was forgotten; of a person's own note also secrets: nobody looked."""
+        from ..store.redaction import redactor
+
+        if not row or self._workspace.layout.keeps(hit.path, str(row.get("id", ""))):
+            return lambda text: blanked(text, self._forgotten)
+        redacted = redactor(self._workspace, hit.path).text
+        return lambda text: redacted(blanked(text, self._forgotten))
 
     def _entry_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
         """Read an entry; return None for one that has expired."""

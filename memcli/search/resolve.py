@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,11 +94,15 @@ def _titled(workspace: Workspace, name: str) -> Place | None:
     from ..index.index import ask
     from ..index.lookups import files_called
 
-    titled = ask(workspace, lambda index: files_called(index, bare(name)))
-    if len(titled) > 1:
-        named = ", ".join(path for _, path in titled[:10])
-        raise AmbiguousError(f"{name!r} is the title of {len(titled)}: {named}", "give the path")
-    return Place(titled[0][1]) if titled else None
+    title, _, anchor = name.partition("#")
+    for called, part in ((bare(name), ""), (bare(title), anchor)):
+        titled = ask(workspace, partial(files_called, name=called)) if called else []
+        if len(titled) > 1:
+            named = ", ".join(path for _, path in titled[:10])
+            raise AmbiguousError(f"{called!r} is the title of {len(titled)}: {named}", "give the path")
+        if titled:
+            return Place(titled[0][1], part)
+    return None
 
 
 def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[Workspace, Place]:

@@ -158,8 +158,7 @@ def hide(workspace: Workspace, address: Place) -> str:
 
     item = item_at(workspace, address)
     if item is None:
-        path = address.path
-        raise NotFoundError(f"no {address.anchor!r} in {path}", f"`mem read {path}` shows the whole file")
+        raise _no_part(address)
     path = f"{workspace.layout.archive}{address}.md"
     with suppress(FileExistsError):
         put(workspace, path, item.text.encode())
@@ -195,6 +194,7 @@ def part(workspace: Workspace, address: Place, text: str) -> tuple[int, int]:
     if not anchor:
         return 0, len(text)
     from ..formats.history import notes, records
+    from ..formats.ids import slug
     from ..formats.memory_page import sections
     from ..formats.text_lines import lines
 
@@ -210,7 +210,7 @@ def part(workspace: Workspace, address: Place, text: str) -> tuple[int, int]:
         if ends:
             return begin, ends[-1]
     for section in sections(text):
-        if section.anchor == anchor:
+        if section.anchor in (anchor, slug(anchor)):  # as a link of Obsidian spells it, or as an address does
             return section.start, section.end
     if anchor[:1] == "L" and anchor[1:].isdigit():
         all_lines = list(lines(text))
@@ -218,4 +218,12 @@ def part(workspace: Workspace, address: Place, text: str) -> tuple[int, int]:
         if 0 < number <= len(all_lines):
             start = sum(map(len, all_lines[: number - 1]))
             return start, start + len(all_lines[number - 1])
-    raise NotFoundError(f"no {anchor!r} in {address.path}", f"`mem read {address.path}` shows the whole file")
+    raise _no_part(address)
+
+
+def _no_part(address: Place) -> NotFoundError:
+    from shlex import quote
+
+    return NotFoundError(
+        f"no {address.anchor!r} in {address.path}", f"`mem read {quote(address.path)}` shows the whole file"
+    )

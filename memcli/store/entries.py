@@ -168,7 +168,11 @@ def update(
     `edit`; a weight that is told holds.
     """
     if fields and not is_kept(workspace, path):
+        stated = document.parse(atomic_files.read(workspace.path(path)).decode("utf-8", "replace")).fields
         fields = {"id": new_id("mem", workspace.now, workspace.noise(path)), **fields}
+        if old := stated_id(stated):  # a person's own links may name it
+            aliases = stated.get("aliases") or []
+            fields = {"aliases": [*(aliases if isinstance(aliases, list) else [str(aliases)]), old], **fields}
     weight = {key: value for key, value in fields.items() if key in ("source", "trust", "pinned")}
     unweighted = {key: value for key, value in fields.items() if key not in weight}
 

@@ -138,7 +138,9 @@ class Layout:
         frontmatter has an `identifier` of mem's: one that mem wrote elsewhere, or that a person marked.
         """
         return not is_item(path) and (
-            not self.is_vault or path.startswith((f"{self.entries}/", self.archive)) or identifier.startswith(MARK)
+            not self.is_vault
+            or path.startswith((f"{self.entries}/", self.archive))
+            or (identifier.startswith(MARK) and identifier != path)  # its path stands for an id that is not stated
         )
 
     @property

@@ -27,7 +27,7 @@ class Workspace:
     """A folder of memories with the settings in force there. It can be a key of a dict, and be pickled."""
 
     root: Path
-    scope: str  # project or user
+    scope: str  # project, user, or the name of a shared workspace
     settings: Settings
     now: datetime
     cache: Path  # for derived data where the workspace is read-only
@@ -164,22 +164,36 @@ class Surroundings:
 
     @cached_property
     def shared_folders(self) -> dict[str, Path]:
-        """Return the folders that the user's settings name as `workspaces`, by name.
-
-        Raise UsageError for a row that names none.
-        """
+        """Return the folders that the user's settings name as `workspaces`, by name, without rows that name none."""
         if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
             return {}
-        folders = {}
-        for row in load_settings(self.config_file, None, self.environ)["workspaces"]:
-            name, _, folder = row.partition("=")
-            if not _NAME.fullmatch(name) or name in (*SCOPES, "documents") or not folder:
-                raise UsageError(
-                    f"workspaces: {row!r} names no folder",
-                    "write NAME=FOLDER, the name in lower case, such as team=~/team",
-                )
-            folders[name] = self.folder / Path(folder).expanduser()
-        return folders
+        rows = load_settings(self.config_file, None, self.environ)["workspaces"]
+        return {row.partition("=")[0]: folder for row in rows if (folder := shared_folder(row))}
+
+    @property
+    def absent_folders(self) -> list[str]:
+        """Return a line about each row of `workspaces` that names no folder, or one that is no workspace."""
+        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
+            return []
+        rows = load_settings(self.config_file, None, self.environ)["workspaces"]
+        wrong = [f"workspaces: {row!r} names no folder: {SHARED_FIX}" for row in rows if not shared_folder(row)]
+        folders = self.shared_folders.items()
+        return wrong + [f"{name}: {folder} is not a workspace" for name, folder in folders if not _marked(folder)]
+
+
+SHARED_FIX = "write NAME=FOLDER, the name in lower case, the folder from ~ or /, such as team=~/team"
+
+
+def shared_folder(row: str) -> Path | None:
+    """Return the folder that a row of the setting `workspaces` names; None where it names none."""
+    name, _, text = row.partition("=")
+    try:
+        folder = Path(text).expanduser()
+        folder.exists()
+    except (OSError, RuntimeError, ValueError):  # no such user, a name too long
+        return None
+    is_name = _NAME.fullmatch(name) and name not in (*SCOPES, "documents")
+    return folder if is_name and folder.is_absolute() else None
 
 
 def clock(environ: Mapping[str, str], now: datetime) -> datetime:
@@ -201,20 +215,24 @@ def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off:
     is switched off in the first of them; others that are switched off are left out. `even_off` is for commands that
     look after the folder alone.
     """
-    workspaces = [_workspace_at(around, root, name) for root, name in roots(around, explicit, scope)]
+    (first, *others), wrong = roots(around, explicit, scope), []
+    workspaces = [_workspace_at(around, *first)]
+    for root, name in others:
+        try:
+            workspaces.append(_workspace_at(around, root, name))
+        except MemError as error:
+            if name in SCOPES:
+                raise
+            wrong.append(f"{name}: {error.message}")  # what others push must not end the commands of everybody
     watch = file_steps.watcher.get()
     if watch:
         for workspace in workspaces:
             watch.entered(workspace)
     if not (explicit or scope or around.environ.get("MEM_WORKSPACE")):
-        gone = [
-            f"{name}: {folder} is not a workspace"
-            for name, folder in around.shared_folders.items()
-            if not _marked(folder)
-        ]
-        if gone:
-            settings = workspaces[0].settings
-            workspaces[0] = replace(workspaces[0], settings=replace(settings, ignored=(*settings.ignored, *gone)))
+        wrong += around.absent_folders
+    if wrong:
+        settings = workspaces[0].settings
+        workspaces[0] = replace(workspaces[0], settings=replace(settings, ignored=(*settings.ignored, *wrong)))
     if even_off:
         return workspaces
     if not workspaces[0].settings["memory.enabled"]:
@@ -240,11 +258,11 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
         user = around.user_root
         if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in pairs]:
             pairs.append((user.resolve(), "user"))
-    if scope == "all" or scope in shared or not (scope or named):
+    if scope in shared:
+        pairs.append((_named(around.folder, str(shared[scope])), scope))
+    elif scope == "all" or (pairs and not (scope or named)):  # nothing is shared for want of another place
         for name, folder in shared.items():
-            if scope == name:
-                pairs.append((_named(around.folder, str(folder)), name))
-            elif (root := _marked(folder)) and root not in [known for known, _ in pairs]:
+            if (root := _marked(folder)) and root not in [known for known, _ in pairs]:
                 pairs.append((root, name))
     if not pairs:
         raise NotFoundError(f"no workspace in {around.folder} or above", "run `mem init` to make one here")
@@ -301,7 +319,10 @@ def _named(folder: Path, name: str) -> Path:
 
 def _marked(folder: Path) -> Path | None:
     """Return the workspace that a folder is, or has below it as `memory/`; None where it is neither."""
-    root = folder.resolve()
+    try:
+        root = folder.resolve()
+    except (OSError, RuntimeError):
+        return None
     return next((candidate for candidate in (root, root / "memory") if (candidate / MARKER).is_file()), None)
 
 

@@ -1,6 +1,7 @@
 """In a vault mem keeps what it wrote and what a person marked; it reads the other notes and leaves them alone."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,31 @@ def test_many_links_are_counted_and_ten_are_named(mem: Mem, vault: Path) -> None
     answer = mem("read", "Ana", "--json").json
     assert len(answer["linked_from"]) == 10 < answer["linked_from_count"]
     assert f" and {answer['linked_from_count'] - 10} more\n" in mem("read", "Ana").err
+
+
+def test_a_note_whose_name_looks_like_an_id_is_not_marked_by_it(mem: Mem, vault: Path) -> None:
+    (vault / "mem_ideas.md").write_text("Ideas of long ago.\n")
+    os.utime(vault / "mem_ideas.md", (1_500_000_000, 1_500_000_000))
+    assert mem("decay", "--apply", "--max-fraction", "1").code == 0
+    assert (vault / "mem_ideas.md").exists()
+
+
+@pytest.mark.parametrize("name", ["Oven Rebuild#Materials", "Oven Rebuild.md#Materials", "Oven Rebuild#materials"])
+def test_a_section_is_named_as_a_link_names_it(mem: Mem, vault: Path, name: str) -> None:
+    (vault / "Oven Rebuild.md").write_text("# Oven\n\nIt is old.\n\n## Materials\n\nFire bricks.\n")
+    assert mem("read", name).out == "## Materials\n\nFire bricks.\n"
+    assert "`mem read 'Oven Rebuild.md'` shows" in mem("read", "Oven Rebuild.md#Costs").err
+
+
+def test_an_id_of_a_persons_own_stays_as_another_name(mem: Mem, vault: Path) -> None:
+    put(vault / "Zettel.md", "The kiln needs a new door.", id=202411201010, aliases="[Kiln]")
+    assert mem("write", "--id", "Zettel.md", "--type", "fact").code == 0
+    assert mem("read", "Zettel.md", "--json").json["fields"]["aliases"] == ["Kiln", "202411201010"]
+
+
+def test_a_secret_in_a_note_of_a_persons_is_told_to_no_agent(mem: Mem, vault: Path) -> None:
+    (vault / "Wifi.md").write_text("The guest wifi is called Figueira. Password: kx82-Plum-Tractor-11\n")
+    pack = mem("recall", "what is the guest wifi called").out
+    assert "Figueira" in pack
+    assert "Tractor" not in pack + mem("context").out
+    assert "Figueira" not in mem("context").out

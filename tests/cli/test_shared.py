@@ -52,14 +52,17 @@ def test_a_named_folder_that_is_gone_is_told_and_hinders_nothing(mem: Mem, team:
     )
 
 
-@pytest.mark.parametrize("row", ["team", "project=/tmp", "Team=/tmp", "=x", "team="])
+@pytest.mark.parametrize(
+    "row", ["team", "project=/tmp", "Team=/tmp", "=/x", "team=", "team=club", "team=~nobody-of-that-name/x"]
+)
 def test_a_row_that_names_no_folder_is_refused(
     mem: Mem, workspace: Path, row: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEM_WORKSPACES", row)
     ran = mem("ls")
-    assert ran.code == 2
+    assert ran.code == 0
     assert ran.err.startswith(f"mem: workspaces: {row!r} names no folder")
+    assert mem("config", "set", "--user", "workspaces", row).code == 2
 
 
 def test_a_workspace_may_not_name_others(mem: Mem, workspace: Path) -> None:
@@ -138,5 +141,65 @@ def test_earlier_texts_stay_behind_and_a_move_cut_off_is_finished(mem: Mem, team
     assert ran.code == 0, ran.err
     assert ran.err == f"mem: its earlier texts stay in {team.parent / 'memory'}\n"
     assert [row[0] for row in mem("ls").rows] == [identifier]
-    assert mem("undo").rows[0][2] == "move"
-    assert path.exists()
+    refused = mem("undo")
+    assert refused.code == 5
+    assert "`mem move` takes it back" in refused.err
+    assert not path.exists()
+
+
+def test_of_several_named_workspaces_the_named_one_is_meant(mem: Mem, team: Path) -> None:
+    assert mem("init", "own").code == 0
+    assert mem("config", "set", "--user", "workspaces", f"team={team},own={team.parent}/own").code == 0
+    assert mem("config", "set", "--user", "write.scope.lesson", "own").code == 0
+    identifier, path = put(mem, "Kid is ill on Monday.", "--scope", "own")
+    assert path.is_relative_to("own")
+    assert put(mem, "Never skip tests.", "-t", "lesson")[1].is_relative_to("own")
+    assert len(mem("ls", "--scope", "own").rows) == 2
+    assert not mem("ls", "--scope", "team").out
+    assert mem("move", identifier, "--to", "team").rows[0][2].startswith("team/")
+    assert mem("move", identifier, "--to", "own").rows[0][2].startswith("own/")
+
+
+def test_a_shared_folder_is_no_place_to_write_for_want_of_another(mem: Mem, team: Path) -> None:
+    (team.parent / "memory").rename(team.parent / "elsewhere")
+    ran = mem("write", "My salary is 5000.")
+    assert ran.code == 4
+    assert not mem("ls", "--scope", "team").out
+
+
+def test_settings_that_others_broke_end_no_command_here(mem: Mem, team: Path) -> None:
+    put(mem, "The staging port is 8081.")
+    with (team / "mem.yaml").open("a") as file:
+        file.write("search.limit: banana\n")
+    ran = mem("ls")
+    assert len(ran.rows) == 1
+    assert ran.err.startswith(f"mem: team: {team}/mem.yaml: search.limit should be a whole number")
+    assert mem("ls", "--scope", "team").code == 2
+
+
+def test_what_was_counted_goes_with_it_and_a_taken_name_is_no_obstacle(mem: Mem, team: Path) -> None:
+    identifier, path = put(mem, "The staging port is 8081.")
+    assert mem("write", "The staging port is 8081").rows[0][0] == "merged"
+    other = team / path.relative_to("memory")
+    other.parent.mkdir(parents=True)
+    other.write_text("---\nid: mem_other\n---\n\nAnother.\n")
+    assert mem("move", identifier, "--to", "team").rows[0][2].endswith("-2.md")
+    assert mem("read", identifier, "--json").json["fields"]["strength"] == 2
+    (path.parent).mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\nid: {identifier}\n---\n\nSomething else.\n")
+    refused = mem("move", path.as_posix(), "--to", "team")
+    assert refused.code == 5
+    assert "says something else" in refused.err
+
+
+def test_a_folder_that_means_something_else_in_another_layout_is_left(mem: Mem, team: Path) -> None:
+    (team / "notes.md").unlink(missing_ok=True)
+    assert mem("init", "vault", "--layout", "markdown").code == 0
+    assert mem("config", "set", "--user", "workspaces", f"vault={team.parent}/vault").code == 0
+    identifier, _ = put(mem, "The crane is red.", "--path", "archive/crane.md")
+    assert mem("move", identifier, "--to", "vault").code == 0
+    assert [row[0] for row in mem("ls", "--scope", "vault").rows] == [identifier]
+    own = team.parent / "vault/Alpha.md"
+    own.write_text("A note of a person's.\n")
+    assert mem("move", "vault/Alpha.md", "--to", "project").code != 0
+    assert own.exists()

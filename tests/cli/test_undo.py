@@ -77,7 +77,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "edit notes": ("edit", "notes/2026-11-21.md", "--replace", "cat", "dog"),
     "forget": ("forget", "{tabs}"),
     "forget several": ("forget", "{tabs}", "{old}", "{hand}"),
-    "move": ("move", "{tabs}", "--to", "user"),
     "restore": ("restore", "{gone}"),
     "restore what was superseded": ("restore", "{over}"),
     "supersede": ("supersede", "{old}", "{new}"),

@@ -67,7 +67,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("note", ("note", "Dinner was beside the otter"), repeats=False),
     Command("note, of a turn", ("note", "--user", "where to?", "--assistant", "to the badger"), repeats=False),
     Command("history add", ("history", "add", "The team saw a heron"), repeats=False),
-    Command("move", ("move", "kai.md", "--to", "user")),
+    Command("move", ("move", "kai.md", "--to", "user"), repeats=False),
     Command("supersede", ("supersede", "gate.md", "gate-new.md")),
     Command("review answer", ("review", "answer", "{question}", "newer", "--source", "user"), repeats=False),
     Command("review answer forget", ("review", "answer", "{question}", "forget", "--source", "user"), repeats=False),

@@ -202,3 +202,19 @@ def test_a_prompt_that_says_little_asks_of_what_was_said_before(
 def test_what_says_enough_or_asks_nothing_is_searched_for_alone(prompt: str, alone: bool) -> None:
     asked = RecallRequest(prompt, ("The first server is named Kea.", "It is up.")).asked
     assert asked == (prompt if alone else f"The first server is named Kea.\nIt is up.\n{prompt}")
+
+
+def test_passages_of_documents_are_given_too(ask: Ask, memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (memories.parent / "docs").mkdir()
+    (memories.parent / "docs/canteen.md").write_text("# Canteen\n\nThe canteen opens at eleven on weekdays.\n")
+    monkeypatch.setenv("MEM_INDEX_INCLUDE", str(memories.parent / "docs"))
+    assert "at eleven" in ask("When does the canteen open?")
+
+
+def test_a_workspace_that_cannot_be_written_loses_no_memory_of_another(ask: Ask, memories: Path, mem: Mem) -> None:
+    assert mem("init", "team").code == 0
+    assert mem("config", "set", "--user", "workspaces", f"team={memories.parent}/team").code == 0
+    assert mem("write", "Rita asks which port the staging proxy listens on.", "--scope", "team").code == 0
+    assert mem("index", "--scope", "team").code == 0
+    (memories.parent / "team/.mem/late").symlink_to("/nonexistent")
+    assert "port 9108" in ask(QUESTION)
