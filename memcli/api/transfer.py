@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -13,8 +12,9 @@ from ..formats.text_lines import FileProblem, FileProblems
 from ..results import Numbers, Result
 from ..store.layouts import SESSION_FOLDER
 from ..store.redaction import RedactedPlaces
-from ..store.workspace import nearest
+from ..store.workspace import MARKER, nearest
 from ..transfer.export import ImportedLine as ImportedLine
+from ..transfer.export import modified_at
 from .choice import Choice, require_stored
 from .workspace import Workspace, open_named, recorded
 
@@ -189,7 +189,7 @@ def _left_out(
             f"{name} is a folder without the memories of another tool", f"`mem init {name}` uses markdown where it is"
         )
     if reading.passed_over:
-        yield f"files without memories in it: {reading.passed_over:,}"
+        yield f"files without memories in them: {reading.passed_over:,}"
 
 
 def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "LlmJudge":
@@ -206,7 +206,7 @@ def _lines(
     path = workspace.folder / Path(file).expanduser()
     if not path.is_dir():
         stream = stack.enter_context(open_named(file, allow_secret=allow_secret, folder=workspace.folder))
-        return reading.lines(stream, str(file), datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        return reading.lines(stream, str(file), modified_at(path))
     if nearest(path.resolve()) == path.resolve():
         raise UsageError(f"{file} is a workspace", f"`mem export --workspace {file} | mem import -` brings it in")
     return reading.folder(path, lambda inner: open_named(inner, allow_secret=allow_secret))
@@ -225,8 +225,13 @@ def _target(workspace: Workspace, file: str | Path) -> Path:
     path = workspace.folder.absolute() / Path(file).expanduser()
     if path.is_dir():
         raise UsageError(f"{file} is a folder", "name a file")
-    if path.is_relative_to(workspace.root) and workspace.layout.kind_of(path.relative_to(workspace.root).as_posix()):
-        raise RefusedError(f"{file} would be one of the memories", "write the export elsewhere")
+    inner, root = path.parent.resolve() / path.name, workspace.root.resolve()
+    if inner.is_relative_to(root):
+        name = inner.relative_to(root).as_posix()
+        if workspace.layout.kind_of(name):
+            raise RefusedError(f"{file} would be one of the memories", "write the export elsewhere")
+        if name == MARKER or any(part.startswith(".") for part in name.split("/")):
+            raise RefusedError(f"{file} belongs to the workspace and is no export", "write the export elsewhere")
     return path
 
 

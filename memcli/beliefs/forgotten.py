@@ -191,6 +191,12 @@ def forgotten_files(workspace: Workspace, texts: Collection[str]) -> list[EntryF
     return files + purged_files(workspace, texts)
 
 
+def forgotten_since(workspace: Workspace, texts: Collection[str], since: str) -> frozenset[str]:
+    """Return those of some forgotten texts that were forgotten after a moment, as `normalized` gives texts."""
+    later = [file.entry for file in forgotten_files(workspace, texts) if file.entry.forgotten_at > since]
+    return frozenset(normalized(text) for entry in later for text in (entry.body, *entry.wordings))
+
+
 def _paths(index: Index, texts: Collection[str]) -> list[str]:
     index.refresh()
     return forgotten_saying(index, texts)

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from typing import BinaryIO, cast
@@ -24,6 +24,7 @@ class Archive:
     file: zipfile.ZipFile
     names: tuple[str, ...]
     outside: tuple[str, ...]  # names that lead out of it, which nobody wants to read
+    passed_over: int  # files that are not wanted
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -43,24 +44,29 @@ class Archive:
 
 
 @contextmanager
-def opened_archive(stream: BinaryIO, name: str) -> Iterator[Archive]:
-    """Open an archive; raise RefusedError for one cut off or damaged, with a password, or too large when unpacked."""
+def opened_archive(stream: BinaryIO, name: str, wanted: Callable[[str], object]) -> Iterator[Archive]:
+    """Open an archive to read the files whose names are wanted.
+
+    Raise RefusedError where it is cut off or damaged, or these have a password or are too large when unpacked.
+    """
     try:
         with zipfile.ZipFile(stream) as file:
-            yield _checked(file, name)
+            yield _checked(file, name, wanted)
     except _DAMAGED as error:
         raise RefusedError(f"{name} cannot be unpacked: {_reason(error)}", "download it again") from None
 
 
-_DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, OSError)
+_LZMA = getattr(getattr(zipfile, "lzma", None), "LZMAError", EOFError)  # some builds of Python have no lzma
+_DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, OSError, _LZMA, UnicodeDecodeError)
 
 
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, NotImplementedError) else "it is cut off or damaged"
 
 
-def _checked(file: zipfile.ZipFile, name: str) -> Archive:
-    members = [member for member in file.infolist() if not member.is_dir()]
+def _checked(file: zipfile.ZipFile, name: str, wanted: Callable[[str], object]) -> Archive:
+    every = [member for member in file.infolist() if not member.is_dir()]
+    members = [member for member in every if wanted(member.filename)]
     if any(member.flag_bits & 1 for member in members):
         raise RefusedError(f"{name} needs a password", "unpack it, and name the folder")
     total = sum(member.file_size for member in members)
@@ -72,7 +78,9 @@ def _checked(file: zipfile.ZipFile, name: str) -> Archive:
         size = f"{total / (1 << 30):.1f} GiB in {len(members):,} files"
         raise RefusedError(f"{name} would unpack to {size}: that is no export", "unpack what you trust of it yourself")
     outside = tuple(member.filename for member in members if _leads_out(member.filename))
-    return Archive(file, tuple(sorted({member.filename for member in members} - set(outside))), outside)
+    return Archive(
+        file, tuple(sorted({member.filename for member in members} - set(outside))), outside, len(every) - len(members)
+    )
 
 
 def _leads_out(name: str) -> bool:

@@ -89,8 +89,10 @@ def memory_of(record: Mapping[str, Any], zone: tzinfo = UTC) -> tuple[dict[str, 
 
 
 def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    observations = record.get("observations", [])
-    lines = [line for line in observations if isinstance(line, str)] if isinstance(observations, list) else []
+    observations = record.get("observations")
+    observations = observations if isinstance(observations, list) else []
+    texts = [line.get("content") if isinstance(line, dict) else line for line in observations]
+    lines = [text for text in texts if isinstance(text, str)]
     kind, name = record.get("entityType"), record["name"]
     digest = blake2b(name.encode("utf-8", "replace"), digest_size=4).hexdigest()
     fields = {
@@ -124,12 +126,12 @@ def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
 def _item(record: Mapping[str, Any], content: str, zone: tzinfo) -> dict[str, Any]:
     """Return the keys that are an entry's, the others as metadata; a time to live becomes a date."""
     record = {key: value for key, value in record.items() if not _is_derived(key, value)}
-    undated = {}
-    for key in [key for key in record if FIELDS.get(key_of(key)) and FIELDS[key_of(key)].read is read_time]:
+    undated = unread_dates(record, zone)
+    for key in filter(_is_date, [*record]):
         if day := read_date(record[key], zone):
             record[key] = stamp(day)
-        elif (value := record.pop(key)) not in _NOTHING:
-            undated[key] = value
+        else:
+            del record[key]
     fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
     given = fields.pop(spelled(fields, "type"), "")
     if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
@@ -160,11 +162,22 @@ def _item(record: Mapping[str, Any], content: str, zone: tzinfo) -> dict[str, An
     elif isinstance(trust, int | float) and 0 <= trust <= 1 and not isinstance(trust, bool):
         fields.setdefault("source", next(source for least, source in _TRUST_SCORES if trust >= least))
     nested = fields.get("metadata")
-    nested = nested.items() if isinstance(nested, dict) else ()
-    nested = {key: value for key, value in nested if not _is_derived(key, value)}
+    nested = nested if isinstance(nested, dict) else {} if nested in _NOTHING else {"metadata": nested}
+    nested = {key: value for key, value in nested.items() if not _is_derived(key, value)}
     if aside or "metadata" in fields:
         fields["metadata"] = {**nested, **aside}
     return fields
+
+
+def unread_dates(record: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return what a record says in the keys of dates and cannot be read as one."""
+    dates = {key: record[key] for key in filter(_is_date, record)}
+    return {key: value for key, value in dates.items() if value not in _NOTHING and not read_date(value, zone)}
+
+
+def _is_date(key: str) -> bool:
+    field = FIELDS.get(key_of(key))
+    return field is not None and field.read is read_time
 
 
 def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:

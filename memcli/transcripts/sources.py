@@ -97,11 +97,10 @@ def _file(path: Path, name: str, zone: tzinfo) -> Iterator[Transcript]:
 def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
     """Read the conversations of a data export as it is downloaded."""
     try:
-        with path.open("rb") as stream, opened_archive(stream, path.name) as archive:
-            names = [name for name in archive.names if _EXPORTED.fullmatch(name)]
-            if not names:
+        with path.open("rb") as stream, opened_archive(stream, path.name, _EXPORTED.fullmatch) as archive:
+            if not archive.names:
                 raise UnknownTranscriptError(f"{path.name} has no conversations.json in it", "unpack it first", FOREIGN)
-            for name in names:
+            for name in archive.names:
                 with archive.open(name) as file:
                     yield from read_transcripts(TranscriptFile(file), name, zone)
     except RefusedError as error:

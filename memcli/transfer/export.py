@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated, Any
 
 from ..dataclass import dataclass
@@ -308,6 +309,11 @@ def read_files(
                 problems.append(FileProblem(path, 1, error.message))
 
 
+def modified_at(path: Path) -> datetime:
+    """Return when a file was changed, between 1970 and the year 9999; raise OSError where it is gone."""
+    return datetime.fromtimestamp(min(max(path.stat().st_mtime, 0), 253402300799), UTC)
+
+
 def read_file(workspace: Workspace, path: str, kind: str) -> BundledFile:
     """Read one file; NotFoundError or RefusedError where that cannot be done."""
     target = workspace.path(path)
@@ -318,7 +324,7 @@ def read_file(workspace: Workspace, path: str, kind: str) -> BundledFile:
     if status.st_size > LARGEST:
         raise RefusedError(f"larger than {LARGEST >> 20} MiB", "copy it by other means")
     data = atomic_files.read(target)
-    modified = datetime.fromtimestamp(min(max(status.st_mtime, 0), 253402300799), UTC)
+    modified = modified_at(target)
     fields = _entry_fields(data, path, modified) if kind == "entry" else {}
     shown = path.removeprefix(f"{DERIVED}/")  # of an inbox in a folder of another tool, which lies there
     return BundledFile(shown, kind, data, status.st_mode & 0o777, stamp(modified), fields)

@@ -168,7 +168,7 @@ def note_record(text: str, name: str, modified: datetime | None = None) -> dict[
     if "permalink" in fields or tags is not None:
         identifier = str(fields.pop("permalink", "") or str(PurePosixPath(name).with_suffix("")))
         given = fields.pop("tags", None) or []
-        given = re.split(r"[,\s]+", given) if isinstance(given, str) else given
+        given = given if isinstance(given, list) else re.split(r"[,\s]+", str(given))
         return {
             "content": body,
             "id": _id(identifier),

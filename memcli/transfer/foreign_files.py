@@ -21,11 +21,13 @@ from ..formats.json_stream import CutOffError, JsonStream, rejoined
 from ..transcripts.chat_log import EXPORT, LONGEST_CONVERSATION
 from ..transcripts.reader import detect
 from ..transcripts.transcript_format import TranscriptFile
-from .export import LARGEST
+from .export import LARGEST, modified_at
 from .foreign_documents import CLAUDE, PROJECT, listed_by_chatgpt, note_record, saved_by_chatgpt
 from .foreign_memories import LONGEST, RecordLine, record_lines
 
 _HEAD = 64 * 1024
+_DEEPEST, _LEADING = 3, 100
+"""Archives in one another that are opened, and lines in which a file in a folder has to have a memory."""
 _ZIP, _GZIP = (b"PK\x03\x04", b"PK\x05\x06"), b"\x1f\x8b"
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -76,7 +78,7 @@ class ForeignFiles:
         """Yield the records of the files in a folder; hidden ones and links are none of it."""
         for path in _paths_below(root):
             name = path.relative_to(root).as_posix()
-            modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            modified = modified_at(path)
             try:
                 with opened(path) as stream:
                     yield from self._file(stream, name, modified, is_inner=True)
@@ -89,17 +91,22 @@ class ForeignFiles:
             if record["content"].strip() not in self._saved:
                 yield RecordLine(number, record)
 
-    def _file(self, stream: BinaryIO, name: str, modified: datetime | None, *, is_inner: bool) -> Iterator[RecordLine]:
+    def _file(
+        self, stream: BinaryIO, name: str, modified: datetime | None, *, is_inner: bool, depth: int = 0
+    ) -> Iterator[RecordLine]:
         head = stream.read(_HEAD)
+        if depth == _DEEPEST and head.startswith((*_ZIP, _GZIP)):
+            raise RefusedError(f"{name} is packed more than {_DEEPEST} times: that is no export", "unpack it yourself")
         if head.startswith(_ZIP):
             if not stream.seekable():
                 raise UsageError("an archive cannot be read from a pipe", "name its file")
-            yield from self._archive(stream, name)
+            yield from self._archive(stream, name, depth + 1)
             return
         whole = rejoined(head, stream)
         if head.startswith(_GZIP):
-            unpacked = _Bounded(gzip.GzipFile(fileobj=whole), name)
-            yield from self._file(io.BufferedReader(unpacked), name.removesuffix(".gz"), modified, is_inner=is_inner)
+            unpacked = io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=whole), name))
+            name = name.removesuffix(".gz")
+            yield from self._file(unpacked, name, modified, is_inner=is_inner, depth=depth + 1)
             return
         encoding = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
         if encoding:
@@ -118,27 +125,28 @@ class ForeignFiles:
         elif start.startswith("---") or (not self._columns and note_record(text, name) is not None):
             yield from self._note(whole, name, modified, is_inner=is_inner)
         elif table := self._table(text, name, is_inner=is_inner):
-            yield from self._rows(whole, stream, name, *table, is_recoded=bool(encoding))
+            path = PurePosixPath(name)
+            stem = re.sub(r"\W+", "-", str(path.with_suffix("")) if is_inner else path.stem)
+            yield from self._rows(whole, stream, name, *table, stem, is_recoded=bool(encoding))
         elif is_inner:
             self.passed_over += 1
         else:
             _refuse_a_conversation(text.encode(), name)
             yield from record_lines(whole)
 
-    def _archive(self, stream: BinaryIO, name: str) -> Iterator[RecordLine]:
+    def _archive(self, stream: BinaryIO, name: str, depth: int) -> Iterator[RecordLine]:
         stream.seek(0)
-        with opened_archive(stream, name) as archive:
+        with opened_archive(stream, name, lambda member: not _is_passed_over(member)) as archive:
+            self.passed_over += archive.passed_over
             if archive.outside:
                 more = f" and {len(archive.outside) - 1:,} more" if len(archive.outside) > 1 else ""
                 self.notices.append(f"{archive.outside[0]!r}{more} leads out of {name}: passed over")
             for member in sorted(archive.names, key=_projects_first):
-                if PurePosixPath(member).name.startswith(".") or member.endswith(".zip"):
-                    self.passed_over += 1
-                    continue
                 try:
                     with archive.open(member) as inner:
-                        yield from self._file(inner, member, archive.modified(member, self._zone), is_inner=True)
-                except RefusedError as error:
+                        modified = archive.modified(member, self._zone)
+                        yield from self._file(inner, member, modified, is_inner=True, depth=depth)
+                except MemError as error:
                     yield RecordLine(1, None, str(error))
 
     def _json(
@@ -150,13 +158,26 @@ class ForeignFiles:
             if not is_inner:
                 _refuse_a_conversation(start.encode(), name)
             lines = record_lines(stream)
-        for position, line in enumerate(lines):
-            if is_inner and position == 0 and line.record is not None and not _is_memory(line.record):
-                self.passed_over += 1
-                return
+        leading: list[RecordLine] = []  # no memories, of a file that may have some later
+        is_store = not is_inner
+        for line in lines:
             self._name_project(line.record or {})
             fault = f"{name}: {line.fault}" if is_inner and line.fault else line.fault
-            yield RecordLine(line.number, line.record, fault, modified)
+            described = RecordLine(line.number, line.record, fault, modified)
+            record = line.record
+            if not is_store and (
+                not leading if record is None else _is_memory(record) and not (leading and "role" in record)
+            ):
+                is_store = True
+                yield from leading
+                leading.clear()
+            if is_store:
+                yield described
+            elif len(leading) == _LEADING:
+                break
+            else:
+                leading.append(described)
+        self.passed_over += bool(leading)
 
     def _name_project(self, record: dict[str, Any]) -> None:
         """Name the project of a memory in Claude's export, whose projects are read first."""
@@ -208,7 +229,7 @@ class ForeignFiles:
         """
         lines = text.split("\n")
         stated = re.fullmatch(r'"?sep=(.)"?\r?', lines[0])
-        header = lines[1 if stated else 0].strip("\r\n")
+        header = "".join(lines[1:2] if stated else lines[:1]).strip("\r\n")
         delimiter = stated[1] if stated else max(_DELIMITERS, key=lambda mark: len(_cells(header, mark)))
         names = [cell.strip() for cell in _cells(header, delimiter)]
         fields = _guessed(names)
@@ -216,6 +237,8 @@ class ForeignFiles:
             if column not in names:
                 if is_inner:
                     return None
+                if text.lstrip().startswith(("{", "[")):
+                    raise UsageError(f"--map is for tables; {name} is JSON", "leave out --map")
                 raise UsageError(f"{name} has no column {column!r}", f"it has {', '.join(map(repr, names[:20]))}")
             fields = {index: key for index, key in fields.items() if key != field}
             fields[names.index(column)] = field
@@ -237,6 +260,7 @@ class ForeignFiles:
         fields: Mapping[int, str],
         names: list[str],
         skipped: int,
+        stem: str,
         *,
         is_recoded: bool,
     ) -> Iterator[RecordLine]:
@@ -256,7 +280,6 @@ class ForeignFiles:
         text = io.TextIOWrapper(whole, encoding=encoding, errors="replace", newline="")
         csv.field_size_limit(LONGEST)
         rows = csv.reader(text, delimiter=delimiter, strict=True)
-        stem = re.sub(r"\W+", "-", PurePosixPath(name).stem)
         while True:
             try:
                 row = next(rows)
@@ -272,6 +295,10 @@ class ForeignFiles:
                 continue
             yield RecordLine(rows.line_num, _row_record(row, fields, names, stem))
         text.detach()
+
+
+def _is_passed_over(member: str) -> bool:
+    return PurePosixPath(member).name.startswith(".") or member.endswith(".zip")
 
 
 def _projects_first(name: str) -> tuple[bool, str]:
@@ -320,7 +347,7 @@ def _row_record(row: list[str], fields: Mapping[int, str], names: list[str], ste
             record["id"] = f"{stem}-{number}" if number.isdecimal() else number
             metadata[TOOL_ID] = number
         elif cell.strip():
-            (record if field else metadata)[field or names[index]] = cell.strip()
+            (record if field not in ("", "metadata") else metadata)[field or names[index]] = cell.strip()
     return {**record, "metadata": metadata}
 
 

@@ -8,11 +8,12 @@ the beginning of a document written over many lines.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
+from ..errors import MemError
 from ..formats.entry import read_entry, spelled
 from ..formats.foreign_record import CONTENTS, GRAPH_TOOL, ID, TOOL, TOOL_ID, memory_of
 from ..formats.frontmatter import document as frontmatter
@@ -118,6 +119,14 @@ class RecordLine:
     record: dict[str, Any] | None
     fault: str = ""
     modified: datetime | None = None  # when its file was written, where that is known
+
+
+def up_to_a_fault(lines: Iterable[RecordLine], faults: list[MemError]) -> Iterator[RecordLine]:
+    """Yield lines until one cannot be read for an error, which goes into `faults`."""
+    try:
+        yield from lines
+    except MemError as error:
+        faults.append(error)
 
 
 def record_lines(stream: BinaryIO) -> Iterator[RecordLine]:

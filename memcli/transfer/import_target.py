@@ -21,6 +21,7 @@ from ..index.lookups import entry_texts_with, forgotten_texts, paths_by_id
 from ..store import access_log, atomic_files
 from ..store.archive import put
 from ..store.init import PAGE_TEXT
+from ..store.layouts import is_archived
 from ..store.redaction import Redactor
 from ..store.workspace import Workspace
 from .export import INBOX, USUAL_MODES, BundledFile
@@ -48,7 +49,7 @@ DERIVED_FIELDS = (
     | frozenset(["forgotten_at", "forgotten_by", "reason", "archived_as"])
 )
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
-_NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")
+_NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}([^,\]\n]+)")
 _FRESH_PAGE = atomic_files.digest(PAGE_TEXT.encode())
 """The page of a workspace just made: nobody's words, so an imported page may take its place."""
 
@@ -68,7 +69,7 @@ def known_memories(index: Index) -> KnownMemories:
     """Return what the index has once it is brought in step with the files."""
     index.refresh()
     taken = {
-        match[1]: path
+        match[1].rstrip(" \t\r\"'"): path
         for path, text in entry_texts_with(index, IMPORT_SOURCE)
         for match in _NAMED_SOURCE.finditer(text)
     }
@@ -137,11 +138,14 @@ class ImportTarget:
         modified = parse_time(file.modified) or self.workspace.now
         return Entry(id=file.path, body="") if document.problem else read_entry(document, file.path, modified)[0]
 
-    def compare(self, file: BundledFile, entry: Entry | None) -> tuple[str, str]:
-        """Return why a file is not to be made, as action and reason; both are empty where its name and id are free."""
+    def compare(self, file: BundledFile, entry: Entry | None, *, own: bool = False) -> tuple[str, str]:
+        """Return why a file is not to be made, as action and reason; both are empty where its name and id are free.
+
+        The path of a file names its text, unless it is of an `own` export, after whose import it may have been changed.
+        """
         digest = atomic_files.digest(file.data)
         existing = self._digest(file.path)
-        if existing == digest or (existing and is_made_here(file.path)):
+        if existing == digest or (existing and not own and is_made_here(file.path)):
             return "unchanged", ""
         if entry is not None and (path := self.known.taken_in.get(lasting_name(file, entry))):
             return "unchanged", f"{path} took it in"
@@ -198,6 +202,8 @@ class ImportTarget:
             return False
         metadata = document.fields.get("metadata")
         tool = metadata.get(TOOL, "") if isinstance(metadata, Mapping) else ""
+        if not tool and entry.id.isdecimal() and TOOL not in entry.metadata:  # the number of a row
+            return document.body.split() != entry.body.split()
         if self.workspace.layout.is_archived(path):
             return bool(tool) and tool != entry.metadata.get(TOOL, tool)
         return tool != entry.metadata.get(TOOL, "") if tool else not is_made_here(path)
@@ -224,12 +230,24 @@ class ImportTarget:
 
 
 def without_forgotten(file: BundledFile, forgotten: frozenset[str]) -> BundledFile:
-    """Return a page, a history or notes without what was forgotten here: promoted lines go, the rest is blanked out."""
-    if not forgotten or file.kind not in ("memory", "history", "note"):
+    """Return a file without what was forgotten here: promoted lines and other wordings go, the rest is blanked out.
+
+    The text of an entry stays, and what is archived.
+    """
+    if not forgotten or file.kind not in ("memory", "history", "note", "entry") or is_archived(file.path):
         return file
     from ..formats.memory_page import read_promoted, with_lines
 
     text = file.data.decode("utf-8", "surrogateescape")
+    document = frontmatter.parse(text)
+    if file.kind == "entry" and not document.problem:
+        wordings = document.fields.get("wordings")
+        wordings = wordings if isinstance(wordings, list) else []
+        stay = [wording for wording in wordings if normalized(str(wording)) not in forgotten]
+        if len(stay) == len(wordings):
+            return file
+        text = frontmatter.edit(text, {"wordings": stay or None})
+        return replace(file, data=text.encode("utf-8", "surrogateescape"))
     deleted = [line.id for line in read_promoted(text).lines if normalized(line.statement) in forgotten]
     clean = blanked(with_lines(text, {}, deleted) if deleted else text, forgotten)
     return file if clean == text else replace(file, data=clean.encode("utf-8", "surrogateescape"))

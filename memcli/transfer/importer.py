@@ -1,25 +1,27 @@
 """Bring the lines of an export, or of another tool, into a workspace: each file whole or not at all, and none twice.
 
 Never overwrites what stands there, and never leaves the workspace. Secrets are blanked out, and memories are let in by
-`import_admission`.
+`beliefs.admission`.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ..beliefs.admission import UNHEARD, ask_judge, is_settled_here, look, settle_drafts, with_current
-from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
+from ..beliefs.forgotten import forgotten_since, pass_by_the_forgotten, purged_files
 from ..beliefs.neighbours import Nearby
 from ..beliefs.plan import Draft, Plan, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import TRUST, Entry
+from ..formats.foreign_record import TOOL, unread_dates
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
@@ -42,7 +44,7 @@ from .export import (
     take_settings,
     unpacked,
 )
-from .foreign_memories import RecordLine, file_from_record, is_made_here
+from .foreign_memories import RecordLine, file_from_record, is_made_here, up_to_a_fault
 from .import_target import (
     IMPORT_SOURCE,
     RESTORING,
@@ -185,6 +187,8 @@ def _sorted_out(
 
 TOGETHER = 1000
 """Memories that are let in as one change."""
+_TELLING = 64
+"""Lines that tell one export from another."""
 _FIELDS = ("type", "title", "tags", "key", "project", "source", "trust", "expires_at")
 """What is taken over besides the words; what a tool counts or computes, such as its confidence, is not."""
 
@@ -223,6 +227,7 @@ class Importer:
         self._target = ImportTarget(workspace, memories, dry_run=dry_run)
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
+        self._undated = 0  # dates that could not be read
         self._capped: Counter[str] = Counter()  # memories that state more trust than their source has, by source
         self._seen: dict[str, tuple[str, str]] = {}  # id of a record → its path here, and how late its text is
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
@@ -236,9 +241,12 @@ class Importer:
         """Take in line after line and yield what became of each, in their order."""
         waiting: list[ImportedLine | ImportCandidate] = []
         count = 0
-        for position, line in enumerate(lines):
-            if not position and line.record and "path" in line.record:
-                self._begin(line.record)
+        faults: list[MemError] = []
+        lines = up_to_a_fault(lines, faults)
+        first = list(islice(lines, _TELLING))
+        if first and first[0].record and "path" in first[0].record:
+            self._begin(first)
+        for line in chain(first, lines):
             try:
                 try:
                     taken = self._take(line)
@@ -259,22 +267,33 @@ class Importer:
                 yield from self._admit(waiting)
                 waiting, count = [], 0
         yield from self._admit(waiting)
-        if self._target.known.is_empty and not self.dry_run:
+        if faults:
+            raise faults[0]
+        if not self.dry_run:
             discard(self.workspace.derived / RESTORING)
         self.notices += [
             f"{count:,} of source {source} say more trust than it has: they count for {TRUST[source]:g}"
             for source, count in sorted(self._capped.items())
         ]
+        if self._undated:
+            unread, day = f"{self._undated:,} dates could not be read", self.workspace.stamp[:10]
+            self.notices.append(f"{unread}: dated as of {day}, the text is in metadata")
 
-    def _begin(self, first: Mapping[str, Any]) -> None:
-        """Note that an export comes into an empty workspace, or go on as there where its import was cut off."""
+    def _begin(self, first: Sequence[RecordLine]) -> None:
+        """Note that an export comes into an empty workspace, or go on as there where its import was cut off.
+
+        What was forgotten since it began stays so; what was forgotten before that came with the export.
+        """
         target = self._target
-        name = atomic_files.digest(json.dumps(first, sort_keys=True).encode())
-        if target.known.restoring == name:
-            target.known = replace(target.known, taken_in={}, is_empty=True, forgotten=frozenset())
-        if target.known.is_empty and not self.dry_run:
+        told = [[line.record, str(line.modified)] for line in first]
+        name = atomic_files.digest(json.dumps(told, sort_keys=True).encode())
+        restoring, _, since = target.known.restoring.partition(" ")
+        if restoring == name:
+            forgotten = forgotten_since(self.workspace, target.known.forgotten, since)
+            target.known = replace(target.known, taken_in={}, is_empty=True, forgotten=forgotten)
+        elif target.known.is_empty and not self.dry_run:
             with suppress(OSError):
-                access_log.replace_text(self.workspace, RESTORING, name)
+                access_log.replace_text(self.workspace, RESTORING, f"{name} {self.workspace.stamp}")
 
     def _take(self, line: RecordLine) -> "ImportedLine | ImportCandidate":
         if line.record is None:
@@ -299,9 +318,13 @@ class Importer:
         is_restored = own and target.known.is_empty
         earlier = target.earlier(file, entry)
         if earlier and entry is not None:
+            if not layout.is_archived(earlier) and (barred := self._forgotten(entry)):
+                return ImportedLine(line.number, "forgotten", earlier, barred)
             action, reason = follow(self.workspace, earlier, entry, dry_run=self.dry_run)
         else:
-            action, reason = target.compare(file, entry)
+            action, reason = target.compare(file, entry, own=own)
+        if not own and action in ("", "updated"):
+            self._undated += len(unread_dates(line.record, self.workspace.zone))
         if entry is not None and entry.trust > TRUST[entry.source] and action in ("", "updated"):
             self._capped[entry.source] += 1
         if action == "updated" and entry is not None:
@@ -335,6 +358,8 @@ class Importer:
         if entry is None or target.stands(file.path):
             return file
         path, updated = self._seen.get(entry.id, ("", ""))
+        if path and entry.id.isdecimal() and TOOL not in entry.metadata:  # the number of a row, as every store has it
+            return make(is_clash=True)
         if path and entry.updated_at < updated:
             return ImportedLine(line.number, "left out", path, "a later text of its id came before it")
         if path and entry.updated_at > updated:

@@ -203,3 +203,12 @@ def test_conversations_are_chosen_by_their_last_change(mem: Mem, workspace: Path
     assert taken("--since", "2026-02") == taken("--path", "sessions/2026-03") == [march]
     assert taken("--until", "2026-02") == [january]
     assert taken("--type", "fact") == taken("--status", "archived") == []
+
+
+@pytest.mark.parametrize("name", ["mem.yaml", "entries/../mem.yaml", ".mem/x", ".hidden.jsonl"])
+def test_no_export_takes_the_place_of_what_belongs_to_the_workspace(mem: Mem, workspace: Path, name: str) -> None:
+    (workspace / "entries").mkdir()
+    before = (workspace / "mem.yaml").read_bytes()
+    ran = mem("export", "-o", str(workspace / name))
+    assert (ran.code, "belongs to the workspace" in ran.err) == (5, True)
+    assert (workspace / "mem.yaml").read_bytes() == before

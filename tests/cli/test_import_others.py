@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -442,14 +443,14 @@ def test_no_archive_leads_out_bursts_or_stops_the_rest(mem: Mem, workspace: Path
     assert not list(tmp_path.rglob("evil.json"))
     half = tmp_path / "half.zip"
     half.write_bytes(hostile.read_bytes()[:-40])
-    bomb = zipped(tmp_path / "bomb.zip", {"memories.json": b" " * (70 << 20)})
+    bomb = zipped(tmp_path / "bomb.zip", {"conversations.json": b" " * (70 << 20)})
     damaged = tmp_path / "damaged.zip"
     with zipfile.ZipFile(damaged, "w") as archive:
         archive.writestr("a.json", json.dumps({"content": "Whole and well", "id": "a"}))
         archive.writestr("b.json", json.dumps({"content": "Broken on the way", "id": "b"}))
     damaged.write_bytes(damaged.read_bytes().replace(b"Broken", b"Brokem", 1))
     locked = tmp_path / "locked.zip"
-    data = bytearray(hostile.read_bytes())
+    data = bytearray(zipped(locked, {"conversations.json": "[]"}).read_bytes())
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         position = -1
         while (position := data.find(mark, position + 1)) >= 0:
@@ -533,3 +534,208 @@ def test_an_import_of_a_tool_is_undone(mem: Mem, workspace: Path, tmp_path: Path
     taken(mem, path)
     assert mem("undo").code == 0
     assert entries(mem) == {}
+
+
+LATE, LATER = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a/notes.csv": "id,text\n1,Likes fado\n", "b/notes.csv": "id,text\n1,Owns a boat\n"},
+        {
+            "a.jsonl": json.dumps({"id": "1", "content": "Likes fado", "updated_at": LATE}),
+            "b.jsonl": json.dumps({"id": "1", "content": "Owns a boat", "updated_at": LATER}),
+        },
+    ],
+)
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_rows_of_two_sources_with_one_number_are_two_memories(
+    mem: Mem, workspace: Path, tmp_path: Path, files: dict[str, str], is_whole: bool
+) -> None:
+    source = tmp_path / "theirs"
+    for name, text in files.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    if is_whole or "a.jsonl" not in files:
+        assert taken(mem, source) == {"created": 2}
+    else:
+        assert [taken(mem, source / name) for name in files] == [{"created": 1}] * 2
+    assert set(entries(mem)) == {"Likes fado", "Owns a boat"}
+    assert taken(mem, source) == {"unchanged": 2}
+
+
+SECRET = "The gate code word is walrus."
+
+
+def forget(mem: Mem) -> None:
+    identifier = mem("write", SECRET, "--source", "observed").rows[0][1]
+    assert mem("forget", identifier).code == 0
+
+
+def packed(path: str, text: str, kind: str = "entry") -> str:
+    return json.dumps({"path": path, "kind": kind, "text": text})
+
+
+@pytest.mark.parametrize(
+    ("line", "action"),
+    [
+        (json.dumps({"id": "k-2", "content": SECRET, "updated_at": LATER, "source": "observed"}), "forgotten"),
+        (packed("entries/b.md", f"---\nid: [broken\n---\n{SECRET}\n"), "created"),
+        (packed("entries/w.md", f"---\nid: w-1\nwordings:\n- {SECRET}\n---\n\nAna lives in Faro.\n"), "created"),
+    ],
+)
+def test_no_import_brings_back_what_was_forgotten(
+    mem: Mem, workspace: Path, tmp_path: Path, line: str, action: str
+) -> None:
+    (tmp_path / "k.jsonl").write_text(json.dumps({"id": "k-2", "content": "Ana likes tea", "updated_at": LATE}))
+    taken(mem, tmp_path / "k.jsonl")
+    forget(mem)
+    assert mem("import", "-", "--json", stdin=line).json["counts"] == {action: 1}
+    assert not [path for path in (workspace / "entries").rglob("*.md") if "walrus" in path.read_text()]
+
+
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_restore_that_was_cut_off_lets_nothing_in_that_was_forgotten_since(
+    mem: Mem, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_another: bool
+) -> None:
+    from memcli.transfer.import_target import ImportTarget
+
+    lines = [packed(f"entries/{n}.md", f"---\nid: n-{n}\nsource: observed\n---\n\n{text}\n")
+             for n, text in enumerate(["Ana likes tea.", SECRET])]  # fmt: skip
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    make, left = ImportTarget.make, [1]
+
+    class Killed(BaseException):
+        pass
+
+    def dying(*arguments: Any, **named: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return make(*arguments, **named)
+
+    monkeypatch.setattr(ImportTarget, "make", dying)
+    with pytest.raises(Killed):
+        mem("import", str(tmp_path / "x.jsonl"))
+    monkeypatch.setattr(ImportTarget, "make", make)
+    monkeypatch.setenv("MEM_NOW", "2026-11-23T20:15:03Z")
+    forget(mem)
+    if is_another:
+        (tmp_path / "x.jsonl").write_text("\n".join([*lines, packed("entries/9.md", "Rui sings.")]))
+    assert "was forgotten on" in mem("import", str(tmp_path / "x.jsonl")).err
+    assert not [path for path in (workspace / "entries").rglob("*.md") if "walrus" in path.read_text()]
+    assert not (workspace / ".mem/restoring").exists()
+
+
+def test_one_bad_member_of_an_archive_stops_none_of_the_rest(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    inner = gzip.compress(zipped(tmp_path / "in.zip", {"x.json": "{}"}).read_bytes())
+    archive = zipped(
+        tmp_path / "x.zip",
+        {"a.json": '{"content": "Likes fado"}', "b.gz": inner, "c.json": '{"content": "Owns a boat"}'},
+    )
+    assert taken(mem, archive, code=3) == {"created": 2, "refused": 1}
+    assert set(entries(mem)) == {"Likes fado", "Owns a boat"}
+
+
+def test_pictures_in_a_data_export_keep_no_conversation_out(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    files = {"conversations.json": json.dumps([CLAUDE_CONVERSATION]), "a.png": b" " * (70 << 20)}
+    assert mem("session", "import", str(zipped(tmp_path / "x.zip", files))).code == 0
+
+
+def test_an_own_export_with_another_text_of_an_imported_memory_is_a_conflict(
+    mem: Mem, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").write_text('{"id": "k-1", "content": "Likes fado"}')
+    taken(mem, tmp_path / "x.json")
+    lines = mem("export").out
+    assert mem("import", "-", stdin=lines).code == 0
+    ran = mem("import", "-", "--json", stdin=lines.replace("Likes fado", "Likes jazz"))
+    assert (ran.code, ran.json["counts"]["conflict"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"x.csv": "text,metadata\nLikes fado,loud\n"}, {"Likes fado": {"tool": "CSV", "metadata": "loud"}}),
+        ({"x.json": '{"content": "Likes fado", "metadata": "loud"}'}, {"Likes fado": {"metadata": "loud"}}),
+        (
+            {"x.json": '{"type": "entity", "name": "Ana", "observations": [{"content": "sings"}, "dances"]}'},
+            {"- sings\n- dances": {"tool": "MCP memory server"}},
+        ),
+        ({"x.jsonl": '{"version": 1}\n{"content": "Likes fado", "a": 1}\n'}, {"Likes fado": {"a": 1}}),
+    ],
+)
+def test_nothing_a_record_says_is_dropped(
+    mem: Mem, workspace: Path, tmp_path: Path, files: dict[str, str], expected: dict[str, dict[str, Any]]
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    for name, text in files.items():
+        (tmp_path / "theirs" / name).write_text(text)
+    mem("import", str(tmp_path / "theirs"))
+    assert {text: fields.get("metadata") for text, fields in entries(mem).items()} == expected
+
+
+def deep(times: int) -> bytes:
+    data = b'{"content": "x"}'
+    for _ in range(times):
+        data = gzip.compress(data)
+    return data
+
+
+def with_bad_lzma(path: Path) -> bytes:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.json", '{"content": "Likes fado and a long walk"}' * 9)
+    data = bytearray(path.read_bytes())
+    data[36 + 4 : 36 + 9] = b"\xff" * 5
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("sep.csv", 3, "cut off in this line"),
+        ("note.md", 0, ""),
+        ("deep.gz", 5, "packed more than 3 times"),
+        ("name.zip", 5, "cut off or damaged"),
+        ("lzma.zip", 3, "cut off or damaged"),
+        ("far.json", 0, ""),
+    ],
+)
+def test_no_odd_file_ends_in_a_traceback(
+    mem: Mem, workspace: Path, tmp_path: Path, name: str, code: int, words: str
+) -> None:
+    contents = {
+        "sep.csv": b"sep=;",
+        "note.md": b"---\npermalink: a\ntags: 5\n---\n\nLikes fado.\n",
+        "deep.gz": deep(400),
+        "name.zip": zipped(tmp_path / "u.zip", {"\u00e9.json": "{}"})
+        .read_bytes()
+        .replace("\u00e9".encode(), b"\xff\xfe"),
+        "lzma.zip": with_bad_lzma(tmp_path / "l.zip"),
+        "far.json": b'{"content": "Likes fado"}',
+    }
+    (tmp_path / name).write_bytes(contents[name])
+    if name == "far.json":
+        os.utime(tmp_path / name, (1e12, 1e12))
+    ran = mem("import", str(tmp_path / name))
+    assert (ran.code, words in ran.err) == (code, True), ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_table_is_mapped_and_json_is_not_and_an_unreadable_date_is_told(
+    mem: Mem, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").write_text('{"content": "Likes fado", "created_at": "soon"}')
+    assert "--map is for tables; " in mem("import", str(tmp_path / "x.json"), "--map", "text=content").err
+    assert "1 dates could not be read: dated as of 2026-" in mem("import", str(tmp_path / "x.json")).err
+    assert "could not be read" not in mem("import", str(tmp_path / "x.json")).err
+
+
+def test_names_of_imported_memories_are_found_in_a_time_that_grows_with_the_text() -> None:
+    from memcli.transfer.import_target import _NAMED_SOURCE
+
+    text = "import:x" + " " * 200_000 + "y, import:z"
+    began = time.perf_counter()
+    assert [match[1][:1] for match in _NAMED_SOURCE.finditer(text)] == ["x", "z"]
+    assert time.perf_counter() - began < 1
