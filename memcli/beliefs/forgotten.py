@@ -106,6 +106,7 @@ def pass_by_the_forgotten(
     *,
     is_change: bool = False,
     entry: Entry | None = None,
+    dry_run: bool = False,
 ) -> tuple[str, ...]:
     """Look, for what is written as it is, whether it was forgotten; return what the user's later word lifted.
 
@@ -121,6 +122,8 @@ def pass_by_the_forgotten(
         return ()
     if not is_lifted(entry, files, is_told_now=is_told_now):
         raise RefusedError(refusal(files[0]), "`--source user` where the user said so again")
+    if dry_run:
+        return ()
     applied(workspace, lifting(workspace, files), command)
     note_said_again(workspace, [file.entry.body for file in files if not file.path])
     return tuple(map(lifted, files))

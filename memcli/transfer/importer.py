@@ -378,7 +378,7 @@ class Importer:
         if entry.status != "active" or not is_known:
             return ""
         try:
-            pass_by_the_forgotten(self.workspace, {}, entry.body, "mem import", entry=entry)
+            pass_by_the_forgotten(self.workspace, {}, entry.body, "mem import", entry=entry, dry_run=self.dry_run)
         except RefusedError as error:
             return error.message
         return ""

@@ -739,3 +739,14 @@ def test_names_of_imported_memories_are_found_in_a_time_that_grows_with_the_text
     began = time.perf_counter()
     assert [match[1][:1] for match in _NAMED_SOURCE.finditer(text)] == ["x", "z"]
     assert time.perf_counter() - began < 1
+
+
+def test_a_dry_run_lifts_nothing_that_was_forgotten(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget(mem)
+    before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
+    monkeypatch.setenv("MEM_NOW", "2026-11-25T20:15:03Z")
+    record = {"id": "u-1", "content": SECRET, "source": "user", "created_at": "2026-11-24T00:00:00Z"}
+    for options in (["--dry-run"], []):
+        ran = mem("import", "-", "--no-dedup", *options, "--json", stdin=json.dumps(record))
+        assert ran.json["counts"] == {"created": 1}
+        assert ({path: path.read_bytes() for path in workspace.rglob("*.md")} == before) == bool(options)
