@@ -83,7 +83,9 @@ def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bo
     if shown:
         output.say("these stay:" if everything else "the next ones:")
         _table(shown)
-    if entries:
+    if not entries:
+        output.say("no memory is here that could fade")
+    else:
         output.say_wrapped("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
         left = len(others) - len(shown)
         output.say_wrapped(_advice(where, report, words) + (f"; {left:,} more: `mem decay --all`" if left else ""))
@@ -93,7 +95,7 @@ def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
     """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
     if not report.faded:
         return "nothing has faded"
-    if not where.layout.is_mems:
+    if not (where.layout.is_mems or where.layout.is_vault):
         return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
     more = f" --max-fraction {report.needed_fraction:g}" if report.needed_fraction else ""
     return f"archive them, to be had back with `mem restore`: `mem decay --apply{more}{words}`"

@@ -79,7 +79,7 @@ def settle_forgotten(
     away = {path for path in came if workspace.layout.is_archived(path)}
     deleted = [came[path].entry for path in sorted(away.intersection(received))]
     named = [
-        f"{entry.id} was forgotten elsewhere on {entry.forgotten_at[:10]}, and is here from now on"
+        f"{entry.id} was forgotten on {entry.forgotten_at[:10]} on one machine, and is forgotten on this one too"
         for entry in deleted
         if entry.forgotten_at and not entry.version_of
     ]
