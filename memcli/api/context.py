@@ -48,7 +48,6 @@ def session_start(
     if session:
         shown = tuple(mark for line in start.lines for mark in line.marks)
         record_turn(found_in[0], session, SurfacedTurn(standing=shown, reset=ASKED if fresh else "", turns=0))
-    if session or for_subagent:
         access_log.note(found_in[0], (), tokens=start.tokens)
     return start
 

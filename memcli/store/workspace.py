@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
@@ -163,19 +164,23 @@ class Surroundings:
         return _base(self.environ, "XDG_DATA_HOME", ".local/share") / "mem"
 
     @cached_property
+    def _shared_rows(self) -> tuple[str, ...]:
+        """Return the setting `workspaces`; none where the settings are broken, which opening a workspace tells."""
+        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
+            return ()
+        with suppress(MemError):
+            return tuple(load_settings(self.config_file, None, self.environ)["workspaces"])
+        return ()
+
+    @cached_property
     def shared_folders(self) -> dict[str, Path]:
         """Return the folders that the user's settings name as `workspaces`, by name, without rows that name none."""
-        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
-            return {}
-        rows = load_settings(self.config_file, None, self.environ)["workspaces"]
-        return {row.partition("=")[0]: folder for row in rows if (folder := shared_folder(row))}
+        return {row.partition("=")[0]: folder for row in self._shared_rows if (folder := shared_folder(row))}
 
     @property
     def absent_folders(self) -> list[str]:
         """Return a line about each row of `workspaces` that names no folder, or one that is no workspace."""
-        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
-            return []
-        rows = load_settings(self.config_file, None, self.environ)["workspaces"]
+        rows = self._shared_rows
         wrong = [f"workspaces: {row!r} names no folder: {SHARED_FIX}" for row in rows if not shared_folder(row)]
         folders = self.shared_folders.items()
         return wrong + [f"{name}: {folder} is not a workspace" for name, folder in folders if not _marked(folder)]
