@@ -65,7 +65,7 @@ def test_a_rule_that_answers_is_shown_once_too(mem: Mem, rules: Path) -> None:
 
 
 def test_rules_keep_within_the_budget(mem: Mem, rules: Path) -> None:
-    assert texts(recalled(mem, ADDING, "--most", "20")) == []
+    assert texts(recalled(mem, ADDING, "--characters", "70")) == []
 
 
 def test_no_rule_comes_so_where_that_is_switched_off(mem: Mem, rules: Path) -> None:

@@ -176,7 +176,7 @@ def test_where_no_entry_has_aliases_none_is_looked_at(people: Path) -> None:
     index = Index(where, *database.connect(None))
     run = index.connection.executemany
     numbers = [(number, f"{number}.md") for number in range(500)]
-    run("insert into files values(?, ?, 'entry', 'active', 0, 0, 0, 0, 0, '')", numbers)
+    run("insert into files values(?, ?, 'entry', 'active', 0, 0, 0, 0, 0, '', 1)", numbers)
     run("insert into entries(file, id, aliases) values(?, ?, '')", numbers)
     steps: list[int] = []
     index.connection.set_progress_handler(lambda: steps.append(1), 100)
