@@ -39,7 +39,7 @@ def test_the_demo_shows_a_search_an_edit_a_recall_a_consolidation_and_the_files(
     assert "User prefers dark mode and concise responses." in shown
     assert "listens on port 7654." in shown
     assert "<memory-context>" in shown
-    assert "always test one restore a month" in shown.rpartition("$ mem search 'how often")[2]
+    assert "always test one restore a month" in shown.rpartition("$ mem search 'when do we")[2]
     assert "\nid: mem_" in shown
 
 

@@ -238,7 +238,7 @@ class ForeignFiles:
                 if is_inner:
                     return None
                 if text.lstrip().startswith(("{", "[")):
-                    raise UsageError(f"--map is for tables; {name} is JSON", "leave out --map")
+                    raise UsageError(f"a table has columns to map; {name} is JSON", "leave out --map")
                 raise UsageError(f"{name} has no column {column!r}", f"it has {', '.join(map(repr, names[:20]))}")
             fields = {index: key for index, key in fields.items() if key != field}
             fields[names.index(column)] = field

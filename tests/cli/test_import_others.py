@@ -727,7 +727,7 @@ def test_a_table_is_mapped_and_json_is_not_and_an_unreadable_date_is_told(
     mem: Mem, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "x.json").write_text('{"content": "Likes fado", "created_at": "soon"}')
-    assert "--map is for tables; " in mem("import", str(tmp_path / "x.json"), "--map", "text=content").err
+    assert "a table has columns to map; " in mem("import", str(tmp_path / "x.json"), "--map", "text=content").err
     assert "1 dates could not be read: dated as of 2026-" in mem("import", str(tmp_path / "x.json")).err
     assert "could not be read" not in mem("import", str(tmp_path / "x.json")).err
 
