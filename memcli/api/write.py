@@ -70,7 +70,8 @@ def write(
 def _target(opened: Sequence[Workspace], entry: NewEntry) -> Workspace:
     """Return the workspace that a new entry goes into."""
     first = opened[0]
-    scope = first.settings[f"write.scope.{entry.type or first.settings['write.type']}"]
+    kind = entry.type or first.settings["write.type"]
+    scope = first.settings.values.get(f"write.scope.{kind}", "")  # a type of another tool's has no setting
     if scope in ("", first.scope):
         return first
     return open_workspace(scope=scope, folder=first.folder, environ=first.environ, now=first.now)
