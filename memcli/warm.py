@@ -17,6 +17,7 @@ _OFF = ("off", "false", "no", "0")
 _CONNECT = 0.02  # seconds to be let in
 _ONE_SHOT = 20
 """What a process of its own takes for a search, in the time that it took to get here: it waits no longer for a fork."""
+_MOST = 0.1  # seconds of that time; a process that did other things before has used more
 READY, GO = b"r", b"g"
 LONGEST_ADDRESS = 107
 """Bytes that the name of a socket may have on Linux."""
@@ -100,7 +101,7 @@ def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str])
         words += [b"%b=%b" % pair for pair in os.environb.items()]
         request = b"\0".join(words)
         rights = struct.pack("4i", 0, 1, 2, folder)
-        connection.settimeout(_ONE_SHOT * time.process_time())
+        connection.settimeout(_ONE_SHOT * min(time.process_time(), _MOST))
         count = connection.sendmsg(
             [struct.pack("I", len(request)), request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)]
         )
