@@ -95,22 +95,19 @@ def _enter(connection: "_socket.socket", address: str, arguments: Sequence[str])
     pid, uid, _ = struct.unpack("3i", connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
     if uid != os.geteuid() or _confinement(str(pid)) != _confinement("self"):
         raise PermissionError(address)
-    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        words = [str(len(arguments)).encode(), *map(os.fsencode, arguments)]
-        words += [b"%b=%b" % pair for pair in os.environb.items()]
-        request = b"\0".join(words)
-        rights = struct.pack("4i", 0, 1, 2, folder)
-        connection.settimeout(_ONE_SHOT * min(time.process_time(), _MOST))
-        count = connection.sendmsg(
-            [struct.pack("I", len(request)), request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)]
-        )
-        connection.sendall(request[count - 4 :])
-    finally:
-        os.close(folder)
+    words = [str(len(arguments)).encode(), *map(os.fsencode, arguments)]
+    words += [b"%b=%b" % pair for pair in os.environb.items()]
+    request = b"\0".join(words)
+    connection.settimeout(_ONE_SHOT * min(time.process_time(), _MOST))
+    connection.sendall(struct.pack("I", len(request)) + request)
     if connection.recv(1) != READY:
         raise ConnectionRefusedError(address)
-    connection.sendall(GO)
+    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:  # not before: what lies unread in its socket would hold our pipes open
+        rights = struct.pack("4i", 0, 1, 2, folder)
+        connection.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+    finally:
+        os.close(folder)
     connection.settimeout(None)
 
 

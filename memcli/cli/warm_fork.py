@@ -44,9 +44,10 @@ def answer(connection: socket.socket) -> None:
     own = rights(os.getpid())
     if uid != os.geteuid() or own is None or rights(pid) != own:
         return
-    arguments, environ, streams = _request(connection)
+    arguments, environ = _request(connection)
     connection.sendall(warm.READY)
-    if connection.recv(1) != warm.GO:
+    go, streams, _, _ = socket.recv_fds(connection, 1, 4)
+    if go != warm.GO or len(streams) != 4:
         return
     signal.alarm(_LONGEST)
     for number, stream in enumerate(streams[:3]):
@@ -104,21 +105,24 @@ def _let_go(connection: socket.socket, code: int) -> None:
         thread.join()
 
 
-def _request(connection: socket.socket) -> tuple[list[str], dict[bytes, bytes], list[int]]:
-    """Read the words of a command line, the environment, and the four descriptors; raise OSError if it breaks off."""
-    head, streams, _, _ = socket.recv_fds(connection, 4, 4)
-    size = struct.unpack("I", head)[0] if len(head) == 4 and len(streams) == 4 else MOST_BYTES + 1
+def _request(connection: socket.socket) -> tuple[list[str], dict[bytes, bytes]]:
+    """Read the words of a command line and the environment; raise OSError if it breaks off or is too much."""
+    size = struct.unpack("I", _read(connection, 4))[0]
     if size > MOST_BYTES:
         raise ConnectionAbortedError
+    count, *words = _read(connection, size).split(b"\0")
+    arguments, pairs = words[: int(count)], words[int(count) :]
+    return list(map(os.fsdecode, arguments)), dict(pair.split(b"=", 1) for pair in pairs)
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         piece = connection.recv(size - len(data))
         if not piece:
             raise ConnectionAbortedError
         data += piece
-    count, *words = bytes(data).split(b"\0")
-    arguments, pairs = words[: int(count)], words[int(count) :]
-    return list(map(os.fsdecode, arguments)), dict(pair.split(b"=", 1) for pair in pairs), streams
+    return bytes(data)
 
 
 def _outlive(connection: socket.socket) -> None:
