@@ -58,9 +58,11 @@ def choose(mem: Mem) -> Choose:
 def assert_right(mem: Mem, animals: tuple[str, ...] = ANIMALS) -> None:
     """Assert that each animal is the nearest by meaning; a vector of one model among another's would be far."""
     for animal in animals:
-        ran = mem("search", f"the {animal} of the zoo sleeps at noon", "--mode", "vector", "--json", "-n", "1")
+        ran = mem(
+            "search", f"the {animal} of the zoo sleeps at noon", "--mode", "vector", "--json", "--explain", "-n", "1"
+        )
         assert ran.code == 0, ran.err
-        assert [hit["path"] for hit in ran.json["hits"] if hit["relevance"] > 0.8] == [f"entries/{animal}.md"]
+        assert [hit["path"] for hit in ran.json["hits"] if hit["parts"]["vector"] > 0.9] == [f"entries/{animal}.md"]
 
 
 def assert_words_alone(mem: Mem, reason: str, animal: str = "quagga") -> None:
