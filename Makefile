@@ -14,9 +14,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "installing mem, its extras and the test tools into $(VENV): a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp,ui]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp,postgres,ui]'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[graph]' \
 	  || echo 'mem: hnswlib needs a C++ compiler; going on without the graph (exact scan answers)' >&2
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[server]' \
+	  || echo 'mem: no PostgreSQL comes for this machine; going on without (the tests of a team say so)' >&2
 	@touch $@
 
 demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtures/, and show its files

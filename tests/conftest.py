@@ -4,16 +4,20 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import hypothesis
 import pytest
 
 from memcli.cli.app import run
+
+if TYPE_CHECKING:
+    from tests.team_server import TeamDatabase, TeamServer
 
 NOW = "2026-11-21T20:15:03Z"
 # How long a draw or an example takes says how busy the machine is, not whether a property holds. A test that suppresses
@@ -129,3 +133,23 @@ def spawn(world: Path) -> Callable[..., Ran]:
         return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
     return ran
+
+
+@pytest.fixture(scope="session")
+def team_server() -> "Iterator[TeamServer]":
+    """Run a PostgreSQL server with pgvector for all tests of this process."""
+    from tests import team_server
+
+    if team_server.programs() is None:
+        pytest.skip(team_server.NO_SERVER)
+    with team_server.started() as server:
+        team_server.prepared(server)
+        yield server
+
+
+@pytest.fixture
+def team(team_server: "TeamServer") -> "TeamDatabase":
+    """Give a new database with mem's tables, and nobody in it."""
+    from tests.team_server import copied
+
+    return copied(team_server, uuid4().hex)

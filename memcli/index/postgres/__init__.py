@@ -1,0 +1,1 @@
+"""The index of a team on PostgreSQL with pgvector; psycopg stays here."""

@@ -1,0 +1,208 @@
+"""The tables on a team's server, which numbered migrations make, and the SQL that says who there is.
+
+Row security and not this program keeps owners apart: what is here runs once, as the administrator of the database.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import data
+from ...errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+MIGRATIONS = {int(file.stem): file for file in sorted(data.path("postgres").glob("[0-9]*.sql"))}
+NEWEST = max(MIGRATIONS)
+"""The version of the tables that this mem reads and writes."""
+GRAPH_FROM = 20_000
+"""Vectors of a workspace from which a graph of them finds the nearest sooner than a look at all."""
+_LEAST_POSTGRES, _LEAST_PGVECTOR = 15, (0, 8)
+_MARK = "the index of mem"
+_LONGEST_NAME = 63  # bytes, of a role
+
+
+def migrate(connection: "Connection[Any]") -> list[str]:
+    """Bring the tables up to date and add graphs where they pay; return what was done, a line each.
+
+    The connection is in autocommit. Raise UnavailableError where the server is too old, has no fit pgvector, gives the
+    role no right to make tables, has a schema `mem` of somebody else, or tables of a newer mem.
+    """
+    from psycopg import errors
+
+    _require_server(connection)
+    lines = []
+    try:
+        with connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(hashtext('mem.version'))")
+            _require_pgvector(connection)
+            version = installed_version(connection)
+            for number in range(version + 1, NEWEST + 1):
+                connection.execute(f"set local search_path = {_pgvector_schema(connection)}, pg_catalog")
+                connection.execute(MIGRATIONS[number].read_bytes())
+                connection.execute("insert into mem.version(number) values (%s)", (number,))
+                lines.append(f"made the tables of version {number}")
+        lines += add_graphs(connection)
+    except (errors.InsufficientPrivilege, errors.InvalidSchemaName) as error:
+        raise UnavailableError(
+            f"{_role(connection)} may not make mem's tables here ({error.diag.message_primary})",
+            "migrate as the owner of the database",
+        ) from None
+    return lines
+
+
+def installed_version(connection: "Connection[Any]") -> int:
+    """Return the version of the server's tables, 0 where there are none; raise UnavailableError if they do not fit."""
+    row = connection.execute(
+        "select obj_description(oid, 'pg_namespace'), has_schema_privilege(oid, 'usage'), to_regclass('mem.version')"
+        " from pg_namespace where nspname = 'mem'"
+    ).fetchone()
+    if row is None:
+        return 0
+    mark, is_open, table = row
+    if mark != _MARK:
+        raise UnavailableError("the database has a schema `mem` that is not mem's", "give mem a database of its own")
+    if not is_open or table is None:
+        raise UnavailableError(
+            f"{_role(connection)} is no owner on the server",
+            "its administrator makes one by `mem index --sql owner:NAME`",
+        )
+    version = (connection.execute("select max(number) from mem.version").fetchone() or (0,))[0] or 0
+    if version > NEWEST:
+        raise UnavailableError(
+            f"the server's tables are of version {version}, and this mem knows {NEWEST}", "install a newer mem"
+        )
+    return int(version)
+
+
+def add_graphs(connection: "Connection[Any]") -> list[str]:
+    """Make the graphs of the vectors of large workspaces that lack one; return what was done, a line each.
+
+    Each workspace has its own. A graph of all would tell by the gaps in its answers where the vectors of others lie.
+    """
+    rows = connection.execute(
+        "select workspace, name, size, dimension, quote_literal(model) from mem.workspaces where size >= %s"
+        " and dimension > 0 and not exists (select from pg_index where indexrelid ="
+        " to_regclass('mem.nearest_of_' || workspace) and indisvalid) order by workspace",
+        (GRAPH_FROM,),
+    ).fetchall()
+    pgvector = _pgvector_schema(connection)
+    for number, _, _, dimension, model in rows:
+        connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")  # of a run that was killed
+        connection.execute(
+            f"create index concurrently nearest_of_{number} on mem.embeddings using hnsw"
+            f" ((vector::{pgvector}.halfvec({dimension})) {pgvector}.halfvec_cosine_ops)"
+            f" where workspace = {number} and model = {model}"
+        )
+    return [f"made a graph of the {size:,} vectors of {name}" for _, name, size, *_ in rows]
+
+
+def owner_sql(name: str) -> str:
+    """Return the SQL by which an administrator makes somebody an owner; raise UsageError for a name that cannot be."""
+    return "\n".join(
+        [
+            *_role_lines(name, "login"),
+            f"-- then a password: \\password {_identifier(name)}",
+            f"grant usage on schema mem to {_identifier(name)};",
+            f"insert into mem.owners(role) values ({_literal(name)}) on conflict do nothing;",
+        ]
+    )
+
+
+def proxy_sql(name: str) -> str:
+    """Return the SQL by which an administrator makes a role that acts for owners, and by itself sees nothing."""
+    return "\n".join(
+        [
+            *_role_lines(name, "login noinherit"),
+            f"-- then a password: \\password {_identifier(name)}; and once more after new owners",
+            "do $$ declare owner name; begin",
+            "  for owner in select role from mem.owners loop",
+            f"    execute format('grant %I to %I', owner, {_literal(name)});",
+            "  end loop;",
+            "end $$;",
+        ]
+    )
+
+
+def members_sql(identity: str, name: str, owners: Sequence[str]) -> str:
+    """Return the SQL by which an administrator lets owners share a workspace, and nobody besides those named here."""
+    names = ", ".join(map(_literal, owners))
+    return "\n".join(
+        [
+            "insert into mem.workspaces(id, name)",
+            f"  values ({_literal(identity)}, {_literal(name)}) on conflict (id) do nothing;",
+            f"do $$ begin if (select count(*) from mem.owners where role in ({names})) < {len(set(owners))} then",
+            "  raise 'not all of them are owners'; end if; end $$;",
+            "insert into mem.members(owner, workspace)",
+            "  select owners.owner, workspace from mem.owners, mem.workspaces",
+            f"  where id = {_literal(identity)} and role in ({names}) on conflict do nothing;",
+        ]
+    )
+
+
+def _role_lines(name: str, attributes: str) -> list[str]:
+    return [
+        f"do $$ begin if not exists (select from pg_roles where rolname = {_literal(name)}) then",
+        f"  create role {_identifier(name)} {attributes}; end if; end $$;",
+    ]
+
+
+def _identifier(name: str) -> str:
+    return '"' + _checked(name).replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    if "\\" in text:
+        return "E'" + _checked(text).replace("\\", "\\\\").replace("'", "''") + "'"
+    return "'" + _checked(text).replace("'", "''") + "'"
+
+
+def _checked(name: str) -> str:
+    """Return a name that may stand within `$$`; raise UsageError if PostgreSQL would cut it or it ends the quotes."""
+    if not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST_NAME or "$$" in name or not name.isprintable():
+        raise UsageError(f"{name!r} can be no role or name on the server", "1 to 63 printable bytes, without $$")
+    return name
+
+
+def _require_server(connection: "Connection[Any]") -> None:
+    version = connection.info.server_version
+    if version // 10_000 < _LEAST_POSTGRES:
+        raise UnavailableError(
+            f"the server is PostgreSQL {version // 10_000}, too old for mem", f"use {_LEAST_POSTGRES} or newer"
+        )
+
+
+def _require_pgvector(connection: "Connection[Any]") -> None:
+    """Install the extension where it is not; raise UnavailableError where there is none, or only an old one."""
+    from psycopg import errors
+
+    fix = f"install pgvector {'.'.join(map(str, _LEAST_PGVECTOR))} or newer on it"
+    row = connection.execute(
+        "select installed_version, default_version from pg_available_extensions where name = 'vector'"
+    ).fetchone()
+    if row is None:
+        raise UnavailableError("the server has no pgvector", fix)
+    version = row[0] or row[1]
+    if tuple(map(int, version.split(".")[:2])) < _LEAST_PGVECTOR:
+        fix = "run `alter extension vector update`" if row[0] and row[0] != row[1] else fix
+        raise UnavailableError(f"the server's pgvector {version} is too old", fix)
+    if row[0] is None:
+        try:
+            connection.execute("create extension vector")
+        except errors.InsufficientPrivilege:
+            raise UnavailableError(
+                f"{_role(connection)} may not install pgvector", "a superuser runs `create extension vector` there"
+            ) from None
+
+
+def _pgvector_schema(connection: "Connection[Any]") -> str:
+    row = connection.execute(
+        "select quote_ident(nspname) from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
+        " where extname = 'vector'"
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def _role(connection: "Connection[Any]") -> str:
+    return connection.info.user
