@@ -18,6 +18,7 @@ from .. import data
 from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
+from ..index import onnx_session  # noqa: F401  # before numpy: it tells its BLAS to use one thread
 
 with suppress(ModuleNotFoundError):  # where `mem` goes by words alone, only the words are read here
     import numpy as np

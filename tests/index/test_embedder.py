@@ -364,3 +364,9 @@ def test_whoever_scans_or_embeds_has_told_numpys_blas_to_use_one_thread() -> Non
             f"import os, sys, memcli.index.{module}\nprint('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
         )
         assert ended.out.split() == ["False", "1"]
+
+
+def test_numpy_is_not_imported_before_its_blas_was_told(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("import os\nprint(os.environ.get('OPENBLAS_NUM_THREADS'))\n")
+    ended = run(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport memcli.beliefs.pair_model")
+    assert ended.out == "1\n"
