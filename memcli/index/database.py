@@ -89,6 +89,16 @@ def discard(folder: Path) -> None:
                 path.unlink()
 
 
+def renew(folder: Path) -> None:
+    """Make the index anew; of the old one stays when each entry arrived, as far as that can be read."""
+    arrivals: list[tuple[str, str]] = []
+    with suppress(sqlite3.Error), closing(_opened(folder)) as old:
+        arrivals = old.execute("select id, at from arrivals").fetchall()
+    discard(folder)
+    with suppress(sqlite3.Error), closing(_opened(folder)) as new:
+        new.executemany("insert or replace into arrivals values(?, ?)", arrivals)
+
+
 def is_busy(error: BaseException) -> bool:
     """Return whether another process held the lock, rather than that nothing can be written."""
     code: int | None = getattr(error, "sqlite_errorcode", None)

@@ -246,8 +246,8 @@ def index(
     workspace: Workspace, *, embed: bool, rebuild: bool, reading: Progress | None, embedding: Progress | None
 ) -> Indexed:
     """Take in what changed and, with `embed`, embed every text; with `rebuild` throw the old index away first."""
-    if rebuild:
-        database.discard(database.folder_of(workspace.derived, workspace.cache) or workspace.derived)
+    if rebuild and (folder := database.folder_of(workspace.derived, workspace.cache)):
+        database.renew(folder)
     return ask(workspace, lambda index: _indexed(index, embed=embed, reading=reading, embedding=embedding))
 
 
