@@ -221,19 +221,16 @@ def changed_citations(workspace: Workspace, text: str) -> tuple[str, ...]:
 
 
 def read_backlinks(workspaces: Workspaces, name: str) -> tuple[Backlink, ...]:
-    """Return the memories in use that link to one, by its name, title, alias or id, or its path.
-
-    They are those of the last time something was searched or listed.
-    """
+    """Return the memories in use that link to one, by its name, title, alias or id, or its path."""
     where, address = locate(workspaces, name)
     return _backlinks(where, address.path, stated_id(_found(where, name).document.fields) or address.path)
 
 
 def _backlinks(where: Workspace, path: str, identifier: str) -> tuple[Backlink, ...]:
-    from ..index.index import ask_readonly
+    from ..index.index import ask
     from ..index.lookups import linking_to
 
-    return tuple(Backlink(*row) for row in ask_readonly(where, lambda index: linking_to(index, identifier, path)))
+    return tuple(Backlink(*row) for row in ask(where, lambda index: linking_to(index, identifier, path)))
 
 
 def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":

@@ -51,10 +51,11 @@ def files_called(index: Index, name: str) -> list[tuple[str, str]]:
 
 
 def linking_to(index: Index, identifier: str, path: str) -> list[tuple[str, str, str]]:
-    """Return id, path and summary of the files in use that link to one, by the index as it is.
+    """Return id, path and summary of the files in use that link to one, in an index brought in step first.
 
     A link names it by its id, title, alias, path or the end of its path.
     """
+    index.refresh()
     run = index.connection.execute
     stated = "select coalesce(title, '') || char(10) || coalesce(aliases, '') from files left join entries using(file)"
     titles = (run(f"{stated} where path = ?", (path,)).fetchone() or ("",))[0]
@@ -321,6 +322,23 @@ def telling_files(index: Index, named: Collection[str], most: int) -> set[int]:
         " or file in (select file from entries join files using(file) where files.status = 'active'"
         " order by updated_at desc, id desc limit ?))",
         (json.dumps(RULE_TYPES), json.dumps(list(named)), most),
+    )
+    return {file for (file,) in rows}
+
+
+def files_in_question(index: Index, ids: Collection[str]) -> set[int]:
+    """Return the files of the active entries a person may be asked about: rules, of a key, with a verdict, of some ids.
+
+    The index is brought in step first.
+    """
+    index.refresh()
+    run = index.connection.execute
+    flagged = " ".join(names for (names,) in run("select verdicts from entries where verdicts <> ''")).split()
+    rows = run(
+        "select file from entries join files using(file) where files.status = 'active' and (key <> ''"
+        " or type in (select value from json_each(?)) or id in (select value from json_each(?))"
+        " or verdicts <> '')",
+        (json.dumps(RULE_TYPES), json.dumps([*ids, *flagged])),
     )
     return {file for (file,) in rows}
 
