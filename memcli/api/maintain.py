@@ -42,6 +42,13 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
     return decaying.decay(workspace, report, max_fraction) if apply else report
 
 
+def fading(workspace: Workspace, days: int) -> "tuple[list[Judged], list[tuple[Judged, int]]]":
+    """Return what has faded, and what will have in so many days if it is left alone, with how many until then."""
+    from ..maintenance.decay import outlook
+
+    return outlook(workspace, days)
+
+
 @recorded("promote")
 def promote(
     workspaces: Workspaces,

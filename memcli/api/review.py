@@ -15,6 +15,8 @@ from ..beliefs.review import ReviewReport as ReviewReport
 from ..beliefs.supersession import EntryFile
 from ..errors import BusyError, MemError, NotFoundError, UsageError
 from ..formats.text_lines import shorten
+from ..index.filters import Filter
+from ..store import access_log
 from ..store.file_steps import naming
 from ..store.privacy import make_derived, write_private
 from .edit import two_entries
@@ -51,6 +53,23 @@ def review(
         judged = propose(workspace, review_queue(workspace).questions[: limit or None], asked_of, asking)
     report = review_queue(workspace)
     return replace(report, questions=report.questions[: limit or None], judged=judged)
+
+
+def waiting_count(workspace: Workspace) -> int:
+    """Return how many questions wait, by the index alone: no memory's file is read for it."""
+    from ..index.index import ask
+    from ..index.lookups import files_in_question
+    from ..recall import retention
+
+    disputed = access_log.read_review(workspace).disputed
+    columns = (*retention.COLUMNS, "key", "project", "verdicts")
+    rows = ask(
+        workspace,
+        lambda index: index.list_entries(
+            Filter(kept=True), "file", among=files_in_question(index, disputed), columns=columns
+        ),
+    )
+    return retention.waiting_count(workspace, rows)
 
 
 @recorded("review answer")

@@ -4,10 +4,13 @@ Archiving moves a file as it is. Which entries have faded is decided in `recall/
 """
 
 import os
-from collections.abc import Collection, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import compress
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 from ..beliefs.plan import Plan, listed, put_away
@@ -18,9 +21,10 @@ from ..formats.ids import stamp
 from ..formats.text_lines import FileProblem, FileProblems
 from ..index.filters import Filter
 from ..index.index import MemoryIndex, ask
-from ..recall.retention import COLUMNS, Judged, judged, last_accessed, unread_paths
+from ..recall.retention import COLUMNS, Judged, judged, last_accessed, unread_paths, verdicts
 from ..results import Applied, FilePath, Reason, Result
 from ..store import access_log
+from ..store.access_log import Access
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
@@ -74,6 +78,37 @@ class DecayReport(Result):
 
 def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
     """Judge every active entry that mem keeps as of a moment, by default now; the index is brought up to date first."""
+    rows, counts, unread, problems = _asked(workspace)
+    moment = moment or workspace.now
+    entries = judged(rows, moment, workspace.settings, counts, unread)
+    return DecayReport(tuple(entries), stamp(moment), workspace.settings["decay.threshold"], tuple(problems))
+
+
+def outlook(workspace: Workspace, days: int) -> tuple[list[Judged], list[tuple[Judged, int]]]:
+    """Return what has faded, the lowest score first, and what will have in so many days, with how many until then.
+
+    The latter is what will be left alone from now on, the first to fade first.
+    """
+    rows, counts, unread, _ = _asked(workspace)
+
+    def has_faded(among: Sequence[Mapping[str, Any]], after: int) -> list[bool]:
+        moment = workspace.now + timedelta(days=after)
+        return [verdict == "archive" for *_, verdict, _ in verdicts(among, moment, workspace.settings, counts, unread)]
+
+    entries = judged(rows, workspace.now, workspace.settings, counts, unread)
+    remaining = [entry for entry in entries if entry.verdict == "keep"]
+    fading = compress(remaining, has_faded([entry.row for entry in remaining], days))
+    until: list[tuple[Judged, int]] = []
+    for entry in fading:
+        row = [entry.row]
+        until.append((entry, 1 + bisect_left(range(1, days), True, key=lambda day: has_faded(row, day)[0])))
+    return [entry for entry in entries if entry.verdict == "archive"], sorted(until, key=itemgetter(1))
+
+
+def _asked(
+    workspace: Workspace,
+) -> tuple[list[dict[str, Any]], Mapping[str, Access], frozenset[str], list[FileProblem]]:
+    """Return the rows of the active entries, their accesses, the paths of those that do not parse, all problems."""
 
     def asked(index: MemoryIndex) -> tuple[list[dict[str, Any]], list[FileProblem]]:
         index.refresh()
@@ -83,9 +118,7 @@ def survey(workspace: Workspace, moment: datetime | None = None) -> DecayReport:
     named = {problem.path for problem in problems}
     unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
-    moment = moment or workspace.now
-    entries = judged(rows, moment, workspace.settings, counts, unread)
-    return DecayReport(tuple(entries), stamp(moment), workspace.settings["decay.threshold"], tuple(problems))
+    return rows, counts, unread, problems
 
 
 def decay_plan(

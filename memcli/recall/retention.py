@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, NamedTuple, Protocol
 
@@ -267,17 +268,21 @@ def _a(word: str) -> str:
 def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> int:
     """Count the questions about active entries, given as rows of the index, and what lies in the inbox.
 
-    Memories that are only new need no yes or no. A flag that a merge brought back counts until it is asked.
+    They are those of `beliefs/review.py`, told by the rows alone.
     """
     slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
-    flagged = {
+    sizes = Counter(slots.values())
+    pairs = {
         frozenset((row["id"], other))
         for row in rows
         for other in row["verdicts"]
         if other in slots and slots[other] != slots[row["id"]]
     }
-    same_slot_pairs = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
-    return len(flagged) + same_slot_pairs + len(faded_rules(workspace, rows)) + len(workspace.inbox)
+    rules = [rule.id for rule in faded_rules(workspace, rows)]
+    asked = {*rules, *chain.from_iterable(pairs), *(name for name, slot in slots.items() if sizes[slot] > 1)}
+    disputed = (access_log.read_review(workspace).disputed & slots.keys()) - asked
+    same_slot_pairs = sum(count * (count - 1) // 2 for count in sizes.values())
+    return len(pairs) + same_slot_pairs + len(rules) + len(disputed) + len(workspace.inbox)
 
 
 def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:

@@ -8,7 +8,7 @@ from ..api.read import read
 from ..api.workspace import recording
 from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
-from .views import Asked, rendered, short
+from .views import Asked, has, mark_of, rendered, short
 
 USER = "user"
 """Whose word it is: a person sits before the page."""
@@ -130,9 +130,14 @@ def _require_seen(asked: Asked, other: str) -> None:
 
 
 def answer(asked: Asked) -> ActionResult:
-    """Answer questions of the inbox, all in one way and as one command."""
-    ids = set(_names(asked))
-    questions = [question for question in review.review(asked.where).questions if question.id in ids]
+    """Answer questions of the inbox, named or all of a group as it was shown, in one way and as one command."""
+    questions: Sequence[review.Question] = review.review(asked.where).questions
+    if mark := asked.text("group"):
+        groups = review.by_group(question for question in questions if has(question, asked.text("words"))).values()
+        questions = next((inside for inside in groups if mark_of(inside) == mark), ())
+    else:
+        ids = set(_names(asked))
+        questions = [question for question in questions if question.id in ids]
     if not questions:
         raise NotFoundError("answered already, or a text of it changed", "look at the inbox again")
     return _settled(asked, questions)

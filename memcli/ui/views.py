@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
+from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -31,7 +32,9 @@ QUESTIONS, SHOWN = 20, 40
 ADDED = 40
 """Memories added since a person looked that are shown, the oldest first."""
 DAYS = 14
-_MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN = 15, 1000, 200
+WEEKS = 4
+"""Weeks to come of which is shown what will fade."""
+_MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN, _MOST_FADING = 15, 1000, 200, 8
 _TEMPLATES = Path(__file__).with_name("templates")
 SORTS = {"updated": "changed last", "created": "newest", "title": "by title", "strength": "confirmed most"}
 STATES = (*STATUSES, "forgotten")
@@ -116,21 +119,18 @@ def short(text: str, most: int = 200) -> str:
 
 
 def frame(asked: Asked) -> dict[str, Any]:
-    """Return what stands around all views: the workspaces, what waits, and what can be chosen."""
-    values = find.values_in_use(asked.where)
-    types = [*TYPES, *(name for name in values["type"] if name not in TYPES)]
-    return {
-        "values": values,
-        "types": types,
-        "statuses": STATES,
-        "sources": SOURCES,
-        "sorts": SORTS,
-    }
+    """Return what stands around the list of memories: what it can be narrowed to."""
+    return {"statuses": STATES, "sources": SOURCES, "sorts": SORTS}
+
+
+def values(asked: Asked) -> dict[str, Any]:
+    """Return the types, tags, keys and projects there are, to choose from."""
+    return {"values": find.values_in_use(asked.where)}
 
 
 def waiting(asked: Asked) -> dict[str, Any]:
     """Return how many questions wait for a person."""
-    return {"count": review.review(asked.where).count}
+    return {"count": review.waiting_count(asked.where)}
 
 
 _LINE = (
@@ -245,12 +245,13 @@ def pick(asked: Asked) -> dict[str, Any]:
 def inbox(asked: Asked) -> dict[str, Any]:
     """Return what waits for a yes or no, by group, and what was added since a person looked last."""
     words = asked.text("words")
-    questions = [question for question in review.review(asked.where).questions if _has(question, words)]
+    questions = [question for question in review.review(asked.where).questions if has(question, words)]
     groups: list[dict[str, Any]] = []
     for (kind, group), inside in review.by_group(questions).items():
         common = [answer for answer in inside[0].answers if all(answer in other.answers for other in inside)]
         shown = inside[: max(0, min(QUESTIONS, SHOWN - sum(len(earlier["shown"]) for earlier in groups)))]
-        groups.append({"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common})
+        row = {"kind": kind, "group": group, "questions": inside, "shown": shown, "answers": common}
+        groups.append({**row, "mark": mark_of(inside)})
     mark = review.seen_mark(asked.where)
     added, added_count = review.added_since(asked.where, mark, ADDED)
     return {
@@ -263,7 +264,13 @@ def inbox(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _has(question: review.Question, words: str) -> bool:
+def mark_of(questions: Sequence[review.Question]) -> str:
+    """Return what stands for questions as they were shown: another mark once one of them is answered or edited."""
+    return blake2b("".join(sorted(question.id for question in questions)).encode(), digest_size=16).hexdigest()
+
+
+def has(question: review.Question, words: str) -> bool:
+    """Return whether a question holds some words."""
     return _has_words(" ".join([question.kind, question.reason, *(side.entry.body for side in question.sides)]), words)
 
 
@@ -355,6 +362,7 @@ def recalled(asked: Asked) -> dict[str, Any]:
 def pictures(asked: Asked) -> dict[str, Any]:
     """Return how memory grows, what agents are told of it, what is used and what fades, as pictures."""
     numbers = stats.stats(asked.where)
+    faded, fading = maintain.fading(asked.where, 7 * WEEKS)
     return {
         "numbers": numbers,
         "growth": growth_picture(stats.growth_by_type(asked.where), asked.where.now),
@@ -364,6 +372,10 @@ def pictures(asked: Asked) -> dict[str, Any]:
         ),
         "ages": share_picture([(name, count, "") for name, count in numbers.ages.items()], ("memory", "memories")),
         "active": sum(numbers.types.values()),
+        "faded": faded,
+        "fading": fading,
+        "weeks": WEEKS,
+        "most": _MOST_FADING,
     }
 
 
@@ -376,6 +388,7 @@ VIEWS: Mapping[str, View] = {
     view.__name__: view
     for view in (
         frame,
+        values,
         waiting,
         memories,
         memory,

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from memcli.api import edit
+from memcli.api.workspace import open_workspace
+from memcli.store.access_log import note_disputed
+from tests.cli.test_review import flagged
 from tests.conftest import Mem
 from tests.ui.conftest import Page
 
@@ -249,13 +252,15 @@ def test_only_what_was_shown_is_marked_as_seen(
 
 
 def test_what_arrives_later_with_an_older_date_is_new_once(
-    page: Page, keep: Keep, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    page: Page, mem: Mem, keep: Keep, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep("Host 1 is known.")
     page.act("seen", until=page.view("inbox").split('"until": "')[1].split('"')[0])
     monkeypatch.setenv("MEM_NOW", "2026-11-22T10:00:00Z")
     file = workspace / "entries" / "pulled.md"
     file.write_text("---\nid: mem_01kb000000000001\ncreated_at: 2020-01-01T10:00:00Z\n---\n\nHost 2 is known.\n")
+    page.view("inbox")
+    assert mem("index", "--rebuild").code == 0
     html = page.view("inbox")
     assert "Host 1 is known." not in html
     assert "Host 2 is known." in html
@@ -287,6 +292,31 @@ def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page:
     assert "1 question waits" in page.view("inbox")
     page.act("answer", 400, ids=[name], decision="nonsense")
     page.act("answer", 404, ids=["q_other"], decision="newer")
+
+
+def test_a_group_is_answered_as_it_was_shown_and_not_once_it_changed(page: Page, workspace: Path) -> None:
+    inbox = workspace / "inbox"
+    inbox.mkdir()
+    for number in range(3):
+        (inbox / f"{number}.md").write_text(f"---\nid: mem_01kb00000000000{number}\nheld: new\n---\n\nHost {number}.\n")
+    mark = unescape(page.view("inbox", words="host")).split('"group": "')[1].split('"')[0]
+    stood = (inbox / "0.md").read_text()
+    (inbox / "0.md").write_text(stood.replace("Host 0", "Host 9"))
+    page.act("answer", 404, group=mark, words="host", decision="keep")
+    (inbox / "0.md").write_text(stood)
+    assert page.act("answer", group=mark, words="host", decision="keep")["message"] == "3 questions answered"
+    assert "Nothing waits for you." in page.view("inbox")
+
+
+def test_the_badge_counts_what_the_inbox_asks(page: Page, mem: Mem, keep: Keep, workspace: Path) -> None:
+    for port, source in (("8443", "user"), ("9443", "observed")):
+        mem("write", f"Staging listens on {port}.", "--key", "staging/port", "--source", source)
+    flagged(mem, "Lunch is in room Aspen.", "Lunch is in room Birch.")
+    keep("Never deploy on a Friday.", "--type", "constraint", "--created-at", "2020-01-01")
+    note_disputed(open_workspace(), [keep("The coupon still works."), "mem_01kb000000000001"])
+    keep("Neither rule nor question.")
+    assert "4 questions wait" in page.view("inbox")
+    assert page.view("waiting") == "<span>4</span>"
 
 
 def test_a_secret_and_a_conflict_marker_are_refused_as_the_commands_refuse_them(page: Page, keep: Keep) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memcli.api.workspace import Workspace, open_workspaces
+from memcli.index import embedder
 from memcli.ui import views
 from memcli.ui.demo import sample
 from memcli.ui.server import PageServer
@@ -27,7 +28,6 @@ from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Browser, ConsoleMessage, Locator, expect, sync_playwright  # noqa: E402
 from playwright.sync_api import Page as Tab  # noqa: E402
 
-expect.set_options(timeout=15_000)
 VIEWS = ("memories", "inbox", "days", "session", "pictures", "changes")
 WIDE, PHONE = {"width": 1280, "height": 820}, {"width": 375, "height": 740}
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
@@ -37,11 +37,13 @@ Keep = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give one browser for all tests."""
+    """Give one browser for all tests, and open the model for them, as `mem ui` does."""
+    embedder.hold_built_in(None)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield started
         started.close()
+    embedder._held.clear()
 
 
 @contextmanager
@@ -137,6 +139,20 @@ def test_a_memory_is_found_corrected_and_the_correction_taken_back(
     page.locator("#toast").get_by_role("button", name="Undo").click()
     expect(beside(page)).to_have_text("Staging listens on port 8443.")
     assert mem("read", identifier).out == "Staging listens on port 8443.\n"
+
+
+def test_the_values_in_use_are_offered_and_a_type_of_another_tool_is_chosen_by_the_address(
+    tab: Callable[..., Tab], url: str, keep: Keep, workspace: Path
+) -> None:
+    keep("Staging listens on port 8443.", "--tag", "infra")
+    (workspace / "entries" / "cake.md").write_text("---\ntype: recipe\n---\n\nTwo eggs.\n")
+    page = tab(url)
+    expect(page.locator("#tag-values option")).to_have_attribute("value", "infra")
+    expect(page.locator("#filters [name=type] option", has_text="recipe")).to_have_count(1)
+    page.goto(page.url + "?type=recipe")
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    expect(page.locator("#filters [name=type]")).to_have_value("recipe")
 
 
 def test_a_pause_in_typing_shows_what_is_on_disk(

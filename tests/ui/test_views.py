@@ -1,5 +1,6 @@
 """What the page shows: what the commands would, never all at once, and whatever an entry says as text."""
 
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -52,7 +53,7 @@ def hostile(mem: Mem, keep: Keep, workspace: Path) -> str:
 @pytest.mark.parametrize(
     ("view", "query"),
     [
-        ("frame", {}),
+        ("values", {}),
         ("memories", {}),
         ("memories", {"q": "quagga"}),
         ("memory", {}),
@@ -149,7 +150,7 @@ def test_what_is_not_there_is_told_in_words(page: Page) -> None:
 
 def test_looking_counts_as_no_reading_and_changes_nothing(page: Page, keep: Keep, workspace: Path, mem: Mem) -> None:
     identifier = keep("The port is 8443.")
-    for view in ("frame", "memories", "inbox", "days", "start", "pictures", "changes"):
+    for view in ("frame", "values", "memories", "inbox", "days", "start", "pictures", "changes"):
         page.view(view)
     for view in ("memory", "origins"):
         page.view(view, id=identifier)
@@ -214,10 +215,10 @@ def test_what_links_to_a_memory_is_named(page: Page, keep: Keep, workspace: Path
     ):
         keep(f"See {words}.")
     keep("Not `[[Second oven]]`, which is code, and [[Another oven]].")
-    page.view("memory", id=identifier)
+    (workspace / "entries" / "hand.md").write_text("See [[second oven]], by hand.\n")
     shown = Markup(page.view("origins", id=identifier)).says
     assert "What links here" in shown
-    assert shown.count("See ") == 5
+    assert shown.count("See ") == 6
     assert "Another oven" not in shown
 
 
@@ -258,6 +259,21 @@ def test_pictures_are_svg_with_the_same_in_words(page: Page, keep: Keep, mem: Me
     assert "1 time read" in shown.says
     assert "No agent was told anything yet." in shown.says
     assert {"svg", "table"} <= shown.elements
+
+
+def test_what_has_faded_stands_apart_from_what_will(page: Page, workspace: Path) -> None:
+    folder = workspace / "entries"
+    folder.mkdir(exist_ok=True)
+    for name, day in (("gone", "2020-01-01"), ("going", "2026-11-20"), ("fresh", "2026-11-20")):
+        ends = "expires_at: 2026-11-30T10:00:00Z\n" if name == "going" else ""
+        (folder / f"{name}.md").write_text(f"---\ncreated_at: {day}T10:00:00Z\n{ends}---\n\nHost {name}.\n")
+    _, will, has = re.split("What will fade in the next 4 weeks|What has faded", Markup(page.view("pictures")).says)
+    assert "Host going." in will
+    assert "in 9 days" in will
+    assert "Host gone." in has
+    assert "Host gone." not in will
+    assert "Host going." not in has
+    assert "Host fresh." not in will + has
 
 
 def test_the_tokens_that_agents_were_told_are_shown_by_the_day(page: Page, keep: Keep, mem: Mem) -> None:

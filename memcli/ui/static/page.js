@@ -133,8 +133,11 @@ async function showMemories(query, isNew, again) {
   if (isNew) takeFrame();
   const { id = "", ...narrowed } = query;
   const filters = $("#filters");
-  for (const field of filters.elements)
-    if (field.name && field !== document.activeElement) field.value = narrowed[field.name] ?? "";
+  for (const field of filters.elements) {
+    if (!field.name || field === document.activeElement) continue;
+    if (field.matches("select")) offer(field, narrowed[field.name]);
+    field.value = narrowed[field.name] ?? "";
+  }
   const open = Object.keys(narrowed).some((key) => key !== "q");
   if (open) openFilters(true);
   main.classList.toggle("has-memory", Boolean(id));
@@ -147,6 +150,19 @@ async function showMemories(query, isNew, again) {
   if (state.id !== id || again) tasks.push(showMemory(id));
   await Promise.all(tasks);
   mark();
+  if (isNew) loadValues();
+}
+
+// What there is to choose from comes once the list stands there: among thousands that takes a moment.
+async function loadValues() {
+  if (!(await fill($("#values"), "values", {}))) return;
+  const types = $$("#type-values option").map((option) => option.value);
+  for (const select of [$("#filters"), $("#new-form")?.content].flatMap((root) => root ? $$("[name=type]", root) : []))
+    types.forEach((type) => offer(select, type));
+}
+
+function offer(select, value) {
+  if (value && ![...select.options].some((option) => option.value === value)) select.add(new Option(value));
 }
 
 async function showMemory(id) {
