@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from ..beliefs import decisions
 from ..beliefs.decisions import Answered as Answered
@@ -57,19 +58,24 @@ def review(
 
 def waiting_count(workspace: Workspace) -> int:
     """Return how many questions wait, by the index alone: no memory's file is read for it."""
-    from ..index.index import ask
-    from ..index.lookups import files_in_question
+    from ..index.index import Index, ask
+    from ..index.lookups import telling_files
     from ..recall import retention
 
-    disputed = access_log.read_review(workspace).disputed
     columns = (*retention.COLUMNS, "key", "project", "verdicts")
-    rows = ask(
-        workspace,
-        lambda index: index.list_entries(
-            Filter(kept=True), "file", among=files_in_question(index, disputed), columns=columns
-        ),
-    )
-    return retention.waiting_count(workspace, rows)
+
+    def rows(index: Index, named: frozenset[str]) -> list[dict[str, Any]]:
+        among = telling_files(index, named, 0)
+        entries = index.list_entries(Filter(kept=True), "file", among=among, columns=columns)
+        flagged = {name for entry in entries for name in entry["verdicts"]}
+        others = flagged - named - {entry["id"] for entry in entries}
+        return rows(index, named | others) if others else entries
+
+    def asked(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return rows(index, access_log.read_review(workspace).disputed)
+
+    return retention.waiting_count(workspace, ask(workspace, asked))
 
 
 @recorded("review answer")

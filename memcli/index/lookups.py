@@ -314,31 +314,16 @@ def digests_of(index: Index, paths: Collection[str]) -> dict[str, str]:
 def telling_files(index: Index, named: Collection[str], most: int) -> set[int]:
     """Return the files of active entries that a session may begin with: rules, marked ones, the newest, the named.
 
-    Marked are those that are pinned, fill a key or have a verdict; `most` is the number of the newest.
+    Named are those with a path or an id of `named`, marked those that are pinned, fill a key or have a verdict; `most`
+    is the number of the newest.
     """
     rows = index.connection.execute(
         "select file from entries join files using(file) where files.status = 'active' and (pinned or key <> ''"
-        " or verdicts <> '' or type in (select value from json_each(?)) or path in (select value from json_each(?))"
+        " or verdicts <> '' or type in (select value from json_each(?1)) or path in (select value from json_each(?2))"
+        " or id in (select value from json_each(?2))"
         " or file in (select file from entries join files using(file) where files.status = 'active'"
-        " order by updated_at desc, id desc limit ?))",
+        " order by updated_at desc, id desc limit ?3))",
         (json.dumps(RULE_TYPES), json.dumps(list(named)), most),
-    )
-    return {file for (file,) in rows}
-
-
-def files_in_question(index: Index, ids: Collection[str]) -> set[int]:
-    """Return the files of the active entries a person may be asked about: rules, of a key, with a verdict, of some ids.
-
-    The index is brought in step first.
-    """
-    index.refresh()
-    run = index.connection.execute
-    flagged = " ".join(names for (names,) in run("select verdicts from entries where verdicts <> ''")).split()
-    rows = run(
-        "select file from entries join files using(file) where files.status = 'active' and (key <> ''"
-        " or type in (select value from json_each(?)) or id in (select value from json_each(?))"
-        " or verdicts <> '')",
-        (json.dumps(RULE_TYPES), json.dumps([*ids, *flagged])),
     )
     return {file for (file,) in rows}
 

@@ -98,7 +98,7 @@ def tokens_picture(counts: Mapping[str, int], today: date) -> Picture:
         if number == largest:
             labels.append((x + step / 2, HEIGHT - height - 6, f"{number:,}"))
         if (DAYS - 1 - position) % 7 == 0:
-            labels.append((x + step / 2, HEIGHT + 18, f"{day.day} {month_abbr[day.month]}"))
+            labels.append((min(x + step / 2, WIDTH - 20), HEIGHT + 18, f"{day.day} {month_abbr[day.month]}"))
     rows = [("day", "tokens"), *((day.isoformat(), f"{number:,}") for day, number in zip(days, numbers, strict=True))]
     total = f", {sum(numbers):,} in {DAYS} days" if bars else ""
     return Picture(bars, labels, (), HEIGHT + 26, f"Tokens told a day{total}", rows)

@@ -226,6 +226,7 @@ async function attempt(name, body) {
     return null;
   }
   isPending = true;
+  const slow = setTimeout(say, 500, "One moment …");
   try {
     return await act(name, { ...body, w: body.w ?? state.number });
   } catch (error) {
@@ -233,6 +234,7 @@ async function attempt(name, body) {
     if (!(error instanceof Refused)) throw error;
     return null;
   } finally {
+    clearTimeout(slow);
     isPending = false;
   }
 }
@@ -243,9 +245,11 @@ const running = new WeakSet();
 async function once(element, job) {
   if (running.has(element)) return;
   running.add(element);
+  element.setAttribute("aria-busy", "true");
   try {
     await job();
   } finally {
+    element.removeAttribute("aria-busy");
     running.delete(element);
   }
 }
@@ -295,6 +299,8 @@ async function leaveRow(id) {
   const rows = $$("#list .row");
   const index = rows.findIndex((row) => row.dataset.id === id);
   const next = rows[index + 1] ?? rows[index - 1];
+  rows[index]?.closest("li").remove();
+  shown.delete($("#list"));
   state.list = null;
   await go("memories", { ...address().query, id: main.clientWidth > 760 && index >= 0 ? next?.dataset.id ?? "" : "" }, true);
   return refreshCount();
