@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +15,18 @@ from uuid import uuid4
 
 import hypothesis
 import pytest
+from filelock import FileLock
 
 from memcli.cli.app import run
+from memcli.index import embeddings
+from memcli.index.embedder import OnnxEmbedder, open_embedder
+from tests.stage import Stage
 
 if TYPE_CHECKING:
     from tests.team_server import TeamDatabase, TeamServer
 
 NOW = "2026-11-21T20:15:03Z"
+CHANGED = 1_795_262_400  # noon of 21 November 2026, UTC
 # How long a draw or an example takes says how busy the machine is, not whether a property holds. A test that suppresses
 # checks of its own replaces this list, so `too_slow` has to be in it too.
 hypothesis.settings.register_profile(
@@ -60,9 +67,60 @@ Mem = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
-def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of this run that all its workers have."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model_cache(shared: Path) -> Path:
     """Give the cache in which the prepared copy of the model is made once for all tests."""
-    return tmp_path_factory.mktemp("cache")
+    return shared / "cache"
+
+
+@pytest.fixture(scope="session")
+def indexed(shared: Path, model_cache: Path) -> Path:
+    """Embed the fixture workspace once for all; vectors are kept by text, so that a copy has them too."""
+    root = shared / "year"
+    with FileLock(shared / "year.lock"):
+        if not root.exists():
+            begun = shared / "begun"
+            shutil.copytree(FIXTURES / "workspace", begun)
+            for path in begun.rglob("*"):  # a file that states no date has that of its last change: a clone's is now
+                os.utime(path, (CHANGED, CHANGED))
+            environ = {**os.environ, "HOME": str(shared), "XDG_CACHE_HOME": str(model_cache)}
+            command = [sys.executable, "-m", "memcli", "index", "--workspace", str(begun)]
+            assert subprocess.run(command, env=environ, capture_output=True, check=False).returncode == 3
+            begun.rename(root)
+    return root
+
+
+@pytest.fixture
+def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: Callable[[Path], Path]) -> Path:
+    """Stand in a copy of the indexed fixture workspace."""
+    root = world / "year"
+    shutil.copytree(indexed, root)
+    monkeypatch.chdir(root)
+    return trusted(root)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_model(model_cache: Path) -> Iterator[None]:
+    """Let all commands of this process use one open model, as those that a warm process forks do."""
+    opened: list[OnnxEmbedder] = []
+
+    def opening(folder: Path | None, **options: Any) -> OnnxEmbedder:
+        if folder is not None or options.get("provider", "cpu") != "cpu":
+            return open_embedder(folder, **options)
+        opened[:] = opened or [open_embedder(None, bulk=True, threads=1, cache=model_cache)]
+        return opened[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embeddings, "open_embedder", opening)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +144,12 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     monkeypatch.setenv("MEM_WRITE_SOURCE", "user")  # tests write what a person would type at a terminal
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Give a place that a module furnishes once; its own `world` enters it."""
+    return Stage(tmp_path_factory.mktemp("stage"))
 
 
 @pytest.fixture

@@ -1,42 +1,13 @@
 """What commands print on the fixture workspace, kept as snapshots: fields may be added, never renamed or removed."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.conftest import FIXTURES, Mem
-
-CHANGED = 1_795_262_400  # noon of 21 November 2026, UTC
-
-
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Path:
-    """Embed the fixture workspace once; vectors are kept by text, so that a copy has them too."""
-    root = tmp_path_factory.mktemp("indexed") / "year"
-    shutil.copytree(FIXTURES / "workspace", root)
-    for path in root.rglob("*"):  # a file that states no date has that of its last change, which a clone makes now
-        os.utime(path, (CHANGED, CHANGED))
-    environ = {**os.environ, "HOME": str(root.parent), "XDG_CACHE_HOME": str(model_cache)}
-    command = [sys.executable, "-m", "memcli", "index", "--workspace", str(root)]
-    assert subprocess.run(command, env=environ, capture_output=True, check=False).returncode == 3
-    return root
-
-
-@pytest.fixture
-def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: Callable[[Path], Path]) -> Path:
-    """Stand in a copy of the indexed fixture workspace."""
-    root = world / "year"
-    shutil.copytree(indexed, root)
-    monkeypatch.chdir(root)
-    return trusted(root)
+from tests.conftest import Mem
 
 
 def shape(document: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from memcli.cli.app import _whole, commands, examples
 from tests.conftest import Mem
 from tests.contract.test_frozen import commands as every_command
+from tests.stage import Stage
 
 NAMES = sorted({*commands(), *(name for name, _ in every_command())})
 STAYING = {"ui", "mcp", "serve"}
@@ -65,9 +66,22 @@ def test_help_ends_with_two_examples_that_its_parser_takes(mem: Mem, name: str) 
             context = command.make_context(words[0] if words else "", list(words), parent=context)
 
 
+@pytest.fixture(autouse=True)
+def world(world: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand where all tests of this module do."""
+    return stage.enter(monkeypatch)
+
+
 @pytest.fixture
-def scene(mem: Mem, workspace: Path, world: Path) -> Path:
+def scene(mem: Mem, world: Path, stage: Stage) -> Path:
     """Stand in a repository whose workspace has what the examples name; return the folder."""
+    stage.furnished(lambda: furnish(mem, world))
+    return world
+
+
+def furnish(mem: Mem, world: Path) -> None:
+    assert mem("init").code == 0
+    workspace = world / "memory"
     for path, text in ENTRIES.items():
         (workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (workspace / path).write_text(f"---\n{text}")
@@ -88,7 +102,6 @@ def scene(mem: Mem, workspace: Path, world: Path) -> Path:
         "remote add origin remote.git",
     ):
         subprocess.run(["git", *step.split()], cwd=world, check=True)
-    return world
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - STAYING))

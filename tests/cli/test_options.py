@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Mem
 from tests.contract.test_frozen import commands
+from tests.stage import Stage, put_back
 
 COMMANDS = dict(commands())
 
@@ -293,9 +294,20 @@ def shown_options(command: str) -> set[str]:
     return {next(name for name in option.opts if name.startswith("--")) for option in options}
 
 
+@pytest.fixture(autouse=True)
+def world(world: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand where all tests of this module do."""
+    return stage.enter(monkeypatch)
+
+
 @pytest.fixture
-def memory(mem: Mem, workspace: Path, world: Path) -> str:
+def memory(mem: Mem, world: Path, stage: Stage) -> str:
     """Give a workspace in which each filter leaves some memories out; return the id of one that it never leaves in."""
+    return str(stage.furnished(lambda: furnished(mem, world)))
+
+
+def furnished(mem: Mem, world: Path) -> str:
+    assert mem("init").code == 0
     told = [
         ["write", "Staging runs on host a.", "--key", "staging/host", "--created-at", "2025-03-01"],
         ["write", "Staging runs on host b.", "--key", "staging/host", "--tag", "infra", "--project", "shop"],
@@ -322,26 +334,16 @@ def memory(mem: Mem, workspace: Path, world: Path) -> str:
             '{"content": "Staging runs on  host B."}\n'
             '{"content": "The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B."}\n'
         )
-    (workspace / "HISTORY-2026-02.md").write_text("[2026-02-03 10:00] Staging was planned.\n")
+    (world / "memory" / "HISTORY-2026-02.md").write_text("[2026-02-03 10:00] Staging was planned.\n")
     assert mem("init", "other").code == 0
     assert mem("init", str(world.parent / "home" / ".local" / "share" / "mem")).code == 0
-    return mem("ls", "--type", "procedure", "--json").json["entries"][0]["id"]
+    return str(mem("ls", "--type", "procedure", "--json").json["entries"][0]["id"])
 
 
 def contents(world: Path) -> dict[str, bytes]:
     """Return what all files say but those of `.mem`, which no answer depends on alone."""
     paths = (path for path in world.parent.rglob("*") if not {".mem", ".git"} & set(path.parts) and path.is_file())
     return {str(path): path.read_bytes() for path in paths}
-
-
-def put_back(stood: Path, folder: Path) -> None:
-    """Make a folder and what it holds as they were; the folders one may stand in stay the same ones."""
-    for path in (path for inner in folder.iterdir() for path in inner.iterdir()):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    shutil.copytree(stood, folder, symlinks=True, dirs_exist_ok=True)
 
 
 def test_every_command_and_every_option_shown_is_tried() -> None:
@@ -356,7 +358,7 @@ def test_every_command_and_every_option_shown_is_tried() -> None:
 
 @pytest.mark.parametrize("command", OPTIONS)
 def test_each_option_changes_the_answer_or_is_refused(
-    mem: Mem, spawn: Mem, memory: str, world: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    mem: Mem, spawn: Mem, memory: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     names = {"id": memory, "other": mem("ls", "--type", "preference", "--json").json["entries"][0]["id"]}
     names["gone"] = mem("ls", "--forgotten", "--json").json["entries"][0]["id"]
@@ -366,9 +368,10 @@ def test_each_option_changes_the_answer_or_is_refused(
     if command in IN_GIT:
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Begin"]):
             subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], check=True)
-    stood = world.parent.parent / f"{world.parent.name}-stood"
+    stood = tmp_path / "stood"
     shutil.copytree(world.parent, stood, symlinks=True)
     words, options = OPTIONS[command]
+    plain_of: dict[tuple[Any, ...], Any] = {}
     dull = []
     for option, values in {**EVERYWHERE, **options}.items():
         if option not in shown_options(command) or (command, option) in SHOWN_BY:
@@ -383,9 +386,11 @@ def test_each_option_changes_the_answer_or_is_refused(
             return ran, contents(world)
 
         with monkeypatch.context() as patch:
-            if (command, option) in AT_A_TERMINAL:
+            is_watched = (command, option) in AT_A_TERMINAL
+            if is_watched:
                 patch.setattr("memcli.cli.output.is_watched", lambda: True)
-            plain = outcome()
+            plain = plain_of.get((is_watched, *said)) or outcome()
+            plain_of[is_watched, *said] = plain
             # What is shown once is not shown again.
             changed = outcome(
                 option, *(value.format(**names) for value in values), times=2 if option == "--session" else 1

@@ -1,38 +1,13 @@
 """`mem recall` on the fixture workspace: what a prompt is given, kept as snapshots, and what odd calls are told."""
 
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from memcli.language.foreign_text import without_injected
-from tests.conftest import FIXTURES, Mem
+from tests.conftest import Mem
 from tests.tables import cases, table
-
-
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Path:
-    """Embed the fixture workspace once; vectors are kept by text, so that a copy has them too."""
-    root = tmp_path_factory.mktemp("indexed") / "year"
-    shutil.copytree(FIXTURES / "workspace", root)
-    environ = {**os.environ, "HOME": str(root.parent), "XDG_CACHE_HOME": str(model_cache)}
-    command = [sys.executable, "-m", "memcli", "index", "--workspace", str(root)]
-    assert subprocess.run(command, env=environ, capture_output=True, check=False).returncode == 3
-    return root
-
-
-@pytest.fixture
-def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: Callable[[Path], Path]) -> Path:
-    """Stand in a copy of the indexed fixture workspace."""
-    root = world / "year"
-    shutil.copytree(indexed, root)
-    monkeypatch.chdir(trusted(root))
-    return root
 
 
 @cases("arguments")

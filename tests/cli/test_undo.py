@@ -11,6 +11,7 @@ from memcli.cli.app import commands
 from tests.cli.json_scenes import Answer, Ask
 from tests.conftest import Mem
 from tests.scenes import commit, git
+from tests.stage import Stage
 
 CHAT = "User: From now on, always test a restore on Mondays.\nAssistant: Noted.\nUser: The backup runs at 03:30.\n"
 BUNDLE = '{"id": "mem_01kajd3v7m4kq7tz", "type": "fact", "content": "The quagga sleeps at noon."}\n'
@@ -35,9 +36,19 @@ def written(mem: Mem, text: str, *options: str) -> str:
     return str(ran.json["id"])
 
 
+@pytest.fixture(autouse=True)
+def world(world: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand where all tests of this module do."""
+    return stage.enter(monkeypatch)
+
+
 @pytest.fixture
-def furnished(mem: Mem, workspace: Path) -> dict[str, str]:
+def furnished(mem: Mem, workspace: Path, stage: Stage) -> dict[str, str]:
     """Furnish a workspace with something of each kind; return ids by the name the table gives them."""
+    return dict(stage.furnished(lambda: furnish(mem, workspace)))
+
+
+def furnish(mem: Mem, workspace: Path) -> dict[str, str]:
     ids = {"tabs": written(mem, "User prefers tabs.", "--type", "preference")}
     ids["again"] = written(mem, "User  prefers tabs")
     ids["port"] = written(mem, "The staging port is 8080.", "--key", "staging/port", "--project", "shop")
