@@ -28,12 +28,12 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     if where[0].settings["mcp.warm"]:
         serve_beside()  # before there are threads
     try:
-        from ..integrations.mcp_tools import serve
+        from ..integrations.mcp_tools import server_of
     except ImportError as error:
         raise UnavailableError(
             f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
         ) from None
-    serve(lambda: open_workspaces(path, scope=scope), __version__, is_one=scope != "all")
+    server_of(lambda: open_workspaces(path, scope=scope), __version__, is_one=scope != "all").run("stdio")
 
 
 _SUCH_AS = 'such as {"command": "view", "path": "/memories"}'

@@ -418,15 +418,15 @@ START = "mem://start"
 """The resource that says what `mem context` prints."""
 
 
-def serve(workspaces: Callable[[], list[Workspace]], version: str, *, is_one: bool = True) -> None:
-    """Answer a client until it goes; `workspaces` opens those of a call, and `is_one` tells if one is written to."""
+def server_of(workspaces: Callable[[], list[Workspace]], version: str, *, is_one: bool = True) -> "Server":
+    """Return what answers a client; `workspaces` opens those of a call, and `is_one` tells if one is written to."""
     server = Server("mem", instructions=in_tool_words(protocol()), version=version, log_level="ERROR")
     tools = Tools(workspaces, is_one)
     for tool in (*tools.safe, *tools.changing):
         hints = ToolAnnotations(read_only_hint=tool in tools.safe, destructive_hint=False, open_world_hint=False)
         server.add_tool(tool, annotations=hints, structured_output=False)
     server.resource(START, name="start", title="Start of a session", mime_type="text/markdown")(tools.start)
-    server.run("stdio")
+    return server
 
 
 class Server(MCPServer):

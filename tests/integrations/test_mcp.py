@@ -1,4 +1,4 @@
-"""The official SDK's own client talks to the server over a real pipe."""
+"""The official SDK's own client talks to the server, in this process but for what a pipe could change."""
 
 import json
 import os
@@ -6,16 +6,20 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from mcp import ClientSession, StdioServerParameters
+from mcp.client._memory import InMemoryTransport
 from mcp.client.stdio import stdio_client
 
+from memcli.api.workspace import open_workspaces
 from memcli.formats.entry import SOURCES, TYPES
 from memcli.index.filters import SORTS
+from memcli.integrations.mcp_tools import server_of
 from memcli.store.layouts import KINDS
 from tests.cli.test_review import flagged
 from tests.conftest import Mem, Ran
@@ -24,16 +28,29 @@ CHANGING = {f"memory_{name}" for name in ("write", "edit", "delete", "promote", 
 TOOLS = CHANGING | {f"memory_{name}" for name in ("search", "read", "ls", "grep", "recall")}
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 Call = Callable[..., Coroutine[Any, Any, Any]]
+Connection = AbstractAsyncContextManager[Any]
 
 
-def talk(workspace: Path, said: Callable[[ClientSession, Call], Coroutine[Any, Any, None]]) -> None:
-    """Start the server in a process of its own and hold a conversation with it."""
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "memcli", "mcp", "--workspace", str(workspace)], env=dict(os.environ)
-    )
+def by_pipe(workspace: Path) -> Connection:
+    """Start the server in a process of its own."""
+    words = ["-m", "memcli", "mcp", "--workspace", str(workspace)]
+    return stdio_client(StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ)))
+
+
+def in_process(workspace: Path) -> Connection:
+    """Start the server in this process."""
+    return InMemoryTransport(server_of(lambda: open_workspaces(str(workspace)), "1"))
+
+
+def talk(
+    workspace: Path,
+    said: Callable[[ClientSession, Call], Coroutine[Any, Any, None]],
+    connection: Callable[[Path], Connection] = in_process,
+) -> None:
+    """Hold a conversation with the server."""
 
     async def conversation() -> None:
-        async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
+        async with connection(workspace) as (reads, writes), ClientSession(reads, writes) as session:
             instructions = (await session.initialize()).instructions
             assert instructions
             assert "memory_write takes" in instructions
@@ -65,7 +82,7 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
         page = await call("read", id=written["id"], offset=5, limit=7)
         assert (page["content"], page["next_offset"]) == ("prefers", 12)
 
-    talk(workspace, said)
+    talk(workspace, said, by_pipe)
 
 
 def test_the_start_of_a_session_is_a_resource(workspace: Path, mem: Mem) -> None:
