@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from memcli.store.init import PAGE_TEXT
 from tests.conftest import Mem, Ran
 from tests.llm_server import LlmServer, dribble, plain, reset, say
 from tests.processes import race, running
+from tests.sample import IS_LONG
 from tests.scenes import commit, git, tree
 
 ROOT = Path(__file__).parent.parent.parent
@@ -232,22 +233,45 @@ def test_what_makes_no_sense_is_said(
     assert mem("consolidate", *arguments).code == code
 
 
-def _model(server: LlmServer, spawn: Callable[..., Ran], *arguments: str, seconds: int = 300) -> Ran:
+ASKED = """
+import io, json, os, sys
+from contextlib import redirect_stderr, redirect_stdout
+from memcli.cli.app import run
+for line in sys.stdin:
+    asked = json.loads(line)
+    os.environ.clear()
+    os.environ.update(asked["environ"])
+    os.chdir(asked["folder"])
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(asked["arguments"])
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[subprocess.Popen[str]]:
+    """Give one process for all commands that ask a server: litellm takes seconds to import."""
+    with running(ASKED) as started:
+        yield started
+
+
+def _model(server: LlmServer, process: subprocess.Popen[str], *arguments: str, seconds: int = 300) -> Ran:
     settings = {"MEM_LLM_MODEL": "scripted", "MEM_LLM_API_BASE": server.api_base, "MEM_LLM_TIMEOUT": str(seconds)}
-    os.environ.update(settings)
-    try:
-        return spawn(*arguments)
-    finally:
-        for name in settings:
-            del os.environ[name]
+    asked = {"environ": {**os.environ, **settings}, "folder": os.getcwd(), "arguments": arguments}
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(asked) + "\n")
+    process.stdin.flush()
+    return Ran(*json.loads(process.stdout.readline()))
 
 
 def test_a_server_that_speaks_the_openai_protocol_is_asked(
-    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran]
+    mem: Mem, workspace: Path, talk: str, process: subprocess.Popen[str]
 ) -> None:
     mem("session", "import", talk)
     with LlmServer(say(REPLY)) as server:
-        done = _model(server, spawn, "consolidate")
+        done = _model(server, process, "consolidate")
         assert (done.code, done.err) == (0, "")
         assert done.rows == [["talk", "llm", "4", "2"]]
         assert server.questions[0]["temperature"] == 0.3
@@ -259,14 +283,13 @@ def test_a_server_that_speaks_the_openai_protocol_is_asked(
     assert mem("consolidate").out == ""
 
 
-# One process each, since litellm takes seconds to import: the ways a connection can fail.
 @pytest.mark.parametrize("answer", [reset(REPLY), dribble(REPLY, 0.2), plain("<html>502</html>", "text/html", 502)])
 def test_a_connection_that_breaks_loses_nothing(
-    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran], answer: Callable[..., None]
+    mem: Mem, workspace: Path, talk: str, process: subprocess.Popen[str], answer: Callable[..., None]
 ) -> None:
     mem("session", "import", talk)
     with LlmServer(answer) as server:
-        failed = _model(server, spawn, "consolidate", "--quiet", seconds=2)
+        failed = _model(server, process, "consolidate", "--quiet", seconds=2)
     assert failed.code == 7
     assert history(workspace).count("[raw-fallback]") == 1
     assert mem("consolidate").rows == [["talk", "rules", "4", "1"]]
@@ -282,20 +305,20 @@ PLACEHOLDERS = (
 
 
 def test_a_server_whose_model_repeats_what_was_asked_for_has_failed_after_a_second_try(
-    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran]
+    mem: Mem, workspace: Path, talk: str, process: subprocess.Popen[str]
 ) -> None:
     mem("session", "import", talk)
     with LlmServer(*(say(json.dumps(fields)) for fields in PLACEHOLDERS)) as server:
-        failed = _model(server, spawn, "consolidate")
+        failed = _model(server, process, "consolidate")
         assert (failed.code, len(server.questions)) == (7, 2)
         assert "That reply cannot be used: history_entry repeats" in server.questions[1]["messages"][-1]["content"]
     assert history(workspace).count("[raw-fallback]") == 1
 
 
-def test_two_consolidations_and_ten_writers_at_once_lose_and_double_nothing(
+def test_two_consolidations_and_four_writers_at_once_lose_and_double_nothing(
     mem: Mem, workspace: Path, world: Path
 ) -> None:
-    for number in range(6):
+    for number in range(3):
         mem(
             "session", "append", "--session", f"s{number}", "--text", f"remember this: team {number} owns port {number}"
         )
@@ -304,21 +327,21 @@ from memcli.cli.app import run
 number = int(sys.argv[1])
 if number < 2:
     sys.exit(run(["consolidate", "--all"]))
-if number < 7:
+if number < 4:
     sys.exit(run(["write", f"Writer {number} was here"]))
-sys.exit(run(["session", "append", "--session", f"s{number - 7}", "--text", f"remember this: late {number} was said"]))
+sys.exit(run(["session", "append", "--session", f"s{number - 4}", "--text", f"remember this: late {number} was said"]))
 """
-    ended = race(f"import os\nos.chdir({str(world)!r})\n{script}", 12)
+    ended = race(f"import os\nos.chdir({str(world)!r})\n{script}", 6)
     talk = [line for one in ended for line in one.err.splitlines() if not line.startswith("mem: near: ")]
-    assert ([one.code for one in ended], talk) == ([0] * 12, [])
+    assert ([one.code for one in ended], talk) == ([0] * 6, [])
     assert mem("consolidate", "--all", "--quiet").code == 0
     assert mem("consolidate", "--all").out == ""
     bodies = [text for name, text in tree(workspace, "sessions").items() if name.startswith("entries/")]
     said = [text for text in bodies if b"type: episode" not in text]
     for wanted in (
-        *(f"team {number} owns port {number}" for number in range(6)),
-        *(f"Writer {number} was here" for number in range(2, 7)),
-        *(f"late {number} was said" for number in range(7, 12)),
+        *(f"team {number} owns port {number}" for number in range(3)),
+        *(f"Writer {number} was here" for number in range(2, 4)),
+        *(f"late {number} was said" for number in range(4, 6)),
     ):
         assert sum(wanted.encode() in text for text in said) == 1, wanted
     log = history(workspace)
@@ -329,12 +352,12 @@ KILLED = """
 import os, shutil, sys
 from tests import crash
 from memcli.cli.app import run
-world, cuts = sys.argv[1:]
+world, cuts, step = sys.argv[1:]
 shutil.copytree(world, f"{cuts}/0", symlinks=True)
 os.chdir(f"{cuts}/0")
 run(["consolidate", "--all"])  # loads what the command needs, once for all
 assert len(os.listdir("/proc/self/task")) == 1, "a thread does not survive a fork"
-for at in range(1, 200):
+for at in range(1, 200, int(step)):
     shutil.copytree(world, f"{cuts}/{at}", symlinks=True)
     child = os.fork()
     if not child:
@@ -371,10 +394,12 @@ def test_the_power_may_fail_at_any_step(mem: Mem, workspace: Path, talk: str, wo
     wanted = _comparable(even / "memory")
     cuts = tmp_path / "cuts"
     environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", KILLED, str(world), str(cuts)], cwd=ROOT, env=environ, check=True)
+    step = 1 if IS_LONG else 5
+    command = [sys.executable, "-c", KILLED, str(world), str(cuts), str(step)]
+    subprocess.run(command, cwd=ROOT, env=environ, check=True)
     *places, whole = sorted(cuts.iterdir(), key=lambda place: int(place.name))[1:]
     assert _comparable(whole / "memory") == wanted
-    assert len(places) > 20
+    assert len(places) > 20 // step
     for place in places:
         assert mem("consolidate", "--workspace", str(place / "memory")).code == 0
         assert _comparable(place / "memory") == wanted, f"cut at step {place.name}"
@@ -390,7 +415,7 @@ def test_a_kill_at_any_moment_leaves_what_the_next_run_finishes(
     took = time.monotonic() - began
     wanted = _comparable(even / "memory")
     chance = random.Random(20261121)
-    for number in range(8):
+    for number in range(8 if IS_LONG else 3):
         place = _copied(world, tmp_path / f"killed{number}")
         process = subprocess.Popen(
             [sys.executable, "-m", "memcli", "consolidate"],

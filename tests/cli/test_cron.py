@@ -1,5 +1,6 @@
 """The lines that docs/agents.md gives for cron and git do what it says."""
 
+import json
 import os
 import re
 import subprocess
@@ -34,11 +35,10 @@ def shell(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_line_of_the_crontab_does_its_work_in_silence(mem: Mem, shell: Path, line: str) -> None:
     root = shell / "memory"
     assert mem("init", str(root)).code == 0
-    done = ("--role", "assistant", "--text", "Done: each tool number is installed now.")
-    mem("session", "append", "--session", "s", *done, "--workspace", str(root))
-    for number in range(60):
-        text = f"We use tool number {number} here"
-        mem("session", "append", "--session", "s", "--text", text, "--workspace", str(root))
+    messages = [("assistant", "Done: each tool number is installed now.")]
+    messages += [("user", f"We use tool number {number} here") for number in range(60)]
+    lines = "".join(json.dumps({"role": role, "content": text}) + "\n" for role, text in messages)
+    assert mem("session", "append", "-", "--session", "s", "--workspace", str(root), stdin=lines).code == 0
     for _ in range(2):
         done = subprocess.run(["/bin/sh", "-c", line], cwd="/", capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -352,16 +354,26 @@ def test_a_long_conversation_is_shown_in_parts_each_kept_before_the_next(workspa
     assert [text[-2:] for text in history(workspace)[:2]] == ["A.", "B."]
 
 
-def test_forty_thousand_messages_are_consolidated(workspace: Workspace) -> None:
-    """They are more than a statement of SQLite's may have values: 32,766."""
+def test_more_messages_are_consolidated_than_a_statement_of_sqlite_may_have_values(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is 32,766 usually, and 400 here."""
+    connect = sqlite3.connect
+
+    def limited(*words: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*words, **options)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 400)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", limited)
     folder = workspace.root / "sessions/s"
     folder.mkdir(parents=True)
     with (folder / "session.jsonl").open("w") as file:
-        for number in range(40_000):
+        for number in range(1000):
             role = "assistant" if number % 2 else "user"
             file.write(f'{{"id": "m{number}", "type": "message", "role": "{role}", "content": "message {number}"}}\n')
-    assert done(workspace)[0].messages == 40_000
-    assert cursor(workspace) == "m39999"
+    assert done(workspace)[0].messages == 1000
+    assert cursor(workspace) == "m999"
 
 
 def test_more_messages_after_a_fallback_get_a_record_of_their_own(workspace: Workspace) -> None:
