@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test soak check lint format bench bench-quick man plugin faults fuzz
+.PHONY: help setup demo test test-long soak check lint format bench bench-quick man plugin faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
@@ -26,6 +26,9 @@ demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtu
 
 test: setup ## set up, then run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: setup ## the same, with every case, kill point and size of which `make test` tries a sample (an hour)
+	MEM_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 faults: setup ## fail every call of every command, and cut the power after it (hours; MOST=20 for a sample)
 	$(BIN)/python -m tests.faults $(if $(MOST),--most $(MOST))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.sample import pairwise
 from tests.tables import cases, table
 
 SAID = "The quagga gate opens with the word marzipan"
@@ -59,10 +60,7 @@ def lines(events: list[Any]) -> str:
     return "".join(json.dumps(event) + "\n" for event in events)
 
 
-@pytest.mark.parametrize("field", RESULTS)
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("key", GIVEN)
-@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize(("field", "link", "key", "batches"), pairwise(RESULTS, LINKS, GIVEN, [1, 2]))
 def test_session_append_keeps_nothing(
     mem: Mem, workspace: Path, project: Path, field: str, link: str, key: str, batches: int
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Mem
+from tests.sample import in_turn
 
 MEM0 = {
     "count": 2,
@@ -312,8 +313,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("form", ["folder", "zip", "file"])
+@pytest.mark.parametrize(("case", "form"), [*in_turn(list(CASES), ["folder"]), *in_turn(list(CASES), ["zip", "file"])])
 def test_what_a_tool_has_comes_in_once_with_where_it_comes_from(
     mem: Mem, workspace: Path, tmp_path: Path, case: str, form: str
 ) -> None:
@@ -469,8 +469,9 @@ def test_no_archive_leads_out_bursts_or_stops_the_rest(mem: Mem, workspace: Path
     assert "cut off" in mem("import", str(packed)).err
 
 
-@pytest.mark.parametrize("cut", [1, 7, 60, 200, 500])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "cut"), [*in_turn(list(CASES), [1, 7, 60, 200, 500]), *in_turn(list(CASES), [500, 200, 60])]
+)
 def test_half_a_file_is_refused_in_a_line_and_the_whole_comes_in_later(
     mem: Mem, workspace: Path, tmp_path: Path, case: str, cut: int
 ) -> None:

@@ -11,6 +11,7 @@ from memcli.cli.app import LazyCommands, commands
 from tests.faults.commands import COMMANDS, Command
 from tests.faults.disk import FAULTS, KILL, compiler
 from tests.faults.trial import Trials, cuts, trials, tries
+from tests.sample import in_turn, sampled
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
@@ -72,10 +73,16 @@ def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{name} {word}", one)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_a_command_that_is_killed_or_fails_loses_tears_and_doubles_nothing(ready: Trials, command: Command) -> None:
+@pytest.mark.parametrize(
+    ("command", "what"),
+    in_turn(sampled(COMMANDS, 43), ("is killed", "fails", "loses power")),
+    ids=lambda value: value.name if isinstance(value, Command) else value,
+)
+def test_a_command_that_is_cut_off_loses_tears_and_doubles_nothing(ready: Trials, command: Command, what: str) -> None:
     luck = random.Random(command.name)
     trial = ready.of(command)
-    broken = list(tries(trial, KILL, luck, 1))
-    broken += tries(trial, luck.choice(ERRORS), luck, 1) if luck.random() < 0.6 else cuts(trial, luck, 1)
+    if what == "loses power":
+        broken = list(cuts(trial, luck, 1))
+    else:
+        broken = list(tries(trial, KILL if what == "is killed" else luck.choice(ERRORS), luck, 1))
     assert [line for lines in broken for line in lines] == []

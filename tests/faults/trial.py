@@ -148,6 +148,9 @@ def problems_of(world: World) -> set[str]:
     return {f"{one['path']}: {one['reason']}" for one in json.loads(ran.out)["problems"]}
 
 
+Without = tuple[dict[str, bytes], set[str]]
+
+
 class Trials:
     """The trials of one worker: the workspace of all commands is made once, that of a command when it is tried."""
 
@@ -156,6 +159,7 @@ class Trials:
         prepare(world, base)
         shutil.copytree(world.root, base, symlinks=True)
         self._ready: dict[str, Trial] = {}
+        self._without: Without | None = None
 
     def of(self, command: Command) -> Trial:
         """Return the trial of a command."""
@@ -175,11 +179,19 @@ class Trials:
         after = world.files()
         world.mem(*NEXT, now=LATER)
         both, problems = world.files(), problems_of(world)
+        if command.before or command.files:
+            without, more = self._next_alone(template)
+        else:  # the workspace of all commands
+            self._without = without, more = self._without or self._next_alone(template)
         world.put(template)
-        world.mem(*NEXT, now=LATER)
-        without = world.files()
-        found = frozenset(problems | problems_of(world))
-        return Trial(world, command, words, template, Promised(before, after, without, both, found, command.deletes))
+        promised = Promised(before, after, without, both, frozenset(problems | more), command.deletes)
+        return Trial(world, command, words, template, promised)
+
+    def _next_alone(self, template: Path) -> "Without":
+        """Return what the next command makes of a workspace, and what is wrong with it then."""
+        self.world.put(template)
+        self.world.mem(*NEXT, now=LATER)
+        return self.world.files(), problems_of(self.world)
 
 
 @contextmanager
