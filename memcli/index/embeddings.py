@@ -323,22 +323,20 @@ class Embedding:
         """
         import numpy as np
 
-        owners = dict(
-            self.index.connection.execute(
-                "select chunk, file from (select chunk, file, row_number() over (partition by file order by chunk) as n"
-                f" from chunks where file in ({', '.join(map(str, files))}) and anchor <> ?) where n <= ?",
-                (WORDING, MOST_CHUNKS),
-            )
+        first = (
+            "(select file, vector, row_number() over (partition by file order by chunk) as number from chunks"
+            f" where vector is not null and file in ({', '.join(map(str, files))}) and anchor <> ?) where number <= ?"
         )
-        table, matrix = self.rows(Filter(statuses=()), owners)
+        table, matrix = self._rows("file", first, [WORDING, MOST_CHUNKS])
         if matrix is None or not len(table):
             return {}
-        owned = np.array([owners[chunk] for chunk in table[:, 0].tolist()])
-        entries = np.unique(owned)
-        sums = (entries[:, None] == owned).astype(np.float32) @ matrix.take(table[:, 1])
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        entries, starts = np.unique(table[:, 0], return_index=True)
+        sums = np.add.reduceat(matrix.take(table[:, 1]), starts)
         scaled = self.scale().scaled
-        cosines = zip(entries.tolist(), (sums @ vector / np.linalg.norm(sums, axis=1)).tolist(), strict=True)
-        return {file: scaled(cosine) for file, cosine in cosines if math.isfinite(cosine)}
+        cosines = sums @ vector / np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        pairs = zip(entries.tolist(), cosines.tolist(), strict=True)
+        return {file: scaled(cosine) for file, cosine in pairs if math.isfinite(cosine)}
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""
@@ -368,18 +366,21 @@ class Embedding:
         With `chunks` only those of them. Raise MovedError if another model answers now than the one that was asked
         before.
         """
-        import numpy as np
-
         where = chunk_condition(wanted)
         if chunks is not None:
             where.parts.append(f"chunk in ({', '.join(map(str, chunks))})")
+        return self._rows("chunk", f"chunks where vector is not null and {where}", where.values)
+
+    def _rows(self, column: str, source: str, values: Sequence[Any]) -> tuple[Any, Matrix | None]:
+        """Return a column and the rows of an SQL source as `rows` does."""
+        import numpy as np
+
         run = self.index.connection.execute
         for _ in range(3):  # a rewriting between the two sweeps the file away; the next look finds the new one
             run("begin")
             # As text: a tuple for each of 10,000 rows takes twice as long.
             numbers_of, rows = run(
-                f"select group_concat(chunk), group_concat(vector) from chunks where vector is not null and {where}",
-                where.values,
+                f"select group_concat({column}), group_concat(vector) from {source}", values
             ).fetchone()
             matrix, held = self.table.matrix(), self.table.model
             run("commit")

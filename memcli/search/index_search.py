@@ -109,13 +109,15 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     weigh = candidate(index.workspace, question, called, meaning.readable)
     long = {piece.file for piece in pieces.values() if not piece.is_whole}
     means = index.embedding.mean_cosines(meaning.vector, long) if near and long else {}
-    near = {
-        chunk: near[chunk] + request.weights.mean_vector * (means.get(piece.file, near[chunk]) - near[chunk])
-        for chunk, piece in pieces.items()
-        if chunk in near
-    }
     candidates = [
-        weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), pieces_of[piece.file, piece.line])
+        weigh(
+            piece,
+            own.get(chunk, 0.0),
+            whole.get(chunk, 0.0),
+            near.get(chunk),
+            means.get(piece.file),
+            pieces_of[piece.file, piece.line],
+        )
         for chunk, piece in pieces.items()
     ]
     readable = question.readable(meaning.readable)

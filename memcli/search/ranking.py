@@ -39,7 +39,8 @@ class ChunkCandidate:
     is_turn: bool  # of a session
     keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk
     whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
-    cosine: float | None  # with a share of its entry's; None where it has no vector
+    cosine: float | None  # None where it has no vector
+    mean: float | None = None  # cosine of the mean vector of its entry, where that has several chunks
     readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
     speaker: str = ""  # of a turn
@@ -69,8 +70,7 @@ def fuse(
 
     sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
     asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
-    mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to
-    [0, 1].
+    both mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for chunk in candidates:
@@ -112,9 +112,12 @@ def _score(
     cosines = [chunk.cosine for chunk in chunks if chunk.cosine is not None]
     v = share[id(best)] if cosines else 0.0
     words = (1 - weights.whole) * max(chunk.keyword for chunk in chunks) + weights.whole * best.whole
+    near = max(cosines, default=0.0)
+    if cosines and best.mean is not None:
+        near += weights.mean_vector * (best.mean - near)
     slope = weights.slope_turn if best.is_turn else weights.slope
     parts = {
-        "vector": v * max(cosines, default=0.0),
+        "vector": v * near,
         "keyword": (1 - v) * words,
         "title": weights.titled * (bool(best.title) and best.title <= question.words),
         "speaker": weights.speaker * (best.speaker in named),
@@ -163,8 +166,9 @@ def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
     return len((question_words | statement_words).difference(words)) <= max(2 * shared, _LITTLE)
 
 
-Weigh = Callable[[Piece, float, float, float | None, int], ChunkCandidate]
-"""Make the candidate of a chunk from its score by words, its document's, its cosine, and the pieces of its turn."""
+Weigh = Callable[[Piece, float, float, float | None, float | None, int], ChunkCandidate]
+"""Make the candidate of a chunk from its score by words, its document's, its cosine, its entry's, and the pieces of its
+turn."""
 
 
 def candidate(
@@ -177,7 +181,9 @@ def candidate(
     query_readable = question.readable(readable)
     outside = _outside(workspace, question)
 
-    def weigh(piece: Piece, own: float, whole: float, cosine: float | None, pieces: int) -> ChunkCandidate:
+    def weigh(
+        piece: Piece, own: float, whole: float, cosine: float | None, mean: float | None, pieces: int
+    ) -> ChunkCandidate:
         is_turn = piece.kind == "session"
         text = clean(piece.text).casefold()
         speaker, _, speech = piece.text.partition(": ") if is_turn else ("", "", "")
@@ -189,6 +195,7 @@ def candidate(
             keyword=own,
             whole=whole or own,
             cosine=cosine,
+            mean=mean,
             readable=min(query_readable, readable(piece.text)),
             title=frozenset(query_terms(piece.title, language=question.language))
             if piece.title and not is_turn
