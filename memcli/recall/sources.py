@@ -76,7 +76,7 @@ class MemoryReader:
             return None
         clean = self._clean(hit, row)
         content = content._replace(text=clean(content.text))
-        text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query)
+        text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query, hit.text)
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
         source = "" if workspace.is_trusted else REPOSITORY
@@ -142,9 +142,9 @@ class MemoryReader:
         return _Content(strip_comments(body), SEMANTIC, digest(body)) if says_something(body) else None
 
 
-def excerpt(text: str, query: str) -> tuple[str, bool]:
-    """Return a text, or the passage of a long one that fits the query; and whether that is the whole text."""
-    return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE)[0], False)
+def excerpt(text: str, query: str, matched: str) -> tuple[str, bool]:
+    """Return a text, or the passage of a long one, in what matched, that fits the query; and whether that is all."""
+    return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE, matched)[0], False)
 
 
 def part_named(workspace: Workspace, hit: Hit, text: str) -> str:
@@ -338,7 +338,7 @@ def _document(
 ) -> Memory:
     body = part_named(folder, hit, file.text)
     # Before it is cut: half a secret is one too, and no rule would see it.
-    text, is_whole = excerpt(clean(strip_comments(body) or hit.summary), query)
+    text, is_whole = excerpt(clean(strip_comments(body) or hit.summary), query, hit.text)
     return Memory(
         f"{name}/{hit.id}",
         DOCUMENTS,

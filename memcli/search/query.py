@@ -227,23 +227,26 @@ def _is_statement(text: str) -> bool:
     return sum(word.lower() in stop_words() for word in words) >= 3
 
 
-def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
+def snippet(text: str, query: str, limit: int = LIMIT, within: str = "") -> tuple[str, int]:
     """Return the sentences that hold most of the query's words, and how many lines into the text they begin.
 
-    At most `limit` characters are returned; a text that fits is returned whole.
+    At most `limit` characters are returned; a text that fits is returned whole. The sentences begin in the stretch
+    `within`, where the text has it.
     """
     whole = _plain(text)
     if len(whole) <= limit:
         return whole, _first_line(text)
     stems = _stems(query)
-    pieces = _sentences(text)
+    stretch = within if within and within in text else text
+    first = text.index(stretch)
+    pieces = _sentences(stretch)
     best, best_score = 0, -1.0
     for number, (_, piece) in enumerate(pieces):
         low = piece.casefold()
         score = sum(stem in low for stem in stems) - number * 0.001
         if score > best_score:
             best, best_score = number, score
-    start = pieces[best][0]
+    start = first + pieces[best][0]
     passage = _plain(text[start : start + 4 * limit])
     if len(_plain(pieces[best][1])) > limit:
         start, passage = _around(text, start, pieces[best][1], stems, limit)

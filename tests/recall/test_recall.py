@@ -17,6 +17,7 @@ from memcli.language.foreign_text import quoted, without_injected
 from memcli.recall.pack import LONG_TERM, NOTES, RECENT, RELEVANT, Pack
 from memcli.recall.recall import recall
 from memcli.recall.request import RecallRequest
+from memcli.recall.sources import excerpt
 from memcli.store import access_log
 from memcli.store.settings import Settings
 from memcli.store.workspace import Surroundings, Workspace, opened
@@ -391,3 +392,14 @@ def test_without_a_model_words_are_enough(place: Workspace, monkeypatch: pytest.
 def test_a_page_is_shown_without_its_comments() -> None:
     page = "<!-- mem:promoted -->\n## Confirmed\n\n- One. <!-- mem_01kh5zpjgkbz6vpb 3f2a19 -->\n<!-- a\nb -->\n- Two.\n"
     assert strip_comments(page) == "## Confirmed\n\n- One. (mem_01kh5zpjgkbz6vpb)\n\n- Two."
+
+
+def test_a_long_memory_is_shown_from_what_matched_and_not_from_where_the_words_stand() -> None:
+    other, matched = "Herons stand in bright reed. " * 40, "The user likes a dark theme. Monitors are dimmed at night."
+    for query in ("how bright should the display be", "which monitors"):
+        text, is_whole = excerpt(f"{other}{matched} {other}", query, matched)
+        assert text.startswith("…Monitors are" if "monitors" in query else "…The user likes a dark theme.")
+        assert text.endswith("…")
+        assert not is_whole
+    assert excerpt(other, "bright display", "what is not there")[0].startswith("Herons")
+    assert excerpt(matched, "monitors", matched) == (matched, True)
