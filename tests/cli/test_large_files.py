@@ -1,8 +1,12 @@
 """A large file costs time by its length and no more, and stops nothing that is asked of the others."""
 
+import base64
 import os
+import random
+import re
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +17,7 @@ from memcli.formats.memory_page import sections
 from memcli.index.database import texts_of
 from memcli.store.addresses import Place, part
 from memcli.store.workspace import Surroundings, opened
-from tests.conftest import Mem
+from tests.conftest import Mem, Ran
 from tests.growth import growth
 
 
@@ -133,3 +137,60 @@ def test_grep_gives_what_it_found_where_one_file_takes_too_long(mem: Mem, worksp
     assert "a-slow.md" in ran.err
     (workspace / "entries/z.md").unlink()
     assert mem("grep", r"(a|aa)+\1$x|aab").code == 2
+
+
+ANSWER = "The quagga sleeps in Maputo."
+LINES = 12_000
+LONG_TEXTS = {
+    "paragraphs": "".join(
+        f"Paragraph {n} on the river, its mud, its banks and the birds there.\n\n" for n in range(LINES)
+    ),
+    "one line": "".join(f"Sentence {n} on the river, its mud, its banks and the birds there. " for n in range(LINES)),
+    "headings": "".join(
+        f"{'#' * (1 + n % 6)} Part {n % 500}\n\nmud and birds of the river, part {n}\n\n" for n in range(LINES)
+    ),
+    "a table": "| n | bird | place |\n|---|---|---|\n"
+    + "".join(f"| {n} | heron | bank {n} |\n" for n in range(3 * LINES)),
+    "base64": f"{base64.b64encode(random.Random(1).randbytes(750_000)).decode()}\n",
+}
+MEASURED = """
+import resource, sys, time
+from memcli.cli.app import run
+code = run(["search", "where does the quagga sleep", "--json"])
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(f"used {used.ru_utime + used.ru_stime:.1f} s, {used.ru_maxrss // 1024} MB", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_an_entry_of_a_megabyte_shows_the_line_that_answers_in_bounded_time_and_memory(
+    spawn: Callable[..., Ran], workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = LONG_TEXTS[name]
+    half = text.find(" " if name == "one line" else "\n", len(text) // 2) + 1
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries/big.md").write_text(f"{text[:half]}{ANSWER}\n{text[half:]}")
+    monkeypatch.setenv("MEM_SEARCH_EMBED_BUDGET", "0.2")  # most of its chunks have no vector yet
+    ran = spawn(code=MEASURED)
+    assert ran.code == 0, ran.err
+    (hit, *_) = ran.json["hits"]
+    assert ANSWER in hit["summary"]
+    assert ANSWER in (workspace / "entries/big.md").read_text().split("\n")[hit["line"] - 1]
+    assert "not embedded yet" in ran.err
+    seconds, megabytes = re.search(r"used ([\d.]+) s, (\d+) MB", ran.err).groups()
+    assert float(seconds) < 20  # measured: at most 4, most of it the first reading
+    assert int(megabytes) < 500  # measured: at most 400, of a model that reads 64 chunks at once
+
+
+@pytest.mark.parametrize(
+    "query", ["quagga " * 1_000, f"{'mud and birds of the river, ' * 285}quagga quagga", "q" * 8_000]
+)
+def test_a_query_of_thousands_of_characters_is_answered(mem: Mem, workspace: Path, query: str) -> None:
+    mem("write", ANSWER, "--no-dedup")
+    mem("write", "Otters live at the old mill.", "--no-dedup")
+    began = time.process_time()
+    ran = mem("search", query, "--min-score", "0")
+    assert time.process_time() - began < 10
+    assert ran.code == 0, ran.err
+    assert "quagga" not in query or ANSWER in ran.out.split("\n")[0]
