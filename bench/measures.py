@@ -30,10 +30,10 @@ def scores(ranking: Sequence[str], grades: Mapping[str, float]) -> Scores:
     first = next((rank for rank, grade in enumerate(found, 1) if grade > 0), 0)
     best = _gain(sorted(grades.values(), reverse=True)[:DEPTH])
     return Scores(
-        sum(grade > 0 for grade in found[:5]) / relevant,
-        sum(grade > 0 for grade in found) / relevant,
+        sum(grade > 0 for grade in found[:5]) / max(relevant, 1),
+        sum(grade > 0 for grade in found) / max(relevant, 1),
         1 / first if first else 0.0,
-        _gain(found) / best,
+        _gain(found) / best if best else 0.0,
     )
 
 

@@ -61,6 +61,7 @@ class Answer:
     """What a query brought."""
 
     set: str
+    name: str  # of the workspace
     query: Query
     hits: tuple[Hit, ...]
     documents: tuple[str, ...]  # of each hit
@@ -111,6 +112,7 @@ def main() -> None:
     options.add_argument("--ablate", action="store_true", help="what each means of ranking is worth")
     options.add_argument("--model", type=Path, help="the folder of another embedding model")
     options.add_argument("--explain", metavar="WORDS", help="show the hits of the queries that hold these words")
+    options.add_argument("--worst", action="store_true", help="show the ten worst questions of each set")
     options.add_argument("--same", type=int, metavar="N", help="ask N random queries of each set by the command too")
     options.add_argument("--cache", type=Path, help="folder in which embeddings are kept for the next run")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
@@ -124,6 +126,14 @@ def main() -> None:
         with workspaces(wanted, folder, embedder.folder) as made:
             if chosen.explain:
                 explain(made, chosen.explain)
+                return
+            if chosen.worst:
+                texts = {
+                    (one.collection.set, one.collection.name, name): text
+                    for one in made
+                    for name, text in one.texts.items()
+                }
+                print(report.worst(list(answered(made)), texts))
                 return
             if chosen.same:
                 print("\n".join(compared(made, chosen.same, answered)))
@@ -149,8 +159,9 @@ def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablat
     if len(told) >= ADDED // 2:
         crowds["other people's"] = list(dict.fromkeys(told))[:ADDED]
     crowd = moved(made, folder / "crowd", crowds)
-    parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers), report.worst(answers)]
-    parts += [report.reliability(answers), report.certainties(answers), report.thresholds(answers)]
+    parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers)]
+    unanswerable = list(answered(made, unanswerable=True))
+    parts += [report.reliability(answers), report.certainties(answers, unanswerable), report.thresholds(answers)]
     parts.append(report.crowded(crowd))
     with workspaces([languages(LANGUAGES)], folder, embedder.folder) as spoken:
         parts.append(report.languages({mode: list(answered(spoken, mode=mode)) for mode in MODES}))
@@ -203,15 +214,17 @@ def settle(index: Any) -> None:
     index.pieces = remembered
 
 
-def answered(made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid") -> Iterator[Answer]:
-    """Ask every query."""
+def answered(
+    made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid", *, unanswerable: bool = False
+) -> Iterator[Answer]:
+    """Ask every query, or each of those that nothing answers."""
     for one in made:
-        for query in one.collection.queries:
+        for query in one.collection.unanswerable if unanswerable else one.collection.queries:
             request = SearchRequest(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
             hits = search_index(one.index, request).hits
             documents = tuple(map(one.document, hits))
-            ranking = tuple(dict.fromkeys(documents))
-            yield Answer(one.collection.set, query, hits, documents, scores(ranking, query.grades))
+            found = scores(tuple(dict.fromkeys(documents)), query.grades)
+            yield Answer(one.collection.set, one.collection.name, query, hits, documents, found)
 
 
 def explain(made: Sequence[Made], words: str) -> None:

@@ -34,6 +34,7 @@ TARGETS: Mapping[str, tuple[float, float]] = {
     "qmd-files": (1.0, 0.985),
 }
 _NOTED = 0.0015  # a difference below this is not worth a word
+_WORST, _SHOWN = 10, 200  # questions of a set, and characters of a text
 
 
 def head(answers: Sequence[Any]) -> str:
@@ -103,19 +104,26 @@ def categories(answers: Sequence[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def worst(answers: Sequence[Any]) -> str:
-    """Name the ten questions of each set that are answered worst, by their ids."""
-    lines = ["## The worst questions\n", "The ten of each set that lose most nDCG@10, where they lose any:\n"]
-    lines += ["| set | question: recall@5/nDCG@10, relevance of the first hit |", "|---|---|"]
+def worst(answers: Sequence[Any], texts: Mapping[tuple[str, str, str], str]) -> str:
+    """Show the ten questions of each set that lose most nDCG@10: what came first, and what answers them.
+
+    `texts` has the documents by the set, the workspace and their ids.
+    """
+    lines = []
     for name, part in _by_set(answers, None).items():
-        least = sorted((one for one in part if one.scores.ndcg10 < 1), key=lambda one: one.scores.ndcg10)[:10]
-        cells = [f"{one.query.id}: {_cell([one.scores])}, {_first(one):.2f}" for one in least]
-        lines.append(f"| {name} | {' · '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _first(answer: Any) -> float:
-    return max((hit.relevance for hit in answer.hits), default=0.0)
+        least = sorted((one for one in part if one.scores.ndcg10 < 1), key=lambda one: one.scores.ndcg10)[:_WORST]
+        lines.append(f"\n## {name}")
+        for one in least:
+            lines.append(f"\n{one.query.id}: {_cell([one.scores])} {' '.join(one.query.text[-_SHOWN:].split())}")
+            ranks: dict[str, int] = {}
+            for document in one.documents:
+                ranks.setdefault(document, len(ranks) + 1)
+            shown = [*list(ranks)[:3], *(document for document in one.query.grades if ranks.get(document, 9) > 3)]
+            for document in shown:
+                mark = "*" if document in one.query.grades else " "
+                text = " ".join(texts[name, one.name, document].split())[:_SHOWN]
+                lines.append(f" {mark}{ranks.get(document, '–'):>3} {document}: {text}")
+    return "\n".join(lines)
 
 
 def reliability(answers: Sequence[Any]) -> str:
@@ -136,19 +144,44 @@ def reliability(answers: Sequence[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def certainties(answers: Sequence[Any]) -> str:
-    """Say how many of the hits are right that a terminal calls clear, likely, possible or weak."""
+def certainties(answers: Sequence[Any], unanswerable: Sequence[Any]) -> str:
+    """Say how many of the hits are right that a terminal calls clear, likely, possible or weak.
+
+    And what the first hit is called where nothing answers: of questions that are `unanswerable`, and of all others
+    where what answers them is taken out of the hits.
+    """
     lines = ["## What a word for a relevance means\n", "Of the first five hits so called, so many were right:\n"]
     lines += [f"| which | {' | '.join(CERTAINTIES)} |", f"|---|{'---|' * len(CERTAINTIES)}"]
-    told: dict[tuple[bool, str], list[float]] = defaultdict(list)
-    for pairs in filter(None, map(_judged, answers)):
-        best, following = pairs[0][0], pairs[1][0] if len(pairs) > 1 else 0.0
-        for place, (relevance, right) in enumerate(pairs):
-            told[place == 0, certainty(relevance, best, following)].append(right)
-    for title, is_first in (("the first", True), ("others", False)):
-        cells = [told[is_first, word] for word in CERTAINTIES]
+    judged: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for answer in answers:
+        kind = _kind(answer)
+        for number, (word, right) in enumerate(_words(_judged(answer))):
+            judged["others" if number else f"the first, of {kind}", word].append(right)
+    for title in ("the first, of texts", "the first, of talk", "others"):
+        cells = [judged[title, word] for word in CERTAINTIES]
         lines.append(f"| {title} | {' | '.join(f'{mean(one):.2f} ({len(one)})' if one else '–' for one in cells)} |")
+    lines += ["", "Where nothing answers, the first hit is called, of so many questions:\n"]
+    lines += [f"| questions | {' | '.join(CERTAINTIES)} |", f"|---|{'---|' * len(CERTAINTIES)}"]
+    first: dict[str, list[str]] = defaultdict(list)
+    for answer in answers:
+        wrong = [pair for pair in _ranked(answer) if not pair[1]]
+        first[f"to {_kind(answer)}, without what answers them"] += [word for word, _ in _words(wrong)[:1]]
+    for answer in unanswerable:
+        first[f"to {_kind(answer)}, of what nobody said"] += [word for word, _ in _words(_ranked(answer))[:1]]
+    for title, words in first.items():
+        cells = [f"{words.count(word) / len(words):.2f}" for word in CERTAINTIES]
+        lines.append(f"| {title} ({len(words)}) | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _kind(answer: Any) -> str:
+    return "talk" if answer.hits and answer.hits[0].kind == "session" else "texts"
+
+
+def _words(pairs: Sequence[tuple[float, float]]) -> list[tuple[str, float]]:
+    """Give what each hit is called and whether it is right, of pairs of relevance and rightness."""
+    best, following = (*(relevance for relevance, _ in pairs[:2]), 0.0, 0.0)[:2]
+    return [(certainty(relevance, best, following), right) for relevance, right in pairs]
 
 
 def thresholds(answers: Sequence[Any]) -> str:
@@ -225,10 +258,15 @@ def ablations(answers: Sequence[Any], rows: Iterable[tuple[str, Sequence[Any]]])
 
 def _judged(answer: Any) -> list[tuple[float, float]]:
     """Give relevance and rightness of the first five documents."""
+    return _ranked(answer)[:5]
+
+
+def _ranked(answer: Any) -> list[tuple[float, float]]:
+    """Give relevance and rightness of each document."""
     best: dict[str, float] = {}
     for hit, document in zip(answer.hits, answer.documents, strict=True):
         best.setdefault(document, hit.relevance)
-    return [(r, float(answer.query.grades.get(document, 0) > 0)) for document, r in list(best.items())[:5]]
+    return [(r, float(answer.query.grades.get(document, 0) > 0)) for document, r in best.items()]
 
 
 def _by_set(answers: Iterable[Any], half: bool | None) -> dict[str, list[Any]]:

@@ -20,6 +20,9 @@ from memcli.store.workspace import Surroundings, Workspace, opened
 HELD_CONVERSATIONS = ("conv-41",)
 """Conversations nothing was tuned on; elsewhere it is every other query, or every other workspace."""
 
+ABSTENTION = "abstention"
+"""The kind of question that asks what nobody told."""
+
 
 @dataclass(frozen=True)
 class Query:
@@ -41,6 +44,7 @@ class Collection:
     documents: tuple[Mapping[str, Any], ...]
     queries: tuple[Query, ...]
     now: datetime | None = None  # when they are asked, if that is known
+    unanswerable: tuple[Query, ...] = ()  # what no document answers
 
     @property
     def is_talk(self) -> bool:
@@ -155,11 +159,14 @@ def collection(name: str, folder: Path, held: bool | None = None) -> Collection:
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
         query, document, grade = line.split("\t")
         grades.setdefault(query, {})[document] = float(grade)
-    queries = []
+    queries, unanswerable = [], []
     for number, query in enumerate(rows(folder / "queries.jsonl")):
         meta = query.get("meta") or {}
         category = str(meta.get("category_name") or meta.get("category") or "")
+        is_held = bool(number % 2) if held is None else held
         if query["id"] in grades:
-            is_held = bool(number % 2) if held is None else held
             queries.append(Query(query["id"], query["text"], grades[query["id"]], category, is_held))
-    return Collection(name, folder.name, tuple(rows(folder / "corpus.jsonl")), tuple(queries))
+        elif category == ABSTENTION:
+            unanswerable.append(Query(query["id"], query["text"], {}, category, is_held))
+    documents = tuple(rows(folder / "corpus.jsonl"))
+    return Collection(name, folder.name, documents, tuple(queries), unanswerable=tuple(unanswerable))
