@@ -21,6 +21,7 @@ NAMES = {
     "secrets": "secrets found and false alarms, beside other scanners",
     "sessions": "long conversations",
     "speed": "commands as ratios to what they cannot do without",
+    "team": "a team's index on PostgreSQL: the nearest under row security, and leaks",
     "tending": "decay, check and statistics of a large workspace",
     "transfer": "an export and its import, whole and after a kill",
     "warm": "commands and hooks beside a warm process, and trials of it",

@@ -152,8 +152,8 @@ class TeamDatabase:
 
     def add_workspace(self, owner: str, identity: str, name: str = "own") -> int:
         """Return the number of a new workspace that an owner alone sees."""
-        query = "insert into mem.workspaces(id, name, owner) values (%s, %s, mem.me()) returning workspace"
-        ((number,),) = self.run(query, owner, (identity, name))
+        self.run("insert into mem.workspaces(id, name, owner) values (%s, %s, mem.me())", owner, (identity, name))
+        ((number,),) = self.run("select workspace from mem.workspaces where id = %s", owner, (identity,))
         return int(number)
 
 

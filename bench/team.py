@@ -1,0 +1,198 @@
+"""Measure a team's index on PostgreSQL: what it costs beside the embedded one, and that owners are kept apart.
+
+Usage: python -m bench team [--leaks 20000] [--vectors 100000,300000] [--write]. A server of its own is started in a
+temporary folder. The ways to find the nearest under row security are compared on generated vectors.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from psycopg import Connection, connect
+
+from bench import measures
+from memcli.index.postgres import schema
+from tests.team_server import TeamDatabase, TeamServer, copied, prepared, started
+
+DIMENSION = 384
+MODEL = "generated"
+SMALL = 1_000
+"""Vectors of an owner who has few, beside one who has all others."""
+PARTITIONS = 100
+QUERIES = 200
+Vectors = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench team", description=__doc__)
+    parser.add_argument("--leaks", type=int, default=0, metavar="N", help="scripts of the search for leaks")
+    parser.add_argument("--vectors", default="", metavar="N,N", help="sizes to find the nearest in")
+    parser.add_argument("--write", action="store_true", help="keep the figures in results/team.md")
+    arguments = parser.parse_args()
+    parts = []
+    settings = {"shared_buffers": "1GB", "maintenance_work_mem": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
+    with started(**settings) as server:
+        prepared(server)
+        if arguments.leaks:
+            parts.append(leaks(server, arguments.leaks))
+        if arguments.vectors:
+            parts.append(nearest(server, [int(size) for size in arguments.vectors.split(",")]))
+    measures.show("team", "\n\n".join(parts), write=arguments.write)
+
+
+def leaks(server: TeamServer, count: int) -> str:
+    """Search for leaks, and say what was found."""
+    from tests import team_fuzz
+
+    start = time.perf_counter()
+    seen = list(team_fuzz.leaks(server, count, size=100, seed="whole"))
+    lines = [f"{leak.owner}: {leak.statements}\n  {leak.answers[0]}\n  {leak.answers[1]}" for leak in seen[:10]]
+    spent = time.perf_counter() - start
+    return "\n".join(
+        [f"{count:,} scripts over {len(team_fuzz.OWNERS)} owners: {len(seen)} leaks ({spent:,.0f} s)", *lines]
+    )
+
+
+def vectors(count: int, seed: int = 1) -> Vectors:
+    """Return unit vectors that lie as those of texts do: few directions, in clusters, with some noise."""
+    draw = np.random.default_rng(seed)
+    shared = np.random.default_rng(0)
+    directions = shared.standard_normal((32, DIMENSION)).astype(np.float32)
+    centres = shared.standard_normal((500, 32)).astype(np.float32)
+    near = centres[draw.integers(0, len(centres), count)] + 0.6 * draw.standard_normal((count, 32)).astype(np.float32)
+    rows = near @ directions + 0.5 * draw.standard_normal((count, DIMENSION)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def copy_vectors(connection: Connection[Any], table: str, workspace: int, rows: Vectors) -> None:
+    """Copy vectors into a table of them, in the binary form of COPY."""
+    row = np.dtype(
+        [
+            *(("fields", ">i2"), ("a", ">i4"), ("workspace", ">i4"), ("b", ">i4"), ("model", f"S{len(MODEL)}")),
+            *(("c", ">i4"), ("hash", ">u8", 2), ("d", ">i4"), ("dimension", ">i2"), ("unused", ">i2")),
+            ("vector", ">f2", DIMENSION),
+        ]
+    )
+    with connection.cursor().copy(f"copy {table}(workspace, model, hash, vector) from stdin (format binary)") as copy:
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for start in range(0, len(rows), 10_000):
+            block = np.zeros(len(rows[start : start + 10_000]), row)
+            block["fields"], block["a"], block["b"], block["c"], block["d"] = 4, 4, len(MODEL), 16, 4 + 2 * DIMENSION
+            block["workspace"], block["model"], block["dimension"] = workspace, MODEL.encode(), DIMENSION
+            block["hash"][:, 0] = workspace
+            block["hash"][:, 1] = np.arange(start, start + len(block))
+            block["vector"] = rows[start : start + 10_000]
+            copy.write(block.tobytes())
+        copy.write(b"\xff\xff")
+
+
+def nearest(server: TeamServer, sizes: list[int]) -> str:
+    """Compare the ways to find the ten nearest under row security."""
+    lines = [
+        "| vectors | who asks | way | p50 ms | p95 ms | recall@10 | found of 10 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for size in sizes:
+        database = copied(server, f"nearest-{size}")
+        lines += [f"| {size:,} | {row}" for row in _ways(database, vectors(size), vectors(SMALL, 2))]
+    return "\n".join(lines)
+
+
+def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
+    database.add_owners("ann", "bea")
+    large = database.add_workspace("ann", "00000000-0000-0000-0000-000000000001", "large")
+    small = database.add_workspace("bea", "00000000-0000-0000-0000-000000000002", "small")
+    with connect(database.dsn("postgres"), autocommit=True) as administrator:
+        run = administrator.execute
+        copy_vectors(administrator, "mem.embeddings", large, many)
+        copy_vectors(administrator, "mem.embeddings", small, few)
+        run("vacuum analyze mem.embeddings")
+        yield from _measured(database, "ann", large, many, "look at all of its own", "enable_sort")
+        yield from _measured(database, "bea", small, few, "look at all of its own", "enable_sort")
+        run(
+            "update mem.workspaces set size = %s, model = %s, dimension = %s where workspace = %s",
+            (len(many), MODEL, DIMENSION, large),
+        )
+        run("set maintenance_work_mem = '2GB'")
+        start = time.perf_counter()
+        schema.add_graphs(administrator)
+        built = time.perf_counter() - start
+        ((bytes_,),) = run("select pg_relation_size('mem.nearest_of_' || %s::text)", (large,)).fetchall()
+        way = f"a graph of each workspace ({built:,.0f} s, {bytes_ / len(many):,.0f} bytes a vector)"
+        yield from _measured(database, "ann", large, many, way)
+        run(f"drop index mem.nearest_of_{large}")
+        run(
+            "create index shared on mem.embeddings using hnsw"
+            f" ((vector::halfvec({DIMENSION})) halfvec_cosine_ops) where model = '{MODEL}'"
+        )
+        for way in ("off", "strict_order", "relaxed_order"):
+            shared = f"one graph of all, iterative scan {way}"
+            yield from _measured(database, "bea", 0, few, shared, f"set hnsw.iterative_scan = {way}")
+        run("drop index mem.shared")
+        yield from _partitioned(database, administrator, small, many, few)
+
+
+def _partitioned(
+    database: TeamDatabase, administrator: Connection[Any], small: int, many: Vectors, few: Vectors
+) -> Iterator[str]:
+    """Measure a table in partitions by workspace, each with a graph; all but two are of others, and small."""
+    run = administrator.execute
+    run("alter table mem.embeddings rename to whole")
+    run(
+        "create table mem.embeddings(workspace integer, model text, hash bytea, vector halfvec)"
+        " partition by list (workspace)"
+    )
+    for number in range(1, PARTITIONS + 1):
+        run(f"create table mem.part_{number} partition of mem.embeddings for values in ({number})")
+    copy_vectors(administrator, "mem.embeddings", 1, many)
+    copy_vectors(administrator, "mem.embeddings", small, few)
+    run(f"create index on mem.embeddings using hnsw ((vector::halfvec({DIMENSION})) halfvec_cosine_ops)")
+    run("alter table mem.embeddings enable row level security")
+    run("create policy visible on mem.embeddings using (workspace = any(array(select mem.visible())))")
+    run("grant select on mem.embeddings to public")
+    run("vacuum analyze mem.embeddings")
+    yield from _measured(database, "bea", 0, few, f"{PARTITIONS} partitions by workspace, a graph of each")
+
+
+def _measured(
+    database: TeamDatabase, role: str, workspace: int, rows: Vectors, way: str, setting: str = ""
+) -> Iterator[str]:
+    draw = np.random.default_rng(7)
+    asked = rows[draw.integers(0, len(rows), QUERIES)] + 0.02 * draw.standard_normal((QUERIES, DIMENSION))
+    asked = (asked / np.linalg.norm(asked, axis=1, keepdims=True)).astype(np.float32)
+    which = f"workspace = {workspace} and " if workspace else ""
+    query = (
+        f"select hash from mem.embeddings where {which}model = '{MODEL}'"
+        f" order by vector::halfvec({DIMENSION}) <=> %s::halfvec({DIMENSION}) limit 10"
+    )
+    with connect(database.dsn(role), autocommit=True) as connection:
+        run = connection.execute
+        run("set hnsw.ef_search = 100")
+        run("set hnsw.iterative_scan = strict_order")
+        if setting.startswith("set "):
+            run(setting)
+        elif not setting:
+            run("set enable_sort = off")
+        spent, recalls, counts = [], [], []
+        for number, vector in enumerate(asked):
+            text = "[" + ",".join(f"{value:.4g}" for value in vector) + "]"
+            start = time.perf_counter()
+            hashes = [bytes(hash_) for (hash_,) in run(query, (text,)).fetchall()]
+            if number >= QUERIES // 10:
+                spent.append(1000 * (time.perf_counter() - start))
+            near = {int.from_bytes(hash_[8:], "big") for hash_ in hashes}
+            best = np.argpartition(-(rows @ vector), 10)[:10]
+            recalls.append(len(near & set(best.tolist())) / 10)
+            counts.append(len(hashes))
+    yield (
+        f"{role} | {way} | {statistics.median(spent):.1f} | {np.percentile(spent, 95):.1f}"
+        f" | {statistics.mean(recalls):.3f} | {statistics.mean(counts):.1f} |"
+    )
+
+
+if __name__ == "__main__":
+    main()
