@@ -2,17 +2,14 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from ..beliefs.plan import Plan, as_diff
 from ..dataclass import dataclass
 from ..git.repository import changed_files, compared, texts_at
 from ..maintenance import undo as undoing
-from ..maintenance import upgrade as upgrading
 from ..maintenance.memory_diff import MemoryChange as MemoryChange
 from ..maintenance.memory_diff import headline, is_told, memory_changes
 from ..maintenance.undo import UndoList as UndoList
 from ..maintenance.undo import Undone as Undone
-from ..results import Applied, Diff, Result
-from ..store.settings import FORMAT
+from ..results import Result
 from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
@@ -81,39 +78,3 @@ def undo(workspace: Workspace, number: int = 0, *, dry_run: bool = False) -> Und
     command, unapplied = undoing.take_back(workspace, command.id)
     passed = tuple(other for other in passed if not other.undone_by)
     return Undone(**vars(command), applied=True, passed=passed, unapplied=unapplied)
-
-
-@dataclass(frozen=True)
-class UpgradeReport(Result):
-    """What brings, or brought, a workspace to the format of this mem."""
-
-    from_: Annotated[int, "the format the workspace had; 0 where its mem.yaml says none"]
-    plan: Plan
-    applied: Applied
-
-    @property
-    def to(self) -> Annotated[int, "the format of this mem"]:
-        """Return the format of this mem."""
-        return FORMAT
-
-    @property
-    def changes(self) -> Annotated[tuple[str, ...], "what is changed, a line each"]:
-        """Return what is changed."""
-        return self.plan.reasons
-
-    @property
-    def diff(self) -> Diff:
-        """Return the change as a unified diff."""
-        return as_diff(self.plan)
-
-
-@recorded("upgrade")
-def upgrade(workspace: Workspace, *, dry_run: bool = False) -> UpgradeReport:
-    """Bring the files of a workspace to the format of this mem; with `dry_run` only show, in `diff`, what would change.
-
-    Raise RefusedError if a file changed meanwhile, or cannot be changed without losing something.
-    """
-    start, plan = upgrading.format_of(workspace), upgrading.upgrade_plan(workspace)
-    if plan and not dry_run:
-        upgrading.upgrade(workspace, plan)
-    return UpgradeReport(start, plan, bool(plan) and not dry_run)

@@ -1,4 +1,4 @@
-"""`mem undo` and `mem upgrade`."""
+"""`mem undo`."""
 
 from typing import Annotated
 
@@ -66,22 +66,3 @@ def _list(undo_list: api.UndoList, *, as_json: bool) -> None:
         output.note("nothing is noted")
     if undo_list.strangers:
         output.note(f"{undo_list.strangers:,} records in .mem/undo are not of this user's mem: they are never used")
-
-
-def upgrade(dry_run: DryRun = False, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Bring the files of a workspace to the format of this mem.
-
-    Nothing is to be done but after an update whose notes say so; then all is changed or nothing, and `mem undo` takes
-    it back. `mem.yaml` says the format a workspace has; a mem that knows only older ones refuses to work there.
-    """
-    where = workspaces.writing(workspace, scope, "upgraded in")
-    done = api.upgrade(where, dry_run=dry_run)
-    if as_json:
-        output.say_json(done.as_dict())
-    elif dry_run:
-        output.say(done.diff, end="")
-    else:
-        for line in done.changes:
-            output.say(line)
-    if not done.plan and not as_json and output.is_heard():
-        output.note(f"nothing to upgrade: the workspace has format {done.from_}")

@@ -231,8 +231,8 @@ class Settings:
         return self.values[name]
 
 
-def format_number(path: Path, value: Any) -> int:
-    """Return the format that a workspace's settings state; raise UsageError where it is no number.
+def require_known_format(path: Path, value: Any) -> None:
+    """Raise UsageError where the format that a workspace's settings state is no number.
 
     Raise RefusedError where a later mem keeps the files otherwise: this one would misread or damage them.
     """
@@ -245,7 +245,6 @@ def format_number(path: Path, value: Any) -> int:
             f"{path}: the workspace has format {number}, and this mem knows {FORMAT}",
             "install a newer one, as README says",
         )
-    return number
 
 
 def load_settings(
@@ -272,7 +271,7 @@ def load_settings(
             setting = BY_NAME.get(name)
             try:
                 if name == FORMAT_KEY and not trusted:
-                    format_number(path, value)
+                    require_known_format(path, value)
                 elif setting is None:
                     ignored.append(f"{path}: unknown setting {name}")
                 elif setting.user_only and not trusted:

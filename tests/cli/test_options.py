@@ -147,7 +147,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "note": (["Tea was late."], {"--user": ["Is there tea?"], "--assistant": ["Soon."], "--fail-safe": []}),
     "history add": (["Tea was served."], {}),
     "undo": ([], {"--list": [], "--dry-run": []}),
-    "upgrade": ([], {"--dry-run": []}),
     "supersede": (["{id}", "{other}"], {"--source": ["inferred"], "--dry-run": []}),
     "dedup": ([], {"--apply": [], "--judge": [], "--distinct": [], "--source": ["user"], "--limit": ["1"]}),
     "consolidate": (

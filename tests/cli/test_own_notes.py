@@ -47,7 +47,6 @@ def test_init_changes_nothing_of_a_persons(mem: Mem, world: Path) -> None:
         ("review",),
         ("tend",),
         ("check", "--fix"),
-        ("upgrade",),
     ],
     ids=" ".join,
 )

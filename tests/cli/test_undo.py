@@ -151,7 +151,6 @@ def test_every_command_is_in_the_table_or_changes_no_file_that_undo_could_bring_
         "help",
         "undo",
         "review",
-        "upgrade",
     }  # shown below
     passing |= {"diff", "merge-driver", "sync"}  # what git brings is undone with git
     passing |= {"move"}  # and a move by another one, see test_shared.py

@@ -187,7 +187,6 @@ COMMANDS: tuple[Command, ...] = (
         repeats=False,
         lasts=False,
     ),
-    Command("upgrade", ("upgrade",), files=(("mem.yaml", "# of an older mem\n"),)),
     Command("undo", ("undo",), before=(("forget", "kai.md"),), repeats=False),
     Command(
         "undo, of an edit",
