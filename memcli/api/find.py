@@ -18,7 +18,6 @@ from ..results import (
     FileLine,
     FilePath,
     Id,
-    LikelySame,
     Result,
     Scope,
     Source,
@@ -117,7 +116,6 @@ class EntryRow(dict[str, Any]):
     expired: Expired
     superseded_by: SupersededBy
     conflicts_with: ConflictsWith
-    likely_same: LikelySame
     verdicts: Annotated[list[str], "of conflicts_with, ids that rest on a verdict and not on a key; always a list"]
     access_count: Annotated[int, "how often it was read, as its file says"]
     last_accessed_at: Annotated[str, "when it was read last"]

@@ -22,7 +22,7 @@ from ..store import access_log
 from ..store.access_log import ProposedDecision
 from ..store.workspace import Workspace
 from .forgotten import NEW, held_files, told_of
-from .supersession import EntryFile, is_guessed, is_same_slot, read_entry_file
+from .supersession import EntryFile, is_same_slot, read_entry_file
 
 
 def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
@@ -105,11 +105,6 @@ class Question:
         if not self.is_pair:
             return _SINGLE
         return tuple(decision for decision in DECISIONS if decision != "keep" or self.kind != "key")
-
-    @property
-    def likelihoods(self) -> Annotated[Mapping[str, float] | None, "always null: an earlier version guessed"]:
-        """Return nothing."""
-        return None
 
 
 class UnreadFile(NamedTuple):
@@ -254,14 +249,14 @@ class _Desk:
         return list(questions.values())
 
     def _flagged(self) -> Iterator[tuple[EntryFile, EntryFile]]:
-        """Yield the pairs that are flagged on certain ground on either side, and that nobody found distinct."""
+        """Yield the pairs that are flagged by a verdict on either side, and that nobody found distinct."""
         for row in self.rows:
             file = self.read(row["id"]) if row["conflicts_with"] else None
             for name in file.entry.conflicts_with if file else ():
                 other = self.read(name)
                 if file is None or other is None or file is other or file.entry.id in other.entry.distinct:
                     continue
-                if not is_guessed(file.entry, other.entry):
+                if other.entry.id in file.entry.verdicts or file.entry.id in other.entry.verdicts:
                     yield by_age(file, other)
 
     def _same_slot_pairs(self) -> Iterator[tuple[EntryFile, EntryFile]]:

@@ -177,7 +177,7 @@ def _moment(entry: Entry) -> str:
     return max(entry.created_at, entry.updated_at)
 
 
-_NAMING = ("references", "conflicts_with", "likely_same", "verdicts", "verdict_reasons", "distinct")
+_NAMING = ("references", "conflicts_with", "verdicts", "verdict_reasons", "distinct")
 """Fields in which an entry lists ids of others."""
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
@@ -259,16 +259,11 @@ def conflicting_text(workspace: Workspace, file: EntryFile, other: Entry, reason
 
 def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
     """Return the fields that change if an entry stays flagged with some ids alone."""
-    before = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
+    before = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts")}
     left_over = {key: [name for name in names if name in left] for key, names in before.items()}
     before["verdict_reasons"] = entry.verdict_reasons
     left_over["verdict_reasons"] = _reasons_left(entry, {*entry.conflicts_with} - {*left})
     return {key: names for key, names in left_over.items() if len(names) != len(before[key])}
-
-
-def is_guessed(entry: Entry, other: Entry) -> bool:
-    """Return whether a flag of two entries was guessed by an earlier version: it rests on no key and no verdict."""
-    return not is_same_slot(entry, other) and other.id not in entry.verdicts and entry.id not in other.verdicts
 
 
 def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason: str = "") -> Plan:

@@ -138,13 +138,10 @@ class Entry:
     """Flag: ids of entries that say otherwise, by their key or a verdict; `mem review` settles it."""
     verdicts: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
     """Those of `conflicts_with` that rest on a verdict: of an LLM, of a merge of two clones, or of a correction that is
-    trusted less. What is in `conflicts_with` without that, or a key in common, was guessed by an earlier version:
-    `mem check --fix` takes it off."""
+    trusted less."""
     verdict_reasons: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Why an LLM let another entry take its place or flagged it with one, as the LLM said, behind the id of that one:
     `mem_…: the LLM finds it an update: …`. Goes with the mark it is about."""
-    likely_same: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
-    """Guessed by an earlier version: those of `conflicts_with` that probably say the same."""
     distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
     """Ids of entries that stand beside this one: the two are not flagged again."""
     pinned: bool = stated(False, read_truth, "pin", merge=MOST, branches=EITHER, is_claim=True)

@@ -224,7 +224,7 @@ LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
 
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
-_FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "likely_same", "distinct", "cited")
+_FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "distinct", "cited")
 _STANDING = ("status", "superseded_by", "superseded_at", "references")
 _PUT_AWAY = ("forgotten_at", "forgotten_by", "reason", "archived_as")
 

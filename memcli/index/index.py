@@ -416,7 +416,4 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
         read = _READERS[name]
         for row in rows:
             row[name] = read(row[name])
-    if "verdicts" in names:
-        for row in rows:
-            row["likely_same"] = list[str]()  # of an earlier version, which guessed
     return rows

@@ -27,7 +27,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
 from ..store.archive import strays
-from ..store.entries import is_kept, revised
+from ..store.entries import is_kept
 from ..store.file_steps import remove_abandoned
 from ..store.journal import Change, unsealed
 from ..store.privacy import IGNORE, small_text
@@ -36,7 +36,7 @@ from ..store.sessions.append import end_cut_off
 from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
 from .archiving import forget_deleted
-from .invariants import Fault, Names, doubles, faults, guessed_flags, guesses, names_of
+from .invariants import Fault, Names, doubles, faults, names_of
 
 _DIGEST = 16  # bytes
 
@@ -50,16 +50,9 @@ def mend_plan(workspace: Workspace, readings: Sequence[Reading], faults: Iterabl
     steps: list[Change] = []
     reasons: list[str] = []
     taken = {reading.entry.id for reading in readings if reading.entry is not None}
-    flags = guessed_flags(readings)
     for reading in readings:
         new, reason = reading.text, ""
-        if (reading.path, "flag") in wrong and reading.path in flags:
-            try:
-                new = revised(workspace, reading.path, reading.text, flags[reading.path], touch=False)
-            except RefusedError:  # a frontmatter in which no single line can be changed
-                continue
-            reason = "its guessed flags taken off"
-        elif (reading.path, "history") in wrong:
+        if (reading.path, "history") in wrong:
             new, reason = in_order(reading.text, workspace.zone), "its records sorted by time, doubles left out"
         elif (reading.path, "id") in wrong or (workspace.layout.is_mems and lacks_id(reading)):
             try:
@@ -169,7 +162,6 @@ def check(workspace: Workspace) -> Checked:
     listed += _unreadable(workspace, readings)
     listed += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
     listed += doubles(kept, {})
-    listed += guesses(kept)
     listed += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"

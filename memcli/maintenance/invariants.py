@@ -12,7 +12,6 @@ from datetime import tzinfo
 from typing import Annotated
 
 from ..beliefs.plan import Plan
-from ..beliefs.supersession import flags_left, is_guessed
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, STATUSES, Entry
 from ..formats.frontmatter import document as frontmatter
@@ -32,7 +31,6 @@ from ..store.workspace import Workspace
 
 LEFT_OVER = "a git conflict marker that was left: remove it and look whether both sides are there, or indent it"
 _REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
-_NAMED = 3  # ids in one line
 _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 
 
@@ -294,35 +292,6 @@ def _word(name: str) -> str:
 def shown_name(name: str) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in name)
     return plain if len(plain) <= 80 else f"{plain[:79]}…"
-
-
-def guessed_flags(readings: Sequence[Reading]) -> dict[str, dict[str, object]]:
-    """Return what the flags of entries are without those that were guessed, by path: the fields that change."""
-    entries = {reading.entry.id: reading.entry for reading in readings if reading.entry is not None}
-    changes = {}
-    for reading in readings:
-        if reading.entry is None or reading.status != "active" or reading.problems:
-            continue
-        flags = reading.entry.conflicts_with
-        left = [name for name in flags if name not in entries or not is_guessed(reading.entry, entries[name])]
-        if fields := {**flags_left(reading.entry, left), **({"likely_same": []} if reading.entry.likely_same else {})}:
-            changes[reading.path] = fields
-    return changes
-
-
-def guesses(readings: Sequence[Reading]) -> Iterator[Fault]:
-    """Yield a fault for each entry that has such flags."""
-    changes = guessed_flags(readings)
-    for reading in readings:
-        if reading.path in changes and reading.entry is not None:
-            left = changes[reading.path].get("conflicts_with", reading.entry.conflicts_with)
-            assert isinstance(left, list | tuple)
-            names = [shown_name(name) for name in reading.entry.conflicts_with if name not in left]
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            named = f"is flagged with {', '.join(names[:_NAMED])}{more}"
-            what = f"{named} by a guess" if names else "has a guessed likely_same"
-            line = line_in_head(reading.text, "conflicts_with" if names else "likely_same")
-            yield Fault(reading.path, line, f"{what}: `mem check --fix` takes that off", "flag", fixable=True)
 
 
 FRACTION = 0.1

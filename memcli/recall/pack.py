@@ -19,7 +19,7 @@ from ..formats.ids import blake2b, day_in, day_of, parse_time
 from ..formats.memory_page import OPENING, says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, FileProblems, conflict_marker
 from ..language.foreign_text import quoted
-from ..results import EntryType, FilePath, Id, Kind, LikelySame, Numbers, Relevance, Result, Scope, Source, Summary
+from ..results import EntryType, FilePath, Id, Kind, Numbers, Relevance, Result, Scope, Source, Summary
 from ..store import atomic_files
 from ..store.workspace import Workspace
 
@@ -58,7 +58,6 @@ class Memory:
     kept: Annotated[float, "how much is left of it by age, trust and use, 0 to 1", 4] = 1.0
     score: Annotated[float, "the score it is ordered or judged by", 4] = 0.0
     conflicts: Annotated[tuple[str, ...], "entries that may contradict each other"] = ()
-    likely_same: LikelySame = ()
     changed: Annotated[tuple[str, ...], "what became of the lines it cites, where they are not what they were"] = ()
     later_than: Annotated[str, "id of a memory that says earlier what it says; empty where none does"] = ""
     is_whole: Annotated[bool, "whether the text is shown whole"] = True

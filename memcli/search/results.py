@@ -18,7 +18,6 @@ from ..results import (
     FilePath,
     Id,
     Kind,
-    LikelySame,
     Relevance,
     Result,
     Scope,
@@ -90,7 +89,6 @@ class Hit:
     conflicts_with: Annotated[
         tuple[str, ...], "ids of the active entries it is flagged with: they may say otherwise, or the same"
     ] = ()
-    likely_same: LikelySame = ()
     outdated_by: Annotated[str, "id of the newest of the others, where it is newer; empty otherwise"] = ""
     changed: Annotated[tuple[str, ...], "what became of the lines it cites, where they are not what they were"] = ()
     expired: Expired = ""

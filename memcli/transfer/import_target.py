@@ -39,7 +39,6 @@ DERIVED_FIELDS = (
             "conflicts_with",
             "verdicts",
             "verdict_reasons",
-            "likely_same",
             "references",
             "sources",
             "strength",

@@ -186,9 +186,7 @@ def test_thirty_sentences_about_one_thing_are_thirty_memories_without_a_question
     for text in DENSE:
         assert mem("write", text, "--json").json["action"] == "created"
     assert len(files(workspace)) == len(DENSE) == 30
-    assert not any(
-        "conflicts_with" in path.read_text() or "likely_same" in path.read_text() for path in files(workspace)
-    )
+    assert not any("conflicts_with" in path.read_text() for path in files(workspace))
     assert mem("review", "--json").json["questions"] == []
     for text in DENSE:
         assert text in [hit["summary"] for hit in mem("search", text, "--json").json["hits"]]

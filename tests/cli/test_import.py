@@ -433,7 +433,7 @@ NOT_TAKEN_OVER = {
     "confidence", "salience", "strength", "pinned", "access_count", "last_accessed_at",  # counted or computed
     "aliases", "sources", "references", "files", "cited", "metadata",  # added to here as well
     "version_of", "forgotten_at", "forgotten_by", "reason", "archived_as",
-    "wordings", "conflicts_with", "verdicts", "verdict_reasons", "likely_same", "distinct",
+    "wordings", "conflicts_with", "verdicts", "verdict_reasons", "distinct",
 }  # fmt: skip
 
 
