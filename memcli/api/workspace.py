@@ -63,9 +63,7 @@ def open_workspaces(
     opened = _workspaces.find(around, str(path), scope, even_off=even_off)
     for workspace in opened:
         if workspace.state and not workspace.is_own and trust.record_of(workspace.state, workspace.root) is None:
-            # A mem that keeps records would have left a token.
-            is_trusted = not trust.tokens_in(workspace.root) and _was_here(workspace)
-            trust.record(workspace.state, workspace.root, trusted=is_trusted)
+            trust.record(workspace.state, workspace.root, trusted=False)
     return opened
 
 
@@ -84,13 +82,6 @@ def open_workspace(
     if scope == "all":
         raise UsageError("a memory is written to one workspace", "use the scope project or user")
     return open_workspaces(path, scope=scope, folder=folder, environ=environ, now=now)[0]
-
-
-def _was_here(workspace: Workspace) -> bool:
-    """Return whether the index in a workspace's own folder was made here, of the files that stand there."""
-    from ..index.completions import file_identities
-
-    return trust.has_one_of(workspace.root, file_identities(workspace.derived))
 
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:

@@ -6,8 +6,6 @@ from typing import Any
 from urllib.parse import quote
 
 SHOWN = 50
-_MOST = 50
-"""Files by which an index is known to be of this machine."""
 
 
 def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
@@ -40,25 +38,14 @@ def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
     )
 
 
-def file_identities(derived: Path) -> list[tuple[str, int, int]]:
-    """Return path, inode and time of change of some indexed files; none where the index is no plain file."""
-    from .database import FILE
-
-    path = derived / FILE
-    if path.is_symlink() or not path.is_file():
-        return []
-    # Waits as long as SQLite does: what is asked once, to decide about trust, must not fail for a moment's lock.
-    return _rows(derived, f"select path, inode, ctime from files limit {_MOST}", (), timeout=5.0)
-
-
-def _rows(derived: Path, query: str, values: tuple[int | str, ...], timeout: float = 0.1) -> list[Any]:
+def _rows(derived: Path, query: str, values: tuple[int | str, ...]) -> list[Any]:
     import sqlite3
 
     from .database import FILE
 
     try:
         with closing(
-            sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=timeout)
+            sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)
         ) as connection:
             return connection.execute(query, values).fetchall()
     except sqlite3.Error:

@@ -35,7 +35,7 @@ from ..git.tree_merge import deleted_for_good
 from ..index.index import Index, ask
 from ..index.lookups import earlier_than, paths_by_id, successors, supersession_rows
 from ..results import IF_ANY, OPTIONAL, Action, FilePath, Result
-from ..store import access_log, archive, atomic_files, entries, trust
+from ..store import access_log, atomic_files, entries, trust
 from ..store.addresses import Place
 from ..store.entry_revision import keep_page, page_of, page_versions
 from ..store.journal import Change
@@ -383,7 +383,6 @@ def _purged(target: Named) -> Forgotten:
         trust.note_purged(workspace.state, workspace.root, bodies, workspace.stamp)
     for file_path in (*removed, path):
         entries.purge(workspace, file_path)
-    archive.unrecord(workspace, (path, *removed))
     said_lines = {line for text in (*texts, *(other.text for other in earlier)) for line in telling_lines(text)}
     notices = tuple(f"{notice}, `mem forget --purge {next(iter(replaced))}` deletes it too" for notice in notices)
     return replace(done, superseded=tuple(replaced), removed=removed, said=frozenset(said_lines), notices=notices)

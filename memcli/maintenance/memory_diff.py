@@ -18,7 +18,7 @@ from ..formats.memory_page import CLOSING, HEADINGS, OPENING, Promoted, read_pro
 from ..formats.text_lines import conflict_marker, decoded, first_line, lines, shorten
 from ..git.repository import FileVersions
 from ..results import ChangedLines, FilePath, Id
-from ..store.archive import KEEP, records_folder
+from ..store.archive import KEEP
 from ..store.layouts import MEM, Layout, is_records
 from ..store.privacy import IGNORE
 from ..store.settings import stated_settings
@@ -349,7 +349,7 @@ def _match_named(layout: Layout, before: dict[str, EntryVersion], after: Mapping
 
 def _of_file(layout: Layout, file: FileVersions, kind: str | None) -> Iterator[MemoryChange]:
     """Yield what became of a file that is no entry."""
-    if file.path.startswith(f"{records_folder(layout)}/") or file.path.rpartition("/")[2] == KEEP or kind == "session":
+    if file.path.rpartition("/")[2] == KEEP or kind == "session":
         return
     old, new = (decoded(data or b"")[0].replace("\r\n", "\n") for data in (file.before, file.after))
     fate = "made" if file.before is None else "removed" if file.after is None else "changed"

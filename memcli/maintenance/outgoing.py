@@ -36,7 +36,7 @@ from ..git.repository import (
 )
 from ..git.resolution import Read, identifier_of, text
 from ..git.run import attempt, blobs, change, joined, split
-from ..store.archive import KEEP, records_folder
+from ..store.archive import KEEP
 from ..store.atomic_files import read
 from ..store.privacy import IGNORE
 from ..store.workspace import MARKER, Workspace
@@ -54,7 +54,7 @@ def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile
     layout = workspace.layout
     if not changed.path.startswith(repository.prefix):
         return False
-    if path in _ROOT_FILES or path.startswith(f"{records_folder(layout)}/") or path.rpartition("/")[2] == KEEP:
+    if path in _ROOT_FILES or path.rpartition("/")[2] == KEEP:
         return True
     kind = layout.kind_of(path)
     if kind == "session":

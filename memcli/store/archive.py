@@ -31,8 +31,6 @@ MARK = "archived_as"
 """The field of an archived entry with the digest of what it said when it was put there."""
 _EXPLAINING = (MARK, "forgotten_at", "version_of")
 """Fields of which an archived entry has one."""
-_OLD_RECORDS = ".moves"
-"""The folder in which an older mem kept the paths of what it archived, a file for each time."""
 _UNMARKED = "unforgotten"
 """The file of derived data with the stats of archived files that have no mark of forgetting."""
 _FEW = 16
@@ -41,11 +39,6 @@ _SETTLED = 2_000_000_000
 """Nanoseconds after which no change leaves a file's times as they are."""
 CHANGED = "changed after it was archived"
 UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was emptied)"
-
-
-def records_folder(layout: Layout) -> str:
-    """Return the folder in which an older mem recorded what it put into the archive."""
-    return f"{layout.archive}{_OLD_RECORDS}"
 
 
 def _is_archived_entry(layout: Layout, path: str) -> bool:
@@ -162,33 +155,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
                 problems.append(FileProblem(path, 1, CHANGED))
             elif not any(fields.get(name) for name in _EXPLAINING) and settled(layout, path, text) != text:
                 problems.append(FileProblem(path, 1, UNEXPLAINED))
-    old = _recorded(workspace) if problems else ()
-    return sorted((problem for problem in problems if problem.path not in old), key=lambda problem: problem.path)
-
-
-def _recorded(workspace: Workspace) -> set[str]:
-    """Return the paths that an older mem recorded as archived."""
-    paths = set[str]()
-    for record in (workspace.root / records_folder(workspace.layout)).glob("*.tsv"):
-        with suppress(MemError, OSError):
-            lines = (text_of_file(record) or "").replace("\r\n", "\n").split("\n")
-            paths |= {line.partition("\t")[2] for line in lines}
-    return paths
-
-
-def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
-    """Take files that were deleted for good out of an older mem's records: names are made of what files say."""
-    for record in (workspace.root / records_folder(workspace.layout)).glob("*.tsv"):
-        try:
-            data = atomic_files.read(record)
-        except MemError:  # no file, or one that cannot be read: it names nothing
-            continue
-        lines = data.splitlines(keepends=True)
-        remaining = [line for line in lines if os.fsdecode(line).rstrip("\r\n").partition("\t")[2] not in paths]
-        if not remaining:
-            atomic_files.remove(record, for_good=True)
-        elif len(remaining) < len(lines):
-            atomic_files.replace(record, b"".join(remaining), atomic_files.digest(data))
+    return sorted(problems, key=lambda problem: problem.path)
 
 
 def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:

@@ -202,8 +202,6 @@ TABLE = (
     Setting("embedding.model", "", user_only=True),
     Setting("embedding.threads", 0, user_only=True, low=0, high=256),
 )
-_NOTES = "hooks.notes"
-"""Off, it kept nothing of conversations in an earlier version, and so it does still."""
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 
@@ -263,11 +261,6 @@ def load_settings(
             continue
         is_lenient = not trusted and not is_believed
         for name, value in _file_values(path, ignored, is_lenient=is_lenient):
-            if name == _NOTES:
-                ignored.append(f"{path}: {_NOTES} is memory.writing now: off, ask, tell or quiet")
-                if str(value).lower() not in _FALSE:
-                    continue
-                name, value = "memory.writing", "off"
             setting = BY_NAME.get(name)
             try:
                 if name == FORMAT_KEY and not trusted:
@@ -291,8 +284,6 @@ def load_settings(
             except UsageError as error:
                 values[name], places[name] = BY_NAME[name].default, "default"
                 ignored.append(f"{workspace_file}: {error.message}")
-    if environ.get("MEM_HOOKS_NOTES", "").lower() in _FALSE:
-        environ = {"MEM_MEMORY_WRITING": "off", **environ}
     for setting in TABLE:
         given = environ.get(setting.variable)
         # Empty means none where none is allowed, whatever the files say; elsewhere it is as if it were not there.

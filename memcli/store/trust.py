@@ -6,7 +6,7 @@ has the inode and the time of change that were recorded. A folder that was moved
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -74,16 +74,6 @@ def is_trusted(state: Path, root: Path) -> bool:
         return False
     _repeat(root, record.token)
     return True
-
-
-def has_one_of(root: Path, files: Iterable[tuple[str, int, int]]) -> bool:
-    """Return whether a folder has a file of that path, inode and time of change, which no clone of it has."""
-    for path, inode, changed in files:
-        with suppress(OSError, ValueError):
-            status = os.lstat(root / str(path))
-            if (status.st_ino, status.st_ctime_ns) == (inode, changed):
-                return True
-    return False
 
 
 def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: str | None = None) -> bool:

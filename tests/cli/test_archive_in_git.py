@@ -242,24 +242,6 @@ def test_a_model_does_not_see_the_folder_it_deleted_and_may_use_its_name_again(w
     assert (workspace / "entries/d/x.md").is_file()
 
 
-def test_what_an_older_mem_recorded_belongs_in_the_archive_and_a_purge_leaves_no_name(
-    mem: Mem, workspace: Path
-) -> None:
-    for number in range(3):
-        put(workspace, f"archive/entries/a/{number}.md", f"mem_a{number}", TOPICS[number])
-    record = workspace / "archive/.moves/0123.tsv"
-    record.parent.mkdir()
-    record.write_text("".join(f"{'0' * 32}\tarchive/entries/a/{number}.md\n" for number in range(2)))
-    ran = mem("check")
-    assert [line.partition(":")[0] for line in ran.out.splitlines()] == ["memory/archive/entries/a/2.md"]
-    assert mem("forget", "archive/entries/a/2.md").code == 0, "it may stay there"
-    assert mem("check").out == ""
-    assert mem("forget", "archive/entries/a/0.md", "--purge").code == 0
-    assert record.read_text() == f"{'0' * 32}\tarchive/entries/a/1.md\n"
-    assert mem("forget", "archive/entries/a/1.md", "--purge").code == 0
-    assert not record.exists()
-
-
 @pytest.mark.parametrize("text", ["---\nid: [broken\n---\n\nText.\n", "---\n{id: mem_f}\n---\n\nText.\n", "\xff"])
 def test_what_can_bear_no_mark_is_put_away_as_it_is_and_not_named_for_it(workspace: Path, mem: Mem, text: str) -> None:
     file = workspace / "entries/a.md"
@@ -271,13 +253,6 @@ def test_what_can_bear_no_mark_is_put_away_as_it_is_and_not_named_for_it(workspa
     assert mem("restore", "archive/entries/a.md").code == 0
     assert file.read_bytes() == text.encode("latin-1")
     assert not archived.exists()
-
-
-def test_a_record_of_an_older_mem_that_cannot_be_read_stops_nothing(mem: Mem, workspace: Path) -> None:
-    put(workspace, "archive/entries/a.md", "mem_a", TOPICS[0])
-    (workspace / "archive/.moves/folder.tsv").mkdir(parents=True)
-    assert mem("check").out.startswith("memory/archive/entries/a.md:1: ")
-    assert mem("forget", "archive/entries/a.md", "--purge").code == 0
 
 
 @pytest.mark.parametrize(

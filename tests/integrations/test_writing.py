@@ -66,9 +66,8 @@ def test_ask_lets_it_wait_for_a_yes_but_not_what_was_asked_for(
     assert "semicolons" in entries(workspace)
 
 
-@pytest.mark.parametrize("setting", ["memory.writing: off", "hooks:\n  notes: false", "hooks.notes: no"])
-def test_off_keeps_nothing_and_recalls_still(say: Say, mem: Mem, workspace: Path, setting: str) -> None:
-    (workspace / "mem.yaml").write_text(f"{setting}\n")
+def test_off_keeps_nothing_and_recalls_still(say: Say, mem: Mem, workspace: Path) -> None:
+    (workspace / "mem.yaml").write_text("memory.writing: off\n")
     mem("write", "The bikeshed is green.")
     talk(say, mem)
     assert "semicolons" not in entries(workspace)
@@ -158,11 +157,3 @@ def test_two_sessions_are_not_taken_back_by_one_number(say: Say, mem: Mem, works
     talk(say, mem)
     assert mem("hook", "close", "--session", "s2").code == 0
     assert say("UserPromptSubmit", session="s3", prompt="thanks").endswith("· mem undo --list")
-
-
-def test_an_older_yes_does_not_undo_a_no(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (workspace / "mem.yaml").write_text("memory.writing: off\nhooks:\n  notes: true\n")
-    assert "off" in mem("config", "get", "memory.writing").out
-    (workspace / "mem.yaml").write_text("")
-    monkeypatch.setenv("MEM_HOOKS_NOTES", "false")
-    assert "off" in mem("config", "get", "memory.writing").out

@@ -145,20 +145,6 @@ def test_a_clone_that_brings_a_record_is_not_trusted(mem: Mem, world: Path, tmp_
     assert not is_trusted(mem, brought)
 
 
-def test_a_copy_of_another_users_folder_is_not_trusted_though_its_index_came_along(
-    mem: Mem, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mem("init", "theirs")
-    mem("write", "The staging port is 8080.", "--workspace", "theirs")
-    mem("search", "port", "--workspace", "theirs")
-    shutil.rmtree(world / "theirs/.mem/trust", ignore_errors=True)
-    copy = tmp_path / "copy"
-    shutil.copytree(world / "theirs", copy, copy_function=shutil.copy2)
-    (copy / ".mem/trust").unlink(missing_ok=True)
-    monkeypatch.setenv("HOME", str(tmp_path / "other"))
-    assert not is_trusted(mem, copy)
-
-
 def test_a_clone_another_home_has_looked_at_is_not_trusted(
     clone: Path, mem: Mem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,18 +152,6 @@ def test_a_clone_another_home_has_looked_at_is_not_trusted(
     mem("search", "files")
     monkeypatch.setenv("HOME", str(tmp_path / "other"))
     assert not is_trusted(mem, clone)
-
-
-def test_a_workspace_of_before_there_was_trust_is_trusted_without_a_word(
-    mem: Mem, workspace: Path, hook: Hook, tmp_path: Path
-) -> None:
-    mem("write", "The staging port is 8080.")
-    mem("search", "port")
-    # As the last release left it: an index, and no record anywhere.
-    (workspace / ".mem/trust").unlink()
-    shutil.rmtree(tmp_path / "home/.local/state")
-    assert "not trusted" not in hook(workspace.parent, "SessionStart", source="startup")
-    assert is_trusted(mem, workspace)
 
 
 def test_the_users_own_workspace_is_trusted_wherever_it_came_from(mem: Mem, tmp_path: Path) -> None:
