@@ -16,9 +16,8 @@ from bench.retrieval.sets import collection
 from bench.workspaces import fresh
 from memcli.index.index import ask
 from memcli.recall.pack import RELEVANT
-from memcli.recall.recall import gather
+from memcli.recall.recall import gather, select_pack
 from memcli.recall.request import RecallRequest
-from memcli.recall.selection import select_pack
 from memcli.store.workspace import Workspace
 
 CUTOFFS = (0.0, 0.4, 0.5, 0.6)

@@ -16,9 +16,8 @@ from bench import measures
 from bench.workspaces import fresh
 from memcli.index.index import ask
 from memcli.recall.pack import RELEVANT
-from memcli.recall.recall import gather
+from memcli.recall.recall import gather, select_pack
 from memcli.recall.request import RecallRequest
-from memcli.recall.selection import select_pack
 from memcli.store.workspace import Workspace
 
 AUTHORS = Path(__file__).parent / "data" / "strangers"

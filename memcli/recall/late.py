@@ -22,9 +22,8 @@ from ..store import access_log
 from ..store.privacy import make_derived, write_private
 from ..store.workspace import Workspace
 from .pack import Memory, Pack, mark
-from .recall import find, note
+from .recall import find, note, without_last
 from .request import TOPIC, RecallRequest, SurfacedTurn, load_state, read_turn, session_digest, turn_line
-from .selection import without_last
 
 FOLDER = "late"
 _MOST = 200  # files; the oldest go
