@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
-from ..formats.entry import same_key
+from ..formats.entry import slot_of
 from ..formats.ids import blake2b
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -263,7 +263,7 @@ class _Desk:
         slots: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             if row["key"]:
-                slots.setdefault((same_key(row["key"]), row["project"]), []).append(row["id"])
+                slots.setdefault(slot_of(row["key"], row["project"]), []).append(row["id"])
         for ids in slots.values():
             for left, right in combinations(filter(None, map(self.read, ids)) if len(ids) > 1 else (), 2):
                 if is_same_slot(left.entry, right.entry):

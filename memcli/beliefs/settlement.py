@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..errors import MemError
-from ..formats.entry import EPISODIC, Entry, read_entry
+from ..formats.entry import EPISODIC, Entry, read_entry, slot_of
 from ..formats.frontmatter import document
 from ..formats.ids import past, stamp
 from ..formats.text_lines import normalized, shorten
@@ -41,7 +41,6 @@ from .supersession import (
     may_replace,
     read_entry_file,
     says,
-    slot_of,
     superseded_text,
     told_anew,
 )
@@ -141,7 +140,7 @@ class Settlement:
             self.admitted[-1] = replace(self.admitted[-1], near=self._named(self.admitted[-1], weighed, cosines))
         self._said.setdefault((kind_of(entry.type), normalized(entry.body)), self.admitted[-1].path)
         if entry.key:
-            self._filled.setdefault(slot_of(entry), []).append(self.admitted[-1].path)
+            self._filled.setdefault(slot_of(entry.key, entry.project), []).append(self.admitted[-1].path)
 
     def _act(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[EntryFile, Verdict]]) -> None:
         against = []
@@ -238,7 +237,8 @@ class Settlement:
         cosines = dict(near) | {path: before[number] for number, path in is_in.items()}
         if twin := self._said.get((kind_of(entry.type), normalized(entry.body))):
             cosines[twin] = 1.0
-        return cosines | (dict.fromkeys(self._filled.get(slot_of(entry), ()), 1.0) if entry.key else {})
+        in_slot = self._filled.get(slot_of(entry.key, entry.project), ()) if entry.key else ()
+        return cosines | dict.fromkeys(in_slot, 1.0)
 
     def _weighed(self, entry: Entry, cosines: Mapping[str, float | None]) -> list[tuple[EntryFile, Verdict]]:
         """Compare with everything near, the nearest first, each entry once."""

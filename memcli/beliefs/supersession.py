@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
-from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, as_from_others, read_entry, same_key
+from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, as_from_others, read_entry, same_key, slot_of
 from ..formats.entry_fields import FILLED, JOINED, MOST
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import normalized
@@ -120,24 +120,19 @@ def _filled(old: Any, new: Any) -> Any:
     return old or new
 
 
-def slot_of(entry: Entry) -> tuple[str, str]:
-    """Return key and project of an entry, by which two fill the same slot."""
-    return same_key(entry.key), entry.project
-
-
 def are_apart(old: Entry, new: Entry) -> bool:
     """Return whether two memories are about different things by name, or were found distinct, whatever they say."""
     if is_same_slot(old, new):
         return False
     if new.id in old.distinct or old.id in new.distinct:
         return True
-    names = (old.title, new.title), (old.project, new.project), (slot_of(old)[0], slot_of(new)[0])
+    names = (old.title, new.title), (old.project, new.project), (same_key(old.key), same_key(new.key))
     return any(all(pair) and normalized(pair[0]) != normalized(pair[1]) for pair in names)
 
 
 def is_same_slot(old: Entry, new: Entry) -> bool:
     """Return whether two memories fill the same slot: the same key in the same project."""
-    return bool(new.key) and slot_of(old) == slot_of(new)
+    return bool(new.key) and slot_of(old.key, old.project) == slot_of(new.key, new.project)
 
 
 def may_replace(old: Entry, new: Entry) -> bool:

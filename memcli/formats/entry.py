@@ -306,6 +306,11 @@ def same_key(key: str) -> str:
     return "/".join(part for part in parts if part).casefold()
 
 
+def slot_of(key: str, project: str) -> tuple[str, str]:
+    """Return what two memories with a key share that fill the same slot."""
+    return same_key(key), project
+
+
 def checked(key: str, value: object) -> Any:
     """Return a value as its key demands; raise ValueError or TypeError, which say what is wrong with it."""
     return FIELDS[key].read(value)

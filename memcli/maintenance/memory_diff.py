@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from difflib import unified_diff
 from typing import Annotated, Any
 
-from ..beliefs.supersession import slot_of
 from ..dataclass import dataclass
-from ..formats.entry import FIELDS, SPELLINGS, Entry, read_entry, stated_id
+from ..formats.entry import FIELDS, SPELLINGS, Entry, read_entry, slot_of, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.history import records
 from ..formats.memory_page import CLOSING, HEADINGS, OPENING, Promoted, read_promoted
@@ -271,8 +270,8 @@ def key_clashes(
 
 def _slot(version: EntryVersion) -> tuple[str, str]:
     """Return the slot that an active entry fills; of empty words where there is none."""
-    fills_slot = version.entry and version.entry.key and version.status == "active"
-    return slot_of(version.entry) if version.entry and fills_slot else ("", "")
+    entry = version.entry if version.status == "active" else None
+    return slot_of(entry.key, entry.project) if entry and entry.key else ("", "")
 
 
 _RULES = (MARKER, ".gitignore", ".gitattributes", IGNORE)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ..beliefs.deduplication import Fold as Fold
 from ..beliefs.deduplication import alike, are_duplicates, folds
 from ..beliefs.plan import Plan, without_lines
-from ..beliefs.supersession import EntryFile, conflicting_text, is_same_slot, restored_text, slot_of, with_text
+from ..beliefs.supersession import EntryFile, conflicting_text, is_same_slot, restored_text, with_text
 from ..dataclass import dataclass, field
 from ..errors import MemError
-from ..formats.entry import Entry
+from ..formats.entry import Entry, slot_of
 from ..formats.entry_merge import is_said_again
 from ..formats.entry_merge import successors as successors
 from ..formats.text_lines import conflict_marker, underlines
@@ -169,7 +169,7 @@ def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
     slots = defaultdict[tuple[str, str], list[str]](list)
     for identifier, (_, entry) in active.items():
         if entry.key:
-            slots[slot_of(entry)].append(identifier)
+            slots[slot_of(entry.key, entry.project)].append(identifier)
     for ids in slots.values():
         for first, second in combinations(sorted(ids), 2):
             if not _are_settled(active[first][1], active[second][1]):

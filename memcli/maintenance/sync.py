@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from ..beliefs.forgotten import forgotten_files, forgotten_like, is_lifted, read_forgotten, refusal
 from ..beliefs.plan import Plan, applied, read_page, without_lines
-from ..beliefs.supersession import slot_of
 from ..dataclass import dataclass
 from ..errors import BusyError, RefusedError
+from ..formats.entry import slot_of
 from ..formats.text_lines import FileProblem
 from ..git import merge_driver
 from ..git.remote import fetched, in_the_way, leave_to_person, move_to, note_commit, push, require_not_taken_back
@@ -163,8 +163,7 @@ def _filling_one_key(workspace: Workspace, paths: Collection[str]) -> list[str]:
 
     slots = defaultdict[tuple[str, str], list[str]](list)
     for row in ask(workspace, listed):
-        if (reading := _reading(workspace, row["path"])) is not None and reading.entry is not None:
-            slots[slot_of(reading.entry)].append(row["path"])
+        slots[slot_of(row["key"], row["project"])].append(row["path"])
     return [path for slot in slots.values() if len(slot) > 1 and set(slot) & set(paths) for path in slot]
 
 

@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import Annotated, Any, NamedTuple, Protocol
 
 from ..errors import MemError, UsageError
-from ..formats.entry import EPISODIC, TRUST, same_key
+from ..formats.entry import EPISODIC, TRUST, slot_of
 from ..formats.entry_fields import RULE_TYPES
 from ..formats.frontmatter import document
 from ..formats.ids import parse_time, past
@@ -270,7 +270,7 @@ def waiting_count(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> in
 
     They are those of `beliefs/review.py`, told by the rows alone.
     """
-    slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
+    slots = {row["id"]: slot_of(row["key"], row["project"]) if row["key"] else row["id"] for row in rows}
     sizes = Counter(slots.values())
     pairs = {
         frozenset((row["id"], other))
