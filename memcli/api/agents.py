@@ -218,14 +218,14 @@ def waiting_handoff(
     if not any((workspace.root / SESSION_FOLDER).glob(f"*/{HANDOFF}")):
         return None  # what reads sessions is loaded where there is one
     from ..beliefs.forgotten import forgotten_in
-    from ..consolidation.handoff import waiting_handoff as waiting
+    from ..consolidation.recap import waiting_handoff as waiting
 
     return waiting(workspace, place_of(place), agent, besides, forgotten_in(opened))
 
 
 def take_handoff(path: Path) -> bool:
     """Mark a handoff as taken; return False where another session has it already."""
-    from ..consolidation.handoff import is_taken
+    from ..consolidation.recap import is_taken
 
     return is_taken(path)
 

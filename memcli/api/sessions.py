@@ -27,7 +27,7 @@ from .workspace import Workspace, Workspaces, every, open_named, recorded
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted as Compacted
     from ..consolidation.compaction import CompactReport as CompactReport
-    from ..consolidation.handoff import Handoff as Handoff
+    from ..consolidation.recap import Handoff as Handoff
     from ..consolidation.recap import Recap as Recap
     from ..transcripts.import_all import ImportReport as ImportReport
     from ..transcripts.live_events import AddedEvents as AddedEvents
@@ -221,7 +221,7 @@ def hand_off(workspaces: Workspaces, name: str = "", to: str = "") -> "Handoff":
     where there is no such session, or nothing was said in it.
     """
     from ..beliefs.forgotten import forgotten_in
-    from ..consolidation.handoff import hand_off as written
+    from ..consolidation.recap import hand_off as written
     from ..consolidation.recap import latest
     from ..git.place import place_of
     from ..transcripts.live_events import flush

@@ -109,7 +109,7 @@ def test_the_users_workspace_hands_over_the_session_of_this_place(mem: Mem, worl
 def test_one_that_somebody_else_took_is_not_told(say: Say, mem: Mem, workspace: Path, talk: None) -> None:
     mem("session", "handoff")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memcli.consolidation.handoff.os.rename", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
+        patch.setattr("memcli.consolidation.recap.os.rename", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
         assert "Handed Over" not in say("SessionStart", session="s2", source="startup")
     assert "Handed Over" in say("SessionStart", session="s3", source="startup")
 
