@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..formats.foreign_dates import read_date
-from ..formats.foreign_record import ID, TOOL, TOOL_ID
+from ..formats.foreign_record import ID, TOOL, TOOL_ID, read_date
 from ..formats.frontmatter.document import parse
 from ..formats.ids import blake2b
 from ..formats.text_lines import with_code

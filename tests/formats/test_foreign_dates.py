@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memcli.formats.foreign_dates import read_date
+from memcli.formats.foreign_record import read_date
 from memcli.formats.ids import stamp
 
 NOON = "2026-11-27T12:00:00Z"
