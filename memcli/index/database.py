@@ -5,10 +5,10 @@ A text is checked by its hash when it is read back, since SQLite does not check 
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from .. import data
 from ..dataclass import dataclass
@@ -17,10 +17,12 @@ from ..store.layouts import IS_ITEM
 from ..store.privacy import make_derived, narrowed
 from ..store.workspace import Workspace
 
+T = TypeVar("T")
 FILE = "index.db"
 TOKENIZE = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """Marks count as letters, or Thai and Hindi fall apart."""
 NO_PLACE = ("the index cannot be kept here", "give write access or free disk space")
+_MOST_KEPT = 16  # answers, of a megabyte each at 10,000 memories
 LOCK_WAIT = 0.25  # seconds; whoever cannot write by then answers from a copy in memory
 
 _SCHEMA = data.path("index.sql").read_text(encoding="utf-8").replace("@tokenize", TOKENIZE)
@@ -217,11 +219,22 @@ class Database:
         self.folder = folder  # None when the index lives in memory and cannot keep anything
         self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
         self.is_overtaken = is_overtaken  # another process was writing, so that this one keeps nothing
+        self.answers: dict[Any, Any] | None = None  # of earlier questions of this process, until somebody writes
 
     def detach(self) -> None:
         """Continue in a copy in memory, which no other process changes and which is not kept."""
         self.connection = copied(self.connection)
         self.folder = None
+
+    def kept(self, name: Hashable, answer: Callable[[], T]) -> T:
+        """Return an answer; where letters come, the one given before under its name if nobody wrote since."""
+        if self.answers is None:
+            return answer()
+        if name not in self.answers:
+            if len(self.answers) >= _MOST_KEPT:
+                self.answers.clear()
+            self.answers[name] = answer()
+        return self.answers[name]  # type: ignore[no-any-return]
 
     def meta(self, key: str) -> Any:
         """Return a note of the index about itself, such as its model; None if there is none."""

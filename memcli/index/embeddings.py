@@ -127,6 +127,7 @@ class VectorTable:
             "update chunks set vector = ? where hash = ?", [(row, hash_) for hash_, row, _ in rows]
         )
         self.index.set_meta("embedded", int(self.index.meta("embedded") or 0) + len(hashes))
+        self.index.answers = None
 
     def forget(self, rows: Sequence[int]) -> None:
         """Drop rows, so that their texts are embedded again; part of the caller's transaction."""
@@ -301,7 +302,7 @@ class Embedding:
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Map the `limit` chunks nearest to a unit vector to their scaled cosines, and so the chunks of `also`."""
-        table, matrix = self.rows(wanted)
+        table, matrix = self.index.kept(("rows", wanted), lambda: self.rows(wanted))
         if matrix is None or not len(table):
             return {}, {}
         import numpy as np
@@ -456,6 +457,7 @@ class Embedding:
 
     def _forget(self, matrix: Matrix, rows: list[int]) -> bool:
         """Drop rows that turned out to be no unit vectors, so that their texts are embedded again."""
+        self.index.answers = None
         try:
             with self.index.writing():
                 if self.table.token == matrix.token:

@@ -15,7 +15,7 @@ from ..store.access_log import confirmations
 from ..store.workspace import Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
-from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
+from .filters import Filter, Where, bindable, chunk_condition, entry_condition, file_condition
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class MemoryIndex(Protocol):
 
 _looked: dict[Path, tuple[Refreshed, bool]] = {}
 """What was found where an answer may be older than the disk, conversations included or not, by the index's folder."""
+_answers: dict[Path, tuple[object, dict[Any, Any]]] = {}
+"""What was answered where letters come, with the state of the index, by the index's folder."""
 _COUNTED = {
     "strength": "coalesce(strength, 1) + coalesce(more, 0) as strength",
     "updated_at": "max(updated_at, coalesce(last, '')) as updated_at",
@@ -160,7 +162,22 @@ class Index(Database):
                     self._refreshed = updater.refresh(self.connection, self.workspace, talk=talk)
             if within and self.folder:
                 _looked[self.folder] = self._refreshed, talk
+        if within and self.folder:
+            self.answers = self._earlier_answers(self.folder)
         return self._refreshed
+
+    def _earlier_answers(self, folder: Path) -> dict[Any, Any] | None:
+        """Return what this process was answered since somebody wrote last; None where that cannot be told.
+
+        Whoever writes takes the note of what was seen away, or changes the number of the vectors or their token.
+        """
+        notes = self.connection.execute("select * from meta").fetchall()
+        if not any(key.startswith("seen") for key, _ in notes):
+            return None
+        state = (folder / database.FILE).stat().st_ino, notes
+        if folder not in _answers or _answers[folder][0] != state:
+            _answers[folder] = state, {}
+        return _answers[folder][1]
 
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
         snapshot = self._refreshed.snapshot if self._refreshed else None
@@ -180,8 +197,14 @@ class Index(Database):
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
         where = chunk_condition(wanted)
+        if self.answers is not None and among is not None:
+            every = self.kept(("documents", wanted), lambda: self._documents(where))
+            return {chunk: every[chunk] for chunk in among if chunk in every}
         if among is not None and len(among) < _FEW:
             where.parts.append(f"chunk in ({', '.join(map(str, among))})")
+        return self._documents(where)
+
+    def _documents(self, where: Where) -> dict[int, int]:
         names = ("chunk", "case kind when 'entry' then file else -chunk end")
         return dict(zip(*self._columns(names, str(where), where.values), strict=True))
 

@@ -127,7 +127,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     hits, later = _shown(index, question, request, pieces, enough, stand_in, by_meaning=bool(near))
     return SearchResults(
         hits,
-        tuple(index.problems(request.wanted, whole=True)),
+        index.kept(("problems", request.wanted), lambda: tuple(index.problems(request.wanted, whole=True))),
         meaning.notices,
         meaning.missing,
         meaning.total,

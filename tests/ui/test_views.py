@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memcli.index import embeddings
 from memcli.ui import views
 from tests.conftest import Mem
 from tests.ui.conftest import Page
@@ -295,6 +296,34 @@ def test_letters_are_searched_in_what_was_seen_lately_and_a_pause_in_what_is_the
     (workspace / "entries" / "hand.md").write_text("Production listens on port 9443.\n")
     assert "9443" not in page.view("memories", q="port", typing="1")
     assert "9443" in page.view("memories", q="port")
+
+
+def test_what_stays_between_letters_is_asked_once_until_somebody_writes(
+    page: Page, keep: Keep, mem: Mem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identifier = keep("Staging listens on port 8443.")
+    for _ in range(2):  # until nothing is new to the index
+        page.view("memories", q="port")
+    asked: list[object] = []
+    condition = embeddings.chunk_condition
+    monkeypatch.setattr(views, "TYPING", 600.0)
+    monkeypatch.setattr(embeddings, "chunk_condition", lambda wanted: asked.append(wanted) or condition(wanted))
+
+    def times_asked(word: str) -> int:
+        asked.clear()
+        assert "port 8443" in page.view("memories", q=word, typing="1")
+        return len(asked)
+
+    first = times_asked("port")
+    times_asked("port 8")
+    assert times_asked("port 84") < first
+    keep("Production listens on port 9443.")
+    mem("ls")  # takes it into the index
+    assert times_asked("port 844") >= first
+    assert "port 9443" in page.view("memories", q="production", typing="1")
+    mem("forget", identifier)
+    mem("index", "--rebuild")
+    assert "port 8443" not in page.view("memories", q="staging port", typing="1")
 
 
 def test_each_workspace_is_looked_at_by_itself(page: Page, keep: Keep, mem: Mem, world: Path) -> None:
