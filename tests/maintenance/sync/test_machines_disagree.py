@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.machines import Machine, Merge, by_git, by_sync
+from tests.sample import in_turn
 
 WAYS = pytest.mark.parametrize("merge", [by_sync, by_git])
+AS_EITHER = pytest.mark.parametrize(("merge", "forgets"), in_turn((by_sync, by_git), ("laptop", "desktop")))
 
 
 def found(machine: Machine, words: str) -> list[str]:
@@ -17,8 +19,7 @@ def found(machine: Machine, words: str) -> list[str]:
     return [hit["summary"] for hit in ran.json["hits"]]
 
 
-@WAYS
-@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+@AS_EITHER
 def test_what_was_said_again_stays_in_use_though_the_other_machine_forgot_it(
     laptop: Machine, desktop: Machine, merge: Merge, forgets: str
 ) -> None:
@@ -54,8 +55,7 @@ def test_what_comes_back_into_use_is_flagged_with_what_fills_its_key_since(
     assert desktop.mem("check").out == ""
 
 
-@WAYS
-@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+@AS_EITHER
 def test_a_memory_whose_successor_the_other_machine_forgot_is_named(
     laptop: Machine, desktop: Machine, merge: Merge, forgets: str
 ) -> None:
@@ -69,8 +69,7 @@ def test_a_memory_whose_successor_the_other_machine_forgot_is_named(
     assert f"{old}:" in told
 
 
-@WAYS
-@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+@AS_EITHER
 def test_a_promoted_line_goes_with_the_memory_that_one_machine_forgot(
     laptop: Machine, desktop: Machine, merge: Merge, forgets: str
 ) -> None:
@@ -116,8 +115,7 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("is_added", [False, True])
-@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize(("left", "is_added"), in_turn(list(LEFT), (False, True)))
 def test_markers_that_a_person_removed_by_half_are_named_and_not_committed(
     desktop: Machine, clash: Path, left: str, is_added: bool
 ) -> None:
@@ -177,8 +175,10 @@ def settled(clash: Path) -> str:
     return f"{clash.read_text().partition('<<<<<<<')[0]}The shop runs on both.\n"
 
 
-@pytest.mark.parametrize("is_added", [False, True])
-@pytest.mark.parametrize("way", ["a secret", "emptied", "a secret in a new file", "moved", "moved with a secret"])
+@pytest.mark.parametrize(
+    ("way", "is_added"),
+    in_turn(("a secret", "emptied", "a secret in a new file", "moved", "moved with a secret"), (False, True)),
+)
 def test_what_is_not_fit_to_be_handed_on_ends_no_merge(
     laptop: Machine, desktop: Machine, clash: Path, way: str, is_added: bool
 ) -> None:

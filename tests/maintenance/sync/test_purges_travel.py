@@ -8,8 +8,10 @@ import pytest
 from memcli.formats.frontmatter.document import render
 from tests.cli.test_purge import saying
 from tests.machines import Machine, Merge, by_git, by_sync, unmarked
+from tests.sample import pairwise
 
-WAYS = pytest.mark.parametrize("merge", [by_sync, by_git])
+SIDES, MERGES = ("laptop", "desktop"), (by_sync, by_git)
+WAYS = pytest.mark.parametrize("merge", MERGES)
 LONG = "The invoice run starts at nine on {}.\n\nIt reads the ledger of the month.\n\nIt writes one file a customer.\n"
 
 
@@ -37,9 +39,7 @@ def finish(laptop: Machine, desktop: Machine) -> None:
     assert laptop.mem("check").out == desktop.mem("check").out == ""
 
 
-@WAYS
-@pytest.mark.parametrize("edits", ["laptop", "desktop"])
-@pytest.mark.parametrize("name", ["01bb", "01aa"])
+@pytest.mark.parametrize(("name", "edits", "merge"), pairwise(["01bb", "01aa"], SIDES, MERGES))
 def test_an_edit_stays_with_its_memory_where_a_new_one_reads_like_it(
     laptop: Machine, desktop: Machine, merge: Merge, edits: str, name: str
 ) -> None:
@@ -77,9 +77,7 @@ def promoted(machine: Machine, path: str) -> str:
     return name
 
 
-@WAYS
-@pytest.mark.parametrize("deletes", ["laptop", "desktop"])
-@pytest.mark.parametrize("way", ["purged", "removed by hand"])
+@pytest.mark.parametrize(("way", "deletes", "merge"), pairwise(["purged", "removed by hand"], SIDES, MERGES))
 def test_the_promoted_line_of_what_the_other_machine_deleted_leaves_the_page(
     laptop: Machine, desktop: Machine, merge: Merge, deletes: str, way: str
 ) -> None:
@@ -209,9 +207,7 @@ SAME = {
 """What leaves the words of a memory as they are."""
 
 
-@WAYS
-@pytest.mark.parametrize("deletes", ["laptop", "desktop"])
-@pytest.mark.parametrize("what", SAME)
+@pytest.mark.parametrize(("what", "deletes", "merge"), pairwise(list(SAME), SIDES, MERGES))
 def test_a_deletion_holds_against_what_leaves_the_words_as_they_are(
     laptop: Machine, desktop: Machine, merge: Merge, what: str, deletes: str
 ) -> None:
@@ -261,9 +257,7 @@ def test_a_memory_whose_successor_the_other_machine_deleted_is_named(
     assert old in laptop.mem("ls").out
 
 
-@WAYS
-@pytest.mark.parametrize("deletes", ["laptop", "desktop"])
-@pytest.mark.parametrize("way", ["forget", "supersede", ""])
+@pytest.mark.parametrize(("way", "deletes", "merge"), pairwise(["forget", "supersede", ""], SIDES, MERGES))
 def test_words_that_the_other_machine_changed_are_kept_and_told(
     laptop: Machine, desktop: Machine, merge: Merge, way: str, deletes: str
 ) -> None:
