@@ -61,17 +61,17 @@ def played(block: str, folder: Path, environ: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path) -> None:
+def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path, indexed: Path) -> None:
     binary = tmp_path / "bin"
     binary.mkdir()
     (binary / "mem").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memcli "$@"\n')
     (binary / "mem").chmod(0o755)
     folder = tmp_path / "project"
     folder.mkdir()
-    shutil.copytree(ROOT / "fixtures" / "workspace", tmp_path / "fixtures" / "workspace")
+    shutil.copytree(indexed, tmp_path / "fixtures" / "workspace")
     write_config(tmp_path / "home")
     environ = {
-        **{name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL") if name in os.environ},
+        **{name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL", "XDG_CACHE_HOME") if name in os.environ},
         "PATH": f"{binary}:{os.environ['PATH']}",
         "COLUMNS": "100",
         "NO_COLOR": "1",
