@@ -65,7 +65,7 @@ def vault_bytes(root: Path) -> dict[str, bytes]:
 
 def _notes(draw: random.Random, count: int) -> Iterator[tuple[str, str]]:
     """Yield a long essay, daily notes and notes in folders, a seventh of them with the line ends of Windows."""
-    parts = (f"## Part {part}\n\n" + " ".join(_sentence(draw) for _ in range(220)) for part in range(10))
+    parts = (f"## Part {part}\n\n" + " ".join(_sentence(draw) for _ in range(30)) for part in range(10))
     yield "Reading/Long essay.md", "# Long essay\n\n" + "\n\n".join(parts) + "\n"
     for number in range(count):
         topic, person, tag = draw.choice(_TOPICS), draw.choice(_PEOPLE), draw.choice(_TAGS)

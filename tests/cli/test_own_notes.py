@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Mem
 from tests.vaults import make_vault, vault_bytes
 
-COUNT = 70
+COUNT = 100
 OLD = "2025-01-01T08:00:00Z"
 
 

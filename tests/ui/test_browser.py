@@ -604,8 +604,9 @@ def test_a_long_list_is_shown_in_parts_and_keeps_the_browser_free(
     assert page.evaluate("document.querySelectorAll('*').length") < 2500
 
 
-def test_pictures_for_the_docs(tab: Callable[..., Tab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = PICTURES if "MEM_PICTURES" in os.environ else tmp_path
+@pytest.mark.skipif("MEM_PICTURES" not in os.environ, reason="with MEM_PICTURES=1 it makes the pictures of the docs")
+def test_pictures_for_the_docs(tab: Callable[..., Tab]) -> None:
+    folder = PICTURES
     folder.mkdir(parents=True, exist_ok=True)
     with sample() as open_now, served(open_now) as url:
         for scheme in ("light", "dark"):
