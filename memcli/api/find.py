@@ -85,6 +85,7 @@ def search(
         draws_on_talk=choice.is_open,
         folder=found_in[0].folder,
         within=within,
+        reaches_others=True,
     )
     results = replace(found_by(found_in, request), query=query)
     if not explain:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from ..errors import UsageError
+from ..errors import RefusedError, UsageError
 from ..maintenance.stats import TOP, survey
 from ..maintenance.stats import IndexReport as IndexReport
 from ..maintenance.stats import Stats as Stats
 from ..maintenance.stats import index as update
 from ..store import access_log
-from .workspace import Workspace, Workspaces, every
+from .workspace import Workspace, Workspaces, every, recorded
 
 
 def stats(workspace: Workspace) -> Stats:
@@ -27,6 +27,22 @@ def growth_by_type(workspace: Workspace) -> list[tuple[str, str, int]]:
 def tokens_by_day(workspace: Workspace) -> dict[str, int]:
     """Return how many tokens of memory agents were told, by the day: at starts, and with prompts."""
     return access_log.tokens_by_day(workspace)
+
+
+@recorded("index")
+def share(workspace: Workspace) -> None:
+    """Share a workspace on the server that the user's settings name: its `mem.yaml` says so from then on.
+
+    Raise RefusedError where the settings have another backend or the workspace is not trusted, UnavailableError where
+    the server cannot be had or the user is no owner there.
+    """
+    if workspace.settings["index.backend"] != "postgres":
+        raise RefusedError("index.backend names no server", "`mem config set index.backend postgres`")
+    if not workspace.is_trusted:
+        raise RefusedError(f"{workspace.root} is not trusted", "`mem trust` believes what it says")
+    from ..index.postgres.push import share as put_on_server
+
+    put_on_server(workspace)
 
 
 def index(

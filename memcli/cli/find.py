@@ -85,7 +85,8 @@ def _show_hit(hit: Hit, address: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"outdated by {hit.outdated_by}",) if hit.outdated_by else ()
     later = f"says later what {hit.later_than} says" if hit.later_than else ""
-    remark = "; ".join(filter(None, (_expired(hit.expired), later, *outdated, *hit.changed)))
+    elsewhere = "" if hit.is_here else "not on this machine yet"
+    remark = "; ".join(filter(None, (elsewhere, _expired(hit.expired), later, *outdated, *hit.changed)))
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, address, hit.summary]
         row += [remark] if remark else []

@@ -51,6 +51,7 @@ def tend(
 def index(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the index away and make it anew.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what is in the index; embed nothing.")] = False,
+    share: Annotated[bool, typer.Option("--share", help="Share the workspace on the server of index.dsn.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -63,12 +64,14 @@ def index(
     """
     if rebuild and status:
         raise UsageError("--rebuild and --status", "give one of them")
-    from ..api.stats import index as indexed
+    from ..api import stats
 
+    if share:
+        stats.share(workspaces.writing(workspace, scope))
     found_in = workspaces.reading(workspace, scope)
     files, texts = output.Bar("reading files"), output.Bar("embedding texts")
     try:
-        report = indexed(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
+        report = stats.index(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
     finally:
         files.clear()
         texts.clear()
@@ -79,6 +82,7 @@ def index(
             output.say_wrapped(
                 f"{row.workspace}: {row.files:,} files ({row.added:,} new, {row.changed:,} changed,"
                 f" {row.removed:,} gone), {row.chunks:,} texts, {row.not_embedded:,} not embedded"
+                + (f", {row.pushed:,} pushed" if row.pushed else "")
             )
         for row in report.workspaces:
             for problem in row.faults:
@@ -88,6 +92,8 @@ def index(
             output.note(f"{row.workspace}: nothing can be written there: its index is kept in {row.elsewhere}")
         if row.unfinished:
             output.note(f"{row.workspace}: {row.not_embedded:,} texts are not embedded: {row.unfinished}")
+        if row.unreached:
+            output.note(f"{row.workspace}: nothing went to the server: {row.unreached}")
     if report.error is not None:
         raise typer.Exit(report.error.exit_code)
     if report.problems:

@@ -26,7 +26,7 @@ from .embedding_model import (
     measure,
     require_libraries,
 )
-from .filters import Filter, chunk_condition
+from .filters import Filter, Where, chunk_condition
 from .hnsw import Neighbours
 from .text_vectors import Embedder
 from .vector_file import Matrix
@@ -227,13 +227,17 @@ class Embedding:
         if not self.table.is_of(self.model()):
             self._start_over(is_bulk=seconds is None)
         where = chunk_condition(wanted or Filter(statuses=()))
-        missing = self.table.missing(str(where), where.values)
+        missing = self._without_vector(where)
         if not missing or self.index.folder is None or seconds == 0:
             return len(missing)
         order = sorted(missing, key=lambda chunk: chunk not in first) if first else missing
         is_bulk = seconds is None or (seconds >= PREPARING and len(order) > BATCH)
         self._fill(self.embedder(bulk=is_bulk), order, seconds, progress)
         return len(self.table.missing(str(where), where.values))
+
+    def _without_vector(self, where: Where) -> list[int]:
+        """Return the chunks that pass a condition and have no vector, the newest first."""
+        return self.table.missing(str(where), where.values)
 
     def embed_all(self, progress: "Progress | None" = None) -> int:
         """Embed every chunk with the model that the settings name, drop what is not needed, return how many are left.
@@ -350,16 +354,25 @@ class Embedding:
 
         Raise MovedError if the vectors are another model's by now.
         """
+        numbers, vectors = self.vectors_of(chunks)
+        if not len(numbers):
+            return {}
+        near = vectors @ vectors.T >= self.scale().unscaled(cosine)
+        return {int(chunk): frozenset(numbers[line].tolist()) for chunk, line in zip(numbers, near, strict=True)}
+
+    def vectors_of(self, chunks: Collection[int]) -> tuple[Any, Any]:
+        """Return those of some chunks that have a vector, (n,) int64, and their vectors, (n, dimension) float32.
+
+        Raise MovedError if the vectors are another model's by now.
+        """
         import numpy as np
 
         table, matrix = self.rows(Filter(statuses=()), chunks)
         if matrix is None or not len(table):
-            return {}
+            return np.empty(0, np.int64), np.empty((0, 0), np.float32)
         vectors = matrix.take(table[:, 1])
         sound = np.isfinite(vectors).all(axis=1)
-        numbers, vectors, least = table[sound, 0], vectors[sound], self.scale().unscaled(cosine)
-        near = vectors @ vectors.T >= least
-        return {int(chunk): frozenset(numbers[line].tolist()) for chunk, line in zip(numbers, near, strict=True)}
+        return table[sound, 0], vectors[sound]
 
     def rows(self, wanted: Filter, chunks: Collection[int] | None = None) -> tuple[Any, Matrix | None]:
         """Return the chunks and their rows, (n, 2) int64, and the matrix that has these rows; None if there is none.

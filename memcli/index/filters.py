@@ -214,12 +214,11 @@ TurnPiece = tuple[int, int, int]
 No named tuple: making and reading 10,000 of them takes 6 ms longer."""
 
 
-def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting]:
-    """Return where words occur, each given in its forms; for a word of a stem that an earlier word has, the same."""
+def stems_of(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[list[str]]:
+    """Return the stems of words, each given in its forms; one empty stem for a word that has none."""
     run = connection.execute
     run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
     run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")
-    run("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
     try:
         connection.executemany(
             "insert into temp.asked(rowid, word) values(?, ?)",
@@ -232,19 +231,29 @@ def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -
         stems: dict[int, list[str]] = defaultdict(list)
         for stem, row in run("select term, doc from temp.stems order by doc, offset"):
             stems[row // _FORMS].append(stem)
-        by_stem: dict[str, Posting] = {"": {}}
-        firsts: list[str] = []
-        for number, term in enumerate(terms):
-            own = list(dict.fromkeys(stems.get(number, [""])))
-            firsts.append(own[0])
-            if own[0] not in by_stem:
-                # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
-                is_prefix = len(term[0]) == 1 and not term[0].isascii()
-                by_stem[own[0]] = _posting(connection, own, is_prefix=is_prefix)
-        return [by_stem[first] for first in firsts]
+        return [list(dict.fromkeys(stems.get(number, [""]))) for number in range(len(terms))]
     finally:
-        for table in ("postings", "stems", "asked"):
+        for table in ("stems", "asked"):
             run(f"drop table temp.{table}")
+
+
+def is_prefix(term: tuple[str, ...]) -> bool:
+    """Return whether a word is asked for as a beginning: one character of an unspaced script stands in pairs."""
+    return len(term[0]) == 1 and not term[0].isascii()
+
+
+def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting]:
+    """Return where words occur, each given in its forms; for a word of a stem that an earlier word has, the same."""
+    stems = stems_of(connection, terms)
+    connection.execute("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
+    try:
+        by_stem: dict[str, Posting] = {"": {}}
+        for own, term in zip(stems, terms, strict=True):
+            if own[0] not in by_stem:
+                by_stem[own[0]] = _posting(connection, own, is_prefix=is_prefix(term))
+        return [by_stem[own[0]] for own in stems]
+    finally:
+        connection.execute("drop table temp.postings")
 
 
 def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: bool) -> Posting:
@@ -260,14 +269,21 @@ def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: boo
     return Counter(map(int, chunks.split(","))) if chunks else {}
 
 
+def beginning(word: str) -> str:
+    """Return what the words that are alike begin with; empty for a word that has no such forms."""
+    if len(word) < _SHORTEST or not word.isalpha():
+        return ""
+    return word[: max(_SHORTEST, -(-2 * len(word) // 3), len(word) - 3)]
+
+
 def alike_postings(connection: sqlite3.Connection, word: str) -> Posting:
     """Return where words stand that begin as a word does and differ at the end: other forms, and words of its kind.
 
     A third of its letters may be others, three at most, and three be added; one below four letters has no such forms.
     """
-    if len(word) < _SHORTEST or not word.isalpha():
+    begins = beginning(word)
+    if not begins:
         return {}
-    begins = word[: max(_SHORTEST, -(-2 * len(word) // 3), len(word) - 3)]
     connection.execute("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
     try:
         where, values = "term >= ? and term < ? and length(term) <= ?", (begins, begins + _LAST, len(word) + 3)

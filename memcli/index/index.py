@@ -4,15 +4,16 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..formats.entry_fields import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
-from ..store.workspace import Workspace
+from ..store.workspace import MARKER, Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
 from .filters import Filter, Where, bindable, chunk_condition, entry_condition, file_condition
@@ -43,12 +44,14 @@ class Piece:
     timestamp: str
     is_whole: bool  # all its document has to say
     entry: Mapping[str, Any]  # the row of its entry; empty for what is none
+    is_here: bool = True  # and not only on a server, where another machine put it
 
 
 class MemoryIndex(Protocol):
     """What is asked of an open index; `tests/index/test_contract.py` says what each question is to be answered with."""
 
     workspace: Workspace
+    failure: str
 
     @property
     def embedding(self) -> "Embedding":
@@ -58,6 +61,9 @@ class MemoryIndex(Protocol):
         self, progress: Progress | None = None, *, talk: bool = False, changing: str = "", within: float = 0.0
     ) -> Refreshed:
         """Bring the index in step with the disk."""
+
+    def reach_others(self) -> None:
+        """Find from now on what others keep too; `failure` tells why that cannot be had."""
 
     def list_entries(
         self, wanted: Filter, order: str, limit: int = -1, *, columns: Sequence[str] = ()
@@ -124,6 +130,9 @@ class Index(Database):
     _embedding: "Embedding | None" = None
     _refreshed: Refreshed | None = None
     _has_talk = False
+    failure = ""  # why a team's server could not be had
+    pushed = 0  # chunks that went to it
+    withheld: tuple[str, ...] = ()  # paths of what did not go there, since it holds a secret
     _pieces: Mapping[int, Piece] = {}
     """What several searches of one question read, until the index is brought in step."""
 
@@ -179,6 +188,9 @@ class Index(Database):
             _answers[folder] = state, {}
         return _answers[folder][1]
 
+    def reach_others(self) -> None:
+        """Do nothing: this index has what is on this machine."""
+
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
         snapshot = self._refreshed.snapshot if self._refreshed else None
         try:
@@ -228,10 +240,10 @@ class Index(Database):
         return alike_postings(self.connection, word)
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
-        """Map the numbers of chunks to the chunks with their texts."""
+        """Map the numbers of chunks to the chunks with their texts; without what only a server had that went away."""
         if missing := [chunk for chunk in chunks if chunk not in self._pieces]:
             self._pieces = {**self._pieces, **self._read_pieces(missing)}
-        return {chunk: self._pieces[chunk] for chunk in sorted(chunks)}
+        return {chunk: self._pieces[chunk] for chunk in sorted(chunks) if chunk in self._pieces}
 
     def _read_pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         cursor = self.connection.execute(
@@ -285,7 +297,7 @@ class Index(Database):
             where.parts.append(f"file in ({', '.join(map(str, among))})")
         names = columns or [row[1] for row in self.connection.execute("pragma table_info(entries)")]
         selected = [_COUNTED.get(name, f"entries.{name}") for name in names]
-        waiting = {identifier: [noted.count, noted.last] for identifier, noted in confirmations(self.workspace).items()}
+        waiting = self._confirmations()
         cursor = self.connection.execute(
             f"select {', '.join(selected)}, path from entries join files using(file)"
             " left join (select key as one, json_extract(value, '$[0]') as more, json_extract(value, '$[1]') as last"
@@ -293,6 +305,10 @@ class Index(Database):
             (json.dumps(waiting), *where.values, limit),
         )
         return _rows(cursor)
+
+    def _confirmations(self) -> dict[str, tuple[int, str]]:
+        """Map ids to the confirmations that are not in the files yet: how many, and when the last one was."""
+        return {identifier: (noted.count, noted.last) for identifier, noted in confirmations(self.workspace).items()}
 
     def has_expired(self) -> bool:
         """Return whether an active entry is past its `expires_at`."""
@@ -410,7 +426,7 @@ def _answer(
     apart: bool = False,
     overtaken: bool = False,
 ) -> T:
-    index = Index(workspace, *database.connect(folder))
+    index = _kind_of(workspace)(workspace, *database.connect(folder))
     index.is_overtaken |= overtaken
     try:
         if apart:
@@ -418,6 +434,16 @@ def _answer(
         return question(index)
     finally:
         index.close()
+
+
+def _kind_of(workspace: Workspace) -> type[Index]:
+    """Return which index answers: with a server only for a workspace that says itself that it is shared."""
+    settings = workspace.settings
+    is_shared = settings.places["index.workspace"] == str(workspace.root / MARKER) and workspace.beside is None
+    if settings["index.backend"] == "postgres" and is_shared and workspace.is_trusted:
+        # By name, since it is built on this one; and late, since it brings along what connects.
+        return cast(type[Index], import_module(".postgres.postgres_index", __package__).PostgresIndex)
+    return Index
 
 
 def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T], *, overtaken: bool = False) -> T:

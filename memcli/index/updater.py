@@ -67,7 +67,7 @@ def refresh(
     snapshot = snapshot or _snapshot(connection, workspace)
     listing = snapshot.listing
     key = "seen talk" if talk else "seen"
-    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_listing_hash(listing),):
+    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (listing_hash(listing),):
         return Refreshed(snapshot)
     indexed = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
@@ -168,7 +168,8 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileL
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 
 
-def _listing_hash(listing: FileListing) -> bytes:
+def listing_hash(listing: FileListing) -> bytes:
+    """Return what tells the files of one moment from those of another."""
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 
@@ -183,7 +184,7 @@ def _note_seen(connection: sqlite3.Connection, key: str, snapshot: Snapshot) -> 
     try:
         connection.execute("begin immediate")
         if connection.execute("pragma data_version").fetchone() == snapshot.version:
-            connection.execute("insert or replace into meta values(?, ?)", (key, _listing_hash(snapshot.listing)))
+            connection.execute("insert or replace into meta values(?, ?)", (key, listing_hash(snapshot.listing)))
         connection.execute("commit")
     except sqlite3.OperationalError:  # somebody else writes, or nobody can
         if connection.in_transaction:

@@ -211,6 +211,8 @@ class Indexed:
         str, "the folder the index is kept in where nothing can be written to the workspace, else empty"
     ]
     unfinished: Annotated[str, "why not all is embedded; empty where it is"]
+    pushed: Annotated[int, "texts that went to the server in this run"]
+    unreached: Annotated[str, "why the server could not be had; empty where it could, or none was asked"]
     faults: tuple[FileProblem, ...]  # what is wrong with its files
 
     @property
@@ -232,14 +234,20 @@ class IndexReport(Indexed, Result):
 
     @property
     def error(self) -> MemError | None:
-        """Return why texts are left without a vector: BusyError or UnavailableError.
+        """Return why texts are left without a vector, or a server could not be had: BusyError or UnavailableError.
 
         None where nothing is left, or where `mem` was installed to go by words alone.
         """
+        unreached = [indexed.unreached for indexed in self.workspaces if indexed.unreached]
+        if unreached:
+            return UnavailableError(unreached[0])
         reasons = [indexed.unfinished for indexed in self.workspaces if indexed.unfinished]
         if not reasons or missing_libraries():
             return None
         return (BusyError if BUSY in reasons else UnavailableError)(reasons[0])
+
+
+_WITHHELD = "holds a secret: it stays on this machine"
 
 
 def index(
@@ -278,7 +286,9 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
         index.meta("model"),
         str(index.folder) if index.folder not in (None, where.derived) else "",
         by_words or _obstacle(index) if embed and state.not_embedded else "",
-        tuple(index.problems()),
+        index.pushed,
+        index.failure,
+        (*index.problems(), *(FileProblem(path, 1, _WITHHELD, scope=where.scope) for path in index.withheld)),
     )
 
 

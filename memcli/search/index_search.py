@@ -45,6 +45,7 @@ class SearchRequest:
     shown: int = 0  # hits that are shown in the end; 0: all that come back
     marks_later: bool = False  # each hit says of which other it is the later one
     within: float = 0.0  # seconds for which what this process saw on the disk is good enough
+    reaches_others: bool = False  # what others put on the server is found too
 
     @classmethod
     def of(
@@ -81,7 +82,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
 
     Raise UnavailableError where the request asks for meaning alone and there is no model.
     """
-    index.refresh(talk=_asks_talk(request), within=request.within)
+    _bring_in_step(index, request)
     if _asks_talk(request):
         from ..store.sessions.sessions import compacted
 
@@ -128,7 +129,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     return SearchResults(
         hits,
         index.kept(("problems", request.wanted), lambda: tuple(index.problems(request.wanted, whole=True))),
-        meaning.notices,
+        (*_unreached(index, request), *meaning.notices),
         meaning.missing,
         meaning.total,
         meaning.vector,
@@ -136,6 +137,18 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         len(scored) - len(enough),
         later=later,
     )
+
+
+def _bring_in_step(index: MemoryIndex, request: SearchRequest) -> None:
+    index.refresh(talk=_asks_talk(request), within=request.within)
+    if request.reaches_others:
+        index.reach_others()
+
+
+def _unreached(index: MemoryIndex, request: SearchRequest) -> tuple[str, ...]:
+    """Return a line that says why what others have is not among the hits, where it was asked for."""
+    is_missed = index.failure and request.reaches_others
+    return (f"searching this machine alone: {index.failure}",) if is_missed else ()
 
 
 def _shown(

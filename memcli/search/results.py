@@ -11,6 +11,7 @@ from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from ..formats.text_lines import FileProblems
 from ..results import (
+    IF_ANY,
     OPTIONAL,
     EntryType,
     Expired,
@@ -97,12 +98,18 @@ class Hit:
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
     text: str = ""  # of the chunk or passage that matched, whole
+    is_here: bool = True  # and not only on a server, where another machine put it
     is_explained: bool = False  # whether the document says why it was found
 
     @property
     def path_(self) -> FilePath:
         """Return the path of its file."""
         return file_of(self.path)
+
+    @property
+    def elsewhere(self) -> Annotated[bool, "whether its file is not on this machine yet", IF_ANY]:
+        """Return whether only another machine has its file."""
+        return not self.is_here
 
     @property
     def matched_(self) -> Annotated[tuple[str, ...] | None, "words of the query that stand in it", OPTIONAL]:
@@ -235,6 +242,7 @@ def hit_of(
         matched=tuple(matched),
         parts=scored.parts,
         text=piece.text,
+        is_here=piece.is_here,
     )
 
 

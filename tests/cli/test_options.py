@@ -182,7 +182,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         },
     ),
     "tend": ([], {"--quiet": []}),
-    "index": ([], {"--rebuild": [], "--status": []}),
+    "index": ([], {"--rebuild": [], "--share": [], "--status": []}),
     "session append": (
         ["--session", "talk", "--text", "More tea."],
         {

@@ -1,0 +1,171 @@
+"""The connection to a team's server: one a thread, bound by row-level security, its errors told in a line."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import UnavailableError
+from ...store.settings import Settings
+from .schema import NEWEST
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from psycopg import Connection
+
+T = TypeVar("T")
+CONNECT_SECONDS = 3
+STATEMENT_SECONDS = 5
+PUSH_SECONDS = 120
+"""Seconds that a statement of a push may take, which also waits for other pushes to a workspace."""
+BRIEFLY = (0.05,)
+PATIENTLY = (0.1, 0.5, 1.0, 2.0, 4.0)
+"""Seconds between attempts where nobody waits for an answer: a server that is started again is back by then."""
+_OPENING = (
+    f"set statement_timeout = '{STATEMENT_SECONDS}s'; set search_path = mem, public;"
+    " set hnsw.ef_search = 100; set hnsw.iterative_scan = strict_order;"
+    # The planner, from which row security hides how many rows there are, expects one.
+    " set enable_nestloop = off; set enable_sort = off;"
+    " select rolname, rolsuper or rolbypassrls, (select max(number) from version) from pg_roles"
+    " where rolname = current_user"
+)
+_MIGRATE = "let its owner run `mem index --migrate`"
+_held = threading.local()
+
+
+class ServerError(UnavailableError):
+    """The server cannot be had, or it refuses: what is on this machine answers alone."""
+
+
+class PostgresServer:
+    """A server that is connected to when it is first asked, and again when the connection broke."""
+
+    def __init__(self, dsn: str, *, allow_superuser: bool = False) -> None:
+        """Belong to a connection string; `server_of` makes one of the settings."""
+        try:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError:
+            raise ServerError("psycopg is not installed", 'install "memcli[postgres]"') from None
+        self._errors = psycopg.errors
+        self._dsn = dsn
+        self._allows_superuser = allow_superuser
+        try:
+            stated = conninfo_to_dict(dsn)
+        except psycopg.Error:  # whose text would repeat the string
+            raise ServerError(
+                "index.dsn is no connection string", "write service=NAME or postgresql://USER@HOST/NAME"
+            ) from None
+        words = (str(stated.get("password") or ""), os.environ.get("PGPASSWORD", ""))
+        self._secrets = [word for word in words if word]
+
+    def run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+
+        def work(connection: "Connection[Any]") -> list[tuple[Any, ...]]:
+            cursor = connection.execute(query, values or None, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+        return self.attempt(work)
+
+    def attempt(self, work: "Callable[[Connection[Any]], T]", pauses: Sequence[float] = BRIEFLY) -> T:
+        """Return what is done with the connection, which is opened again where it breaks; raise ServerError.
+
+        The work may be done more than once.
+        """
+        for pause in (*pauses, None):
+            try:
+                return work(self._opened())
+            except self._errors.QueryCanceled:
+                raise ServerError(f"the server took longer than {STATEMENT_SECONDS} seconds", "try again") from None
+            except self._errors.OperationalError as error:
+                close_connection()
+                if pause is None:
+                    raise self._failure(error) from None
+                time.sleep(pause)
+            except (self._errors.UndefinedTable, self._errors.UndefinedColumn, self._errors.UndefinedFunction):
+                raise ServerError("the server has no tables of this mem", _MIGRATE) from None
+            except self._errors.Error as error:
+                raise self._failure(error) from None
+        raise AssertionError
+
+    def _opened(self) -> "Connection[Any]":
+        from psycopg import connect
+
+        key, held = (self._dsn, os.getpid()), getattr(_held, "connection", None)
+        if held is not None and held[0] == key and not held[1].closed:
+            connection: Connection[Any] = held[1]
+            return connection
+        close_connection()
+        connection = connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="mem")
+        cursor = connection.execute(_OPENING)
+        while cursor.nextset():
+            pass
+        role, is_unbound, version = cursor.fetchone() or ("", True, 0)
+        if is_unbound and not self._allows_superuser:
+            connection.close()
+            raise ServerError(f"no row-level security binds {role}", "connect as an owner, or index.allow_superuser")
+        if version != NEWEST:
+            connection.close()
+            is_newer = (version or 0) > NEWEST
+            raise ServerError(
+                f"the server's tables have version {version or 0}, this mem's {NEWEST}",
+                "install a newer one, as README says" if is_newer else _MIGRATE,
+            )
+        connection.adapters.register_dumper(HalfVector, _half_dumper())
+        _held.connection = key, connection
+        return connection
+
+    def _failure(self, error: Exception) -> ServerError:
+        """Return an error of one line without the password."""
+        text = " ".join((str(error).strip() or type(error).__name__).splitlines()[:1])
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return ServerError(text, "see docs/team.md")
+
+
+def close_connection() -> None:
+    """Close this thread's connection, unless it is that of the process this one was forked from."""
+    held = getattr(_held, "connection", None)
+    _held.connection = None
+    if held is not None and held[0][1] == os.getpid():
+        held[1].close()
+
+
+def _half_dumper() -> Any:
+    from psycopg.adapt import Dumper
+    from psycopg.pq import Format
+
+    class HalfDumper(Dumper):
+        format = Format.BINARY
+
+        def dump(self, obj: HalfVector) -> bytes:
+            return obj.data
+
+    return HalfDumper
+
+
+class HalfVector:
+    """A vector as the server takes it: numbers of two bytes."""
+
+    def __init__(self, vector: "NDArray[Any] | Sequence[float]") -> None:
+        """Take a vector of any length up to 4,000."""
+        import numpy as np
+
+        self.data = len(vector).to_bytes(2, "big") + bytes(2) + np.asarray(vector, ">f2").tobytes()
+
+
+def unit_vector(data: bytes) -> "NDArray[Any]":
+    """Return a vector of the server as a unit vector."""
+    import numpy as np
+
+    vector = np.frombuffer(data, ">f2", offset=4).astype(np.float32)
+    return vector / max(float(np.linalg.norm(vector)), 1e-9)
+
+
+def server_of(settings: Settings) -> PostgresServer:
+    """Return the server that the user's settings name; raise ServerError where they name none."""
+    if not settings["index.dsn"]:
+        raise ServerError("index.dsn names no server", "`mem config set index.dsn service=NAME`")
+    return PostgresServer(settings["index.dsn"], allow_superuser=settings["index.allow_superuser"])

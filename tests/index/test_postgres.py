@@ -1,0 +1,294 @@
+"""Machines that share a workspace on a real server: what each finds, pushes, and does when the server is gone."""
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memcli.index.index import ask
+from memcli.index.postgres import connection, push
+from memcli.index.postgres.postgres_index import PostgresIndex
+from tests.conftest import Mem, Ran
+from tests.fakes import CountingEmbedder
+from tests.index.machines import Machine
+from tests.team_server import TeamDatabase
+
+pytestmark = pytest.mark.usefixtures("embedder")
+WORDS = ["quagga", "zebra", "heron", "bittern", "otter", "badger", "marten", "stoat", "lynx", "wolf", "tea", "milk"]
+
+
+@pytest.fixture
+def machine(team: TeamDatabase, mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
+    """Give a function that makes a machine of somebody, with a home and a folder of its own."""
+
+    def made(name: str, role: str = "alice", clone_of: Machine | None = None) -> Machine:
+        team.add_owners(role)
+        # What a killed server said it has, it has.
+        team.run(f'alter database "{team.name}" set synchronous_commit = on')
+        one = Machine(name, team.dsn(role), mem, world, monkeypatch, clone_of)
+        team.run(
+            "insert into mem.members(owner, workspace) select owners.owner, workspace from mem.owners, mem.workspaces"
+            " where role = %s on conflict do nothing",
+            values=(role,),
+        )
+        return one
+
+    return made
+
+
+@pytest.fixture
+def first(machine: Callable[..., Machine]) -> Machine:
+    """Give a machine whose workspace is on the server, with some entries."""
+    one = machine("first")
+    one.run("index", "--share")
+    for number in range(30):
+        words = [WORDS[(number * step) % len(WORDS)] for step in range(1, 8)]
+        one.put(f"{number}.md", f"About {words[0]}: the {' '.join(words)} number {number}.", animal=number % 2)
+    parts = "\n\n".join(f"## Part {part}\n\n" + f"The {part} of the giraffe. " * 60 for part in "abc")
+    one.put("long.md", f"# Long\n\n{parts}")
+    one.run("index")
+    return one
+
+
+@pytest.fixture
+def second(first: Machine, machine: Callable[..., Machine]) -> Machine:
+    """Give a machine whose clone of the workspace has none of its files yet."""
+    return machine("second", "bob", clone_of=first)
+
+
+def hits(ran: Ran) -> dict[str, float]:
+    """Return ids and relevances of a search, the best first."""
+    return {hit["id"]: hit["relevance"] for hit in ran.json["hits"]}
+
+
+def alike(own: dict[str, float]) -> object:
+    """Return what compares as the same hits: vectors are kept in numbers of two bytes."""
+    return pytest.approx(own, abs=2e-3)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_what_only_others_have_ranks_as_it_does_where_it_is(first: Machine, second: Machine, mode: str) -> None:
+    for query in (*WORDS[:3], "the giraffe of part b", "tea and milk for the otter", "where is the lynx?"):
+        here = hits(first.run("search", "--json", "--mode", mode, "-n", "50", query))
+        there = second.run("search", "--json", "--mode", mode, "-n", "50", query)
+        assert hits(there) == alike(here), query
+        assert all(hit["elsewhere"] for hit in there.json["hits"])
+        assert there.err == ""
+
+
+def test_a_hit_says_that_it_is_not_on_this_machine_yet(second: Machine) -> None:
+    assert "not on this machine yet" in second.run("search", "quagga").out
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [["--tag", "animal"], ["--type", "fact"], ["--since", "2026-01-01"], ["--path", "entries/*"], ["--kind", "note"]],
+)
+def test_filters_hold_on_the_server(first: Machine, second: Machine, choice: list[str]) -> None:
+    asked = ["search", "--json", "-n", "30", "quagga zebra heron", *choice]
+    assert hits(second.run(*asked)) == alike(hits(first.run(*asked)))
+
+
+def test_a_text_is_embedded_once_for_all(first: Machine, second: Machine, embedder: CountingEmbedder) -> None:
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    embedder.embedded.clear()
+    ran = second.run("index", "--json")
+    assert (embedder.embedded, ran.json["embedded"], ran.json["not_embedded"], ran.json["pushed"]) == ([], 0, 0, 0)
+    assert all(hit["id"] and "elsewhere" not in hit for hit in second.run("search", "--json", "quagga").json["hits"])
+
+
+def test_without_the_server_this_machine_answers_and_catches_up_later(first: Machine, team: TeamDatabase) -> None:
+    team.server.kill()
+    try:
+        ran = first.run("search", "quagga")
+        assert (ran.code, len(ran.err.splitlines())) == (0, 1)
+        assert "searching this machine alone" in ran.err
+        assert ran.out
+        first.run("write", "The okapi came while the server was gone.")
+        assert first.run("index").code == 6
+    finally:
+        team.server.start()
+    assert first.run("index", "--json").json["pushed"] == 1
+
+
+def test_a_server_that_comes_back_in_a_push_gets_all_of_it(
+    first: Machine, second: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "BATCH", 5)
+    write, count = push.Exchange._write, 0
+
+    def interrupted(*args: object) -> object:
+        nonlocal count
+        count += 1
+        if count == 3:
+            team.server.kill()
+            threading.Timer(0.3, team.server.start).start()
+        return write(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(push.Exchange, "_write", interrupted)
+    for number in range(30):
+        first.put(f"storm{number}.md", f"The okapi number {number} came in the storm.")
+    ran = first.run("index", "--json")
+    assert count > 3
+    assert ran.json["unreached"] == ""
+    assert len(hits(second.run("search", "--json", "-n", "50", "--mode", "keyword", "okapi"))) == 30
+
+
+def test_a_server_that_dies_in_a_search_leaves_this_machine_to_answer(
+    first: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, machine: Callable[..., Machine]
+) -> None:
+    other = machine("other", "bob", clone_of=first)
+    other.run("write", "The quagga that only this machine knows.")
+    ask_server, count = PostgresIndex.ask_server, 0
+
+    def interrupted(*args: object) -> object:
+        nonlocal count
+        count += 1
+        if count == 2:
+            team.server.kill()
+        return ask_server(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(PostgresIndex, "ask_server", interrupted)
+    ran = other.run("search", "quagga")
+    team.server.start()
+    assert count >= 2
+    assert ran.code == 0
+    assert "only this machine" in ran.out
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_clone_that_lies_behind_overwrites_nothing(first: Machine, machine: Callable[..., Machine]) -> None:
+    behind = machine("behind", "bob", clone_of=first)
+    shutil.copytree(first.root / "entries", behind.root / "entries", dirs_exist_ok=True)
+    first.put("8.md", "The narwhal took its place.")
+    first.run("index")
+    assert behind.run("index", "--json").json["pushed"] == 0
+    assert "narwhal" in behind.run("search", "narwhal").out
+    third = machine("third", "bob", clone_of=first)
+    assert "narwhal" in third.run("search", "narwhal").out
+
+
+def test_what_is_forgotten_is_taken_from_the_server(first: Machine, second: Machine) -> None:
+    name = first.run("write", "The dodo hid a treasure.", "--json").json["id"]
+    first.run("index")
+    assert "treasure" in second.run("search", "dodo treasure").out
+    first.run("forget", name)
+    first.run("index")
+    assert "treasure" not in second.run("search", "dodo treasure").out
+
+
+def test_what_holds_a_secret_stays_on_this_machine(first: Machine, team: TeamDatabase) -> None:
+    path = first.root / "entries" / "leak.md"
+    path.write_text(
+        "---\nid: mem_leak\n---\nThe key of the dodo is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8" + "\n"
+    )
+    ran = first.run("index")
+    assert ran.code == 3
+    assert "stays on this machine" in ran.err
+    assert team.run("select count(*) from mem.files where path like '%leak%'", "alice") == [(0,)]
+
+
+def test_two_machines_push_one_text_at_once(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    for each in (first, second):
+        (each.root / "entries" / "both.md").write_text("---\nid: mem_both\n---\nThe okapi is striped.\n")
+    failures: list[BaseException] = []
+
+    def index(workspace: object) -> None:
+        try:
+            ask(workspace, lambda index: (index.refresh(), index.embedding.embed_all()))  # type: ignore[arg-type]
+        except BaseException as error:
+            failures.append(error)
+        connection.close_connection()
+
+    threads = [threading.Thread(target=index, args=(each.opened(),)) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert team.run("select count(*) from mem.files where path = 'entries/both.md'", "alice") == [(1,)]
+
+
+def test_a_statement_that_takes_too_long_ends(
+    first: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.close_connection()
+    monkeypatch.setattr(connection, "_OPENING", connection._OPENING.replace("'5s'", "'200ms'"))
+    import psycopg
+
+    with psycopg.connect(team.dsn("administrator")) as other:
+        other.execute("lock table mem.files in access exclusive mode")
+        ran = first.run("search", "quagga")
+    assert ran.code == 0
+    assert len(ran.err.splitlines()) == 1
+    connection.close_connection()
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://alice:hunter2secret@127.0.0.1:1/mem",
+        "host=/nowhere user=alice password=hunter2secret",
+        "hunter2secret nonsense",
+        "password=hunter2secret no_such_option=1",
+    ],
+)
+def test_no_message_has_the_password(first: Machine, dsn: str) -> None:
+    first.set_dsn(dsn)
+    for command in (["search", "quagga"], ["index"], ["config", "list"]):
+        ran = first.run(*command)
+        assert "hunter2secret" not in ran.out + ran.err
+    assert first.run("search", "quagga").code == 0
+
+
+def test_a_role_that_no_row_security_binds_is_refused(first: Machine, team: TeamDatabase) -> None:
+    first.set_dsn(team.dsn("postgres"))
+    ran = first.run("index")
+    assert ran.code == 6
+    assert "no row-level security binds postgres" in ran.err
+
+
+def test_a_folder_names_no_server(first: Machine) -> None:
+    marker = first.root / "mem.yaml"
+    marker.write_text(marker.read_text() + "index.dsn: host=/elsewhere\nindex.backend: postgres\n")
+    ran = first.run("config", "list")
+    assert "index.dsn is taken only from" in ran.err
+    assert "/elsewhere" not in ran.out
+
+
+def test_confirmations_of_several_machines_add_up(first: Machine, second: Machine) -> None:
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    text = "About tea: the okapi drinks it."
+    name = first.run("write", text, "--json").json["id"]
+    first.run("index")
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    for each in (first, second):
+        for _ in range(2):
+            each.run("write", text)
+        each.run("index")
+
+    def strength(index: PostgresIndex) -> int:
+        index.refresh()
+        index.reach_others()
+        from memcli.index.filters import Filter
+
+        return next(row["strength"] for row in index.list_entries(Filter(), "path") if row["id"] == name)
+
+    assert ask(first.opened(), strength) == 5  # type: ignore[arg-type]
+
+
+def test_without_the_setting_nothing_connects(mem: Mem, workspace: Path, spawn: Callable[..., Ran]) -> None:
+    code = "import sys; from memcli.cli.app import run; run(['search', 'tea']); sys.exit('psycopg' in sys.modules)"
+    assert mem("write", "Tea is drunk.").code == 0
+    assert spawn(code=code).code == 0
+    assert sys.executable
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Leave no connection open."""
+    yield
+    connection.close_connection()
