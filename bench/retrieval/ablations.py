@@ -20,7 +20,7 @@ _OFF: dict[str, dict[str, Any]] = {
     "no query without its frequent names": {"frequent": 10**9},
     "the last line of a dialogue counts once": {"last_line": 0.0},
     "a statement is asked like a question": {"statement": 0.0},
-    "a long entry means what its best chunk means": {"mean_vector": 0.0},
+    "a long entry means what its best chunk means": {"mean_cosine": 0.0},
     "one share of the vector, .35": {"vector_turn": 0.35, "vector": 0.35, "statement": 0.0},
     "one share of the vector, .5": {"vector_turn": 0.5, "vector": 0.5, "statement": 0.0},
     "no title in the query": {"titled": 0.0},

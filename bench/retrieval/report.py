@@ -165,9 +165,11 @@ def certainties(answers: Sequence[Any], unanswerable: Sequence[Any]) -> str:
     first: dict[str, list[str]] = defaultdict(list)
     for answer in answers:
         wrong = [pair for pair in _ranked(answer) if not pair[1]]
-        first[f"to {_kind(answer)}, without what answers them"] += [word for word, _ in _words(wrong)[:1]]
+        first[f"to {_kind(answer)}, without what answers them"] += [word for word, _ in _words(wrong)[:1]] or [""]
     for answer in unanswerable:
-        first[f"to {_kind(answer)}, of what nobody said"] += [word for word, _ in _words(_ranked(answer))[:1]]
+        first[f"to {_kind(answer)}, {answer.query.category}"] += [word for word, _ in _words(_ranked(answer))[:1]] or [
+            ""
+        ]
     for title, words in first.items():
         cells = [f"{words.count(word) / len(words):.2f}" for word in CERTAINTIES]
         lines.append(f"| {title} ({len(words)}) | {' | '.join(cells)} |")

@@ -5,7 +5,7 @@ A set is a folder with `corpus.jsonl` {id, text, timestamp?, meta?}, `queries.js
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +20,8 @@ from memcli.store.workspace import Surroundings, Workspace, opened
 HELD_CONVERSATIONS = ("conv-41",)
 """Conversations nothing was tuned on; elsewhere it is every other query, or every other workspace."""
 
+FOREIGN = 40
+"""Questions to another workspace of the same set, which this one cannot answer."""
 ABSTENTION = "abstention"
 """The kind of question that asks what nobody told."""
 
@@ -58,12 +60,17 @@ def collections(data: Path, wanted: tuple[str, ...] = ()) -> Iterator[Collection
         if wanted and folder.name not in wanted:
             continue
         parts = sorted(path.parent for path in folder.rglob("corpus.jsonl"))
+        read = []
         for number, part in enumerate(parts):
             held = None
             if len(parts) > 1:
                 is_conversations = parts[0].name.startswith("conv-")
                 held = part.name in HELD_CONVERSATIONS if is_conversations else bool(number % 2)
-            yield collection(folder.name, part, held)
+            read.append(collection(folder.name, part, held))
+        for one, other in zip(read, read[1:] + read[:1], strict=True):
+            asked = other.queries[:FOREIGN] if other is not one else ()
+            foreign = tuple(replace(query, grades={}, category="asked of another conversation") for query in asked)
+            yield replace(one, unanswerable=one.unanswerable + foreign)
 
 
 def languages(file: Path) -> Collection:

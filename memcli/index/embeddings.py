@@ -322,7 +322,7 @@ class Embedding:
         return {chunk: scaled(score) for chunk, score in near.items()}, named
 
     def mean_cosines(self, vector: Any, files: Collection[int]) -> dict[int, float]:
-        """Map entries, by their files, to the scaled cosine of a unit vector and the mean of their chunks' vectors.
+        """Map entries, by their files, to the scaled mean of the cosines of a unit vector and each of their chunks.
 
         Of an entry of more chunks than `MOST_CHUNKS` the first count.
         """
@@ -335,13 +335,11 @@ class Embedding:
         table, matrix = self._rows("file", first, [WORDING, MOST_CHUNKS])
         if matrix is None or not len(table):
             return {}
-        table = table[np.argsort(table[:, 0], kind="stable")]
-        entries, starts = np.unique(table[:, 0], return_index=True)
-        sums = np.add.reduceat(matrix.take(table[:, 1]), starts)
+        entries, owners = np.unique(table[:, 0], return_inverse=True)
+        means = np.bincount(owners, matrix.scores(table[:, 1], vector)) / np.bincount(owners)
         scaled = self.scale().scaled
-        cosines = sums @ vector / np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        pairs = zip(entries.tolist(), cosines.tolist(), strict=True)
-        return {file: scaled(cosine) for file, cosine in pairs if math.isfinite(cosine)}
+        pairs = zip(entries.tolist(), means.tolist(), strict=True)
+        return {file: scaled(mean) for file, mean in pairs if math.isfinite(mean)}
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""

@@ -231,7 +231,7 @@ def snippet(text: str, query: str, limit: int = LIMIT, within: str = "") -> tupl
     """Return the sentences that hold most of the query's words, and how many lines into the text they begin.
 
     At most `limit` characters are returned; a text that fits is returned whole. The sentences begin in the stretch
-    `within`, where the text has it.
+    `within`, where the text has it. What stands in the first of them counts twice.
     """
     whole = _plain(text)
     if len(whole) <= limit:
@@ -241,9 +241,9 @@ def snippet(text: str, query: str, limit: int = LIMIT, within: str = "") -> tupl
     first = text.index(stretch)
     pieces = _sentences(stretch)
     best, best_score = 0, -1.0
-    for number, (_, piece) in enumerate(pieces):
-        low = piece.casefold()
-        score = sum(stem in low for stem in stems) - number * 0.001
+    for number, (offset, piece) in enumerate(pieces):
+        low, shown = piece.casefold(), text[first + offset : first + offset + limit].casefold()
+        score = sum((stem in low) + (stem in shown) for stem in stems) - number * 0.001
         if score > best_score:
             best, best_score = number, score
     start = first + pieces[best][0]

@@ -40,7 +40,7 @@ class ChunkCandidate:
     keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk
     whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
     cosine: float | None  # None where it has no vector
-    mean: float | None = None  # cosine of the mean vector of its entry, where that has several chunks
+    mean: float | None = None  # cosine of the chunks of its entry, where that has several
     readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
     speaker: str = ""  # of a turn
@@ -114,7 +114,7 @@ def _score(
     words = (1 - weights.whole) * max(chunk.keyword for chunk in chunks) + weights.whole * best.whole
     near = max(cosines, default=0.0)
     if cosines and best.mean is not None:
-        near += weights.mean_vector * (best.mean - near)
+        near += weights.mean_cosine * (best.mean - near)
     slope = weights.slope_turn if best.is_turn else weights.slope
     parts = {
         "vector": v * near,
@@ -167,8 +167,8 @@ def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
 
 
 Weigh = Callable[[Piece, float, float, float | None, float | None, int], ChunkCandidate]
-"""Make the candidate of a chunk from its score by words, its document's, its cosine, its entry's, and the pieces of its
-turn."""
+"""Make the candidate of a chunk from its score by words, its document's, its cosine, the mean of its entry's, and the
+pieces of its turn."""
 
 
 def candidate(

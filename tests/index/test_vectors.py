@@ -333,7 +333,7 @@ def test_the_mean_of_a_long_entry_is_of_its_first_chunks_that_have_a_vector(
 
     whole, first, alone = ask(workspace, cosines)
     assert first == pytest.approx(alone, abs=1e-4)
-    assert whole == pytest.approx(2 / 6**0.5, abs=1e-4)
+    assert whole == pytest.approx(2**0.5 / 3, abs=1e-4)
 
 
 def test_a_page_about_what_is_asked_stands_before_one_that_only_mentions_it(workspace: Workspace) -> None:
