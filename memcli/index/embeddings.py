@@ -328,15 +328,14 @@ class Embedding:
         """
         import numpy as np
 
-        first = (
-            "(select file, vector, row_number() over (partition by file order by chunk) as number from chunks"
-            f" where vector is not null and file in ({', '.join(map(str, files))}) and anchor <> ?) where number <= ?"
-        )
-        table, matrix = self._rows("file", first, [WORDING, MOST_CHUNKS])
+        where = f"vector is not null and file in ({', '.join(map(str, files))}) and anchor <> ?"
+        table, matrix = self._rows("file", f"(select * from chunks where {where} order by file, chunk)", [WORDING])
         if matrix is None or not len(table):
             return {}
-        entries, owners = np.unique(table[:, 0], return_inverse=True)
-        means = np.bincount(owners, matrix.scores(table[:, 1], vector)) / np.bincount(owners)
+        entries, starts, owners = np.unique(table[:, 0], return_index=True, return_inverse=True)
+        first = np.arange(len(table)) - starts[owners] < MOST_CHUNKS
+        owners = owners[first]
+        means = np.bincount(owners, matrix.scores(table[first, 1], vector)) / np.bincount(owners)
         scaled = self.scale().scaled
         pairs = zip(entries.tolist(), means.tolist(), strict=True)
         return {file: scaled(mean) for file, mean in pairs if math.isfinite(mean)}
