@@ -14,7 +14,8 @@ def quick(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the model out, and give the user a name."""
     monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
     template = world.parent / "home" / "template"  # without git's thirteen samples of hooks
-    (template / "info").mkdir(parents=True)
+    for name in ("info", "hooks"):
+        (template / name).mkdir(parents=True)
     (template / "info" / "exclude").write_text("")
     monkeypatch.setenv("GIT_TEMPLATE_DIR", str(template))
     write_config(world.parent / "home")
