@@ -10,7 +10,7 @@ from memcli.api.workspace import open_workspace
 from tests import merge_judge
 from tests.merge_histories import History
 
-COUNT = int(os.environ.get("MERGE_HISTORIES", "40"))
+COUNT = int(os.environ.get("MERGE_HISTORIES", "12"))
 """How many are tried; `MERGE_HISTORIES=1000` takes five minutes on two cores."""
 
 

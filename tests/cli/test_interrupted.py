@@ -16,6 +16,7 @@ from memcli.maintenance import archiving
 from memcli.store.file_steps import PREFIX, temporary_name
 from memcli.store.workspace import Workspace
 from tests.conftest import FIXTURES, Mem, Ran
+from tests.sample import in_turn, sampled
 
 
 @pytest.mark.parametrize("form", ["id", "path", "here"])
@@ -114,7 +115,7 @@ def session(mem: Mem, workspace: Path) -> Path:
     return workspace / "sessions" / "talk" / "session.jsonl"
 
 
-@pytest.mark.parametrize("at", [1, 5, 12, *range(20, len(WHOLE.encode()), 7)])
+@pytest.mark.parametrize("at", sampled([1, 5, 12, *range(20, len(WHOLE.encode()), 7)], 9))
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_check_fix_ends_it_wherever_it_was_cut_off(mem: Mem, session: Path, at: int, goes_on: bool) -> None:
     before = session.read_bytes()
@@ -293,11 +294,13 @@ def test_an_index_that_is_kept_elsewhere_is_said_to_be(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    "words",
-    ["search bakery", "search bakery --json", "ls", "grep bakery", "read MEMORY.md", "--help", "--version", "stats",
-     "export", "help settings", "write Another_one"],
+    ("words", "unbuffered"),
+    in_turn(
+        ["search bakery", "search bakery --json", "ls", "grep bakery", "read MEMORY.md", "--help", "--version", "stats",
+         "export", "help settings", "write Another_one"],
+        ["", "1"],
+    ),
 )  # fmt: skip
 def test_output_that_cannot_be_written_is_told_in_one_line(
     mem: Mem, workspace: Path, words: str, unbuffered: str
