@@ -26,9 +26,9 @@ for piece in ["a", "eyJ", "-----BEGIN PRIVATE" + " KEY-----", "://a:b", "passwor
               "PIN of a ", "a,b,password\\n", "a:123:a:b:", "password from a ", "password?\\nUhu-77\\n",
               "2fa key for "]:
     work = lambda length: scan(piece * (length // len(piece)), personal=PERSONAL)
-    times = growth(lambda length: seconds(work, length), 25_000, 200_000, 20)
+    times = growth(lambda length: seconds(work, length), 12_500, 100_000, 20)
     assert times < 20, (piece, times)
-times = growth(lambda length: seconds(lambda count: env_values("A= " * (count // 3)), length), 100_000, 800_000, 20)
+times = growth(lambda length: seconds(lambda count: env_values("A= " * (count // 3)), length), 50_000, 400_000, 20)
 assert times < 20, times
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=1800, check=True)
