@@ -27,7 +27,7 @@ demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtu
 test: setup ## set up, then run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-long: setup ## the same, with every case, kill point and size of which `make test` tries a sample (an hour)
+test-long: setup ## the same, with every case, kill point and size of which `make test` tries a sample
 	MEM_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 faults: setup ## fail every call of every command, and cut the power after it (hours; MOST=20 for a sample)
