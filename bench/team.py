@@ -1,19 +1,24 @@
 """Measure a team's index on PostgreSQL: what it costs beside the embedded one, and that owners are kept apart.
 
-Usage: python -m bench team [--leaks 20000] [--vectors 100000,300000] [--write]. A server of its own is started in a
-temporary folder. The ways to find the nearest under row security are compared on generated vectors.
+Usage: python -m bench team [--leaks 20000] [--vectors 100000,300000] [--commands 10000] [--write]. A server of its own
+is started in a temporary folder. The ways to find the nearest under row security are compared on generated vectors.
 """
 
 import argparse
+import shutil
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from psycopg import Connection, connect
 
 from bench import measures
+from bench.timing import PYTHON, QUERY, Bench
+from bench.workspaces import make
 from memcli.index.postgres import schema
 from tests.team_server import TeamDatabase, TeamServer, copied, prepared, started
 
@@ -31,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench team", description=__doc__)
     parser.add_argument("--leaks", type=int, default=0, metavar="N", help="scripts of the search for leaks")
     parser.add_argument("--vectors", default="", metavar="N,N", help="sizes to find the nearest in")
+    parser.add_argument("--commands", type=int, default=0, metavar="N", help="memories to push, find and have again")
     parser.add_argument("--write", action="store_true", help="keep the figures in results/team.md")
     arguments = parser.parse_args()
     parts = []
@@ -41,6 +47,8 @@ def main() -> None:
             parts.append(leaks(server, arguments.leaks))
         if arguments.vectors:
             parts.append(nearest(server, [int(size) for size in arguments.vectors.split(",")]))
+        if arguments.commands:
+            parts.append(commands(server, arguments.commands))
     measures.show("team", "\n\n".join(parts), write=arguments.write)
 
 
@@ -55,6 +63,77 @@ def leaks(server: TeamServer, count: int) -> str:
     return "\n".join(
         [f"{count:,} scripts over {len(team_fuzz.OWNERS)} owners: {len(seen)} leaks ({spent:,.0f} s)", *lines]
     )
+
+
+FILL = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from bench.team import vectors
+from memcli.index.embedding_model import built_in_name
+from memcli.index.index import ask
+from memcli.store.workspace import Surroundings, opened
+root = Path(sys.argv[1])
+
+def fill(index):
+    index.refresh()
+    hashes = [row for (row,) in index.connection.execute("select distinct hash from chunks order by hash")]
+    with index.writing():
+        index.embedding.table.start_over(built_in_name())
+        index.embedding.table.keep(hashes, vectors(len(hashes)))
+    return len(hashes)
+
+print(ask(opened(Surroundings(root, os.environ, datetime.now(UTC)), root), fill))
+"""
+"""Gives each text a vector that a generator made, in place of hours of the model."""
+
+
+def commands(server: TeamServer, count: int) -> str:
+    """Measure whole commands at a workspace of so many memories, beside a copy of it that has no server."""
+    database = copied(server, f"commands-{count}")
+    database.add_owners("ann")
+    with tempfile.TemporaryDirectory() as name:
+        alone, team, second = (Path(name) / folder for folder in ("alone", "team", "second"))
+        make(alone, count)
+        shutil.copytree(alone, team)
+        bench = Bench(Path(name), 9)
+        bench.environ["MEM_WARM"] = "off"
+        mem = [PYTHON, "-m", "memcli"]
+        texts = bench.inside(FILL, str(alone))
+        bench.inside(FILL, str(team))
+        bench.environ |= {"MEM_INDEX_BACKEND": "postgres", "MEM_INDEX_DSN": database.dsn("ann")}
+        bench.cost([*mem, "trust", str(team)])
+        pushed = bench.cost([*mem, "index", "--share", "--workspace", str(team)])
+        spent = bench.timed(
+            {where.name: [*mem, "search", f"{QUERY} {{n}}", "--workspace", str(where)] for where in (alone, team)}
+        )
+        shutil.copytree(team, second, ignore=shutil.ignore_patterns(".mem"))
+        bench.cost([*mem, "trust", str(second)])
+        start = time.perf_counter()
+        ran = bench.inside(INDEXED, str(second))
+        again = time.perf_counter() - start
+        ((held,),) = database.run(
+            "select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'mem'::regnamespace"
+            " and relkind = 'r'",
+            "postgres",
+        )
+    return "\n".join(
+        [
+            f"{count:,} memories, {texts:,} texts",
+            f"search, whole process: {spent['alone']:.0f} ms alone, {spent['team']:.0f} ms with the server,"
+            f" ratio {spent['team'] / spent['alone']:.2f}",
+            f"first push with its index: {pushed.elapsed / 1000:.1f} s, {pushed.processor / 1000:.1f} s of one core",
+            f"second machine, the same files: {again:.1f} s, {ran['embedded']} embedded, {ran['not_embedded']} without",
+            f"on the server: {held / texts:,.0f} bytes a text",
+        ]
+    )
+
+
+INDEXED = """
+import subprocess, sys
+print(subprocess.run([sys.executable, "-m", "memcli", "index", "--json", "--workspace", sys.argv[1]],
+                     capture_output=True, text=True).stdout)
+"""
 
 
 def vectors(count: int, seed: int = 1) -> Vectors:
@@ -98,11 +177,12 @@ def nearest(server: TeamServer, sizes: list[int]) -> str:
     ]
     for size in sizes:
         database = copied(server, f"nearest-{size}")
-        lines += [f"| {size:,} | {row}" for row in _ways(database, vectors(size), vectors(SMALL, 2))]
+        rows = _ways(database, vectors(size), vectors(SMALL, 2), compare=size == sizes[0])
+        lines += [f"| {size:,} | {row}" for row in rows]
     return "\n".join(lines)
 
 
-def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
+def _ways(database: TeamDatabase, many: Vectors, few: Vectors, *, compare: bool) -> Iterator[str]:
     database.add_owners("ann", "bea")
     large = database.add_workspace("ann", "00000000-0000-0000-0000-000000000001", "large")
     small = database.add_workspace("bea", "00000000-0000-0000-0000-000000000002", "small")
@@ -111,8 +191,8 @@ def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
         copy_vectors(administrator, "mem.embeddings", large, many)
         copy_vectors(administrator, "mem.embeddings", small, few)
         run("vacuum analyze mem.embeddings")
-        yield from _measured(database, "ann", large, many, "look at all of its own", "enable_sort")
-        yield from _measured(database, "bea", small, few, "look at all of its own", "enable_sort")
+        yield from _measured(database, "ann", large, many, "look at all of its own", "set enable_sort = on")
+        yield from _measured(database, "bea", small, few, "look at all of its own", "set enable_sort = on")
         run(
             "update mem.workspaces set size = %s, model = %s, dimension = %s where workspace = %s",
             (len(many), MODEL, DIMENSION, large),
@@ -124,6 +204,8 @@ def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
         ((bytes_,),) = run("select pg_relation_size('mem.nearest_of_' || %s::text)", (large,)).fetchall()
         way = f"a graph of each workspace ({built:,.0f} s, {bytes_ / len(many):,.0f} bytes a vector)"
         yield from _measured(database, "ann", large, many, way)
+        if not compare:
+            return
         run(f"drop index mem.nearest_of_{large}")
         run(
             "create index shared on mem.embeddings using hnsw"
@@ -131,7 +213,9 @@ def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
         )
         for way in ("off", "strict_order", "relaxed_order"):
             shared = f"one graph of all, iterative scan {way}"
-            yield from _measured(database, "bea", 0, few, shared, f"set hnsw.iterative_scan = {way}")
+            yield from _measured(
+                database, "bea", 0, few, shared, f"set enable_sort = off; set hnsw.iterative_scan = {way}"
+            )
         run("drop index mem.shared")
         yield from _partitioned(database, administrator, small, many, few)
 
@@ -155,7 +239,7 @@ def _partitioned(
     run("create policy visible on mem.embeddings using (workspace = any(array(select mem.visible())))")
     run("grant select on mem.embeddings to public")
     run("vacuum analyze mem.embeddings")
-    yield from _measured(database, "bea", 0, few, f"{PARTITIONS} partitions by workspace, a graph of each")
+    yield from _measured(database, "bea", small, few, f"{PARTITIONS} partitions by workspace, a graph of each")
 
 
 def _measured(
@@ -173,10 +257,7 @@ def _measured(
         run = connection.execute
         run("set hnsw.ef_search = 100")
         run("set hnsw.iterative_scan = strict_order")
-        if setting.startswith("set "):
-            run(setting)
-        elif not setting:
-            run("set enable_sort = off")
+        run(setting or "set enable_sort = off")
         spent, recalls, counts = [], [], []
         for number, vector in enumerate(asked):
             text = "[" + ",".join(f"{value:.4g}" for value in vector) + "]"

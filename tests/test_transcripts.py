@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import team_server
 from tests.conftest import NOW
 from tests.machines import write_config
 
@@ -60,8 +61,23 @@ def played(block: str, folder: Path, environ: dict[str, str]) -> str:
     return "".join(f"$ {command}\n{in_terminal(command, folder, environ)}" for command in commands)
 
 
+def server(database: team_server.TeamDatabase, folder: Path) -> dict[str, str]:
+    """Give the variables by which commands reach a database without tables as its administrator, ann and bea."""
+    database.run("drop schema mem cascade")
+    names = {"admin": "administrator", "team": "ann", "bea": "bea"}
+    socket = f"host={database.server.folder}\ndbname={database.name}"
+    services = (f"[{name}]\n{socket}\nuser={role}\n" for name, role in names.items())
+    (folder / "services").write_text("\n".join(services))
+    programs = team_server.programs()
+    assert programs is not None
+    (folder / "bin" / "psql").symlink_to(programs / "psql")
+    return {"PGSERVICEFILE": str(folder / "services")}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path, indexed: Path) -> None:
+def test_a_document_shows_what_the_commands_print(
+    document: Path, tmp_path: Path, indexed: Path, request: pytest.FixtureRequest
+) -> None:
     binary = tmp_path / "bin"
     binary.mkdir()
     (binary / "mem").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memcli "$@"\n')
@@ -82,6 +98,8 @@ def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path
     }
     text = document.read_text(encoding="utf-8")
     assert BLOCK.search(text)
+    if "service=admin" in text:
+        environ |= server(request.getfixturevalue("team"), tmp_path)
     new = BLOCK.sub(lambda found: f"```console\n{played(found[1], folder, environ)}```", text)
     assert "Traceback" not in new
     if os.environ.get("UPDATE"):

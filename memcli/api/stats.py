@@ -45,6 +45,26 @@ def share(workspace: Workspace) -> None:
     put_on_server(workspace)
 
 
+def migrate(workspace: Workspace) -> list[str]:
+    """Bring the tables on the server of the user's settings up to date, as their administrator; return what was done.
+
+    Raise UnavailableError where the server cannot be had, or it or the role is not fit for them.
+    """
+    from ..index.postgres.connection import server_of
+
+    return server_of(workspace.settings).migrate()
+
+
+def team_sql(workspace: Workspace, whom: str) -> str:
+    """Return the SQL by which an administrator makes `owner:NAME`, `proxy:NAME` or `members:NAME,NAME` of a workspace.
+
+    Raise UsageError for what is none of these, and for members of a workspace that is not on a server.
+    """
+    from ..index.postgres.schema import administration_sql
+
+    return administration_sql(whom, str(workspace.settings["index.workspace"]), workspace.root.name)
+
+
 def index(
     workspaces: Workspaces,
     *,

@@ -8,7 +8,7 @@ import typer
 from ..api import maintain
 from ..errors import SwitchedOffError, UsageError
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace, Quiet
+from .options import MORE, AsJson, InScope, InWorkspace, Quiet
 
 
 def tend(
@@ -52,6 +52,23 @@ def index(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Throw the index away and make it anew.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Show what is in the index; embed nothing.")] = False,
     share: Annotated[bool, typer.Option("--share", help="Share the workspace on the server of index.dsn.")] = False,
+    migrate: Annotated[
+        bool,
+        typer.Option(
+            "--migrate", help="Make or update mem's tables on that server, as its administrator.", rich_help_panel=MORE
+        ),
+    ] = False,
+    sql: Annotated[
+        str,
+        typer.Option(
+            "--sql",
+            metavar="WHOM",
+            help="Print the SQL by which an administrator makes owner:NAME, proxy:NAME, or members:NAME,NAME of the"
+            " workspace.",
+            rich_help_panel=MORE,
+            show_default=False,
+        ),
+    ] = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -66,6 +83,14 @@ def index(
         raise UsageError("--rebuild and --status", "give one of them")
     from ..api import stats
 
+    if migrate or sql:
+        where = workspaces.reading(workspace, scope)[0]
+        lines = stats.migrate(where) if migrate else [stats.team_sql(where, sql)]
+        if as_json:
+            output.say_json({"done": lines})
+        else:
+            output.say("\n".join(lines) or "the server's tables are up to date")
+        return
     if share:
         stats.share(workspaces.writing(workspace, scope))
     found_in = workspaces.reading(workspace, scope)

@@ -182,7 +182,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
         },
     ),
     "tend": ([], {"--quiet": []}),
-    "index": ([], {"--rebuild": [], "--share": [], "--status": []}),
+    "index": ([], {"--rebuild": [], "--share": [], "--migrate": [], "--sql": ["owner:ann"], "--status": []}),
     "session append": (
         ["--session", "talk", "--text", "More tea."],
         {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import UnavailableError
 from ...store.settings import Settings
-from .schema import NEWEST
+from .schema import NEWEST, migrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,6 +89,19 @@ class PostgresServer:
             except self._errors.Error as error:
                 raise self._failure(error) from None
         raise AssertionError
+
+    def migrate(self) -> list[str]:
+        """Bring the tables up to date as their administrator, and return what was done, a line each; raise ServerError.
+
+        Raise UnavailableError where the server or the role is not fit to hold them.
+        """
+        from psycopg import connect
+
+        try:
+            with connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+                return migrate(connection)
+        except self._errors.Error as error:
+            raise self._failure(error) from None
 
     def _opened(self) -> "Connection[Any]":
         from psycopg import connect

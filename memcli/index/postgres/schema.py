@@ -97,6 +97,23 @@ def add_graphs(connection: "Connection[Any]") -> list[str]:
     return [f"made a graph of the {size:,} vectors of {name}" for _, name, size, *_ in rows]
 
 
+def administration_sql(whom: str, identity: str, name: str) -> str:
+    """Return the SQL for `owner:NAME`, `proxy:NAME`, or `members:NAME,NAME` of the workspace that is named besides.
+
+    Raise UsageError for anything else.
+    """
+    kind, _, names = whom.partition(":")
+    if kind == "owner":
+        return owner_sql(names)
+    if kind == "proxy":
+        return proxy_sql(names)
+    if kind == "members" and identity:
+        return members_sql(identity, name, names.split(","))
+    if kind == "members":
+        raise UsageError("the workspace is not on a server", "run `mem index --share` first")
+    raise UsageError(f"--sql {whom}", "say owner:NAME, proxy:NAME or members:NAME,NAME")
+
+
 def owner_sql(name: str) -> str:
     """Return the SQL by which an administrator makes somebody an owner; raise UsageError for a name that cannot be."""
     return "\n".join(
