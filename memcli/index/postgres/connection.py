@@ -135,7 +135,7 @@ class PostgresServer:
         text = " ".join((str(error).strip() or type(error).__name__).splitlines()[:1])
         for secret in self._secrets:
             text = text.replace(secret, "…")
-        return ServerError(text, "see docs/team.md")
+        return ServerError(text, "see docs/machines.md")
 
 
 def close_connection() -> None:

@@ -57,7 +57,7 @@ def share(workspace: Workspace) -> None:
     """
     server = server_of(workspace.settings)
     if server.run("select mem.me()") == [(None,)]:
-        raise ServerError("your role is no owner on the server", "its administrator makes one: see docs/team.md")
+        raise ServerError("your role is no owner on the server", "its administrator makes one: see docs/machines.md")
     marker = workspace.root / MARKER
     is_stated = workspace.settings.places["index.workspace"] == str(marker)
     identity = str(workspace.settings["index.workspace"]) if is_stated else str(uuid.uuid4())
@@ -106,7 +106,7 @@ class Exchange:
                 self._set_note("silent until", str(time.time() + _SILENT_SECONDS))
             raise
         if not rows:
-            raise ServerError("the workspace is not on the server, or not yours to see", "see docs/team.md")
+            raise ServerError("the workspace is not on the server, or not yours to see", "see docs/machines.md")
         if self._note("workspace") not in ("", identity):
             self._forget()
         self._set_note("workspace", identity)
