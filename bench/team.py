@@ -7,6 +7,7 @@ is started in a temporary folder. The ways to find the nearest under row securit
 import argparse
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -269,10 +270,12 @@ def _measured(
             best = np.argpartition(-(rows @ vector), 10)[:10]
             recalls.append(len(near & set(best.tolist())) / 10)
             counts.append(len(hashes))
-    yield (
+    line = (
         f"{role} | {way} | {statistics.median(spent):.1f} | {np.percentile(spent, 95):.1f}"
         f" | {statistics.mean(recalls):.3f} | {statistics.mean(counts):.1f} |"
     )
+    print(line, file=sys.stderr, flush=True)
+    yield line
 
 
 if __name__ == "__main__":
