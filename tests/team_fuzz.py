@@ -233,9 +233,13 @@ class Queries:
             query = f"select exists ({query})"
         elif shape < 0.2:
             query = (
-                f"select f.path, c.text, w.term from mem.files f join mem.chunks c using(workspace, file)"
-                f" join mem.words w using(workspace, chunk) where w.term = '{self._text().words[0]}'"
-                f" or c.hash = '\\x{self._text().hash.hex()}' order by 1, 2, 3"
+                "select path, c.text from mem.files f join mem.chunks c using(workspace, file)"
+                f" where f.path = '{self._text().path}' or c.hash = '\\x{self._text().hash.hex()}' order by 1, 2"
+            )
+        elif shape < 0.22:
+            query = (
+                "select w.term, c.text from mem.words w join mem.chunks c using(workspace, chunk)"
+                f" where w.term = '{self._text().words[0]}' order by 1, 2"
             )
         elif shape < 0.25:
             query = f"select kind, status, count(*) from mem.chunks where {self._condition('chunks')} group by 1, 2"
