@@ -157,11 +157,8 @@ def check(workspace: Workspace) -> Checked:
         )
         for path in abandoned(workspace.root, listing)
     ]
-    names = _names(readings, [], is_file_in(workspace))
-    kept = [reading for reading in readings if reading.is_kept(layout)]
-    listed += _unreadable(workspace, readings)
-    listed += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
-    listed += doubles(kept, {})
+    kept, faults_in_files = _read_faults(workspace, readings)
+    listed += faults_in_files
     listed += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
@@ -195,19 +192,27 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
         return [(row["id"], row["path"], row["title"]) for row in rows if row["path"] not in here], history
 
     entries, history = ask(workspace, others)
-    names = _names(readings, entries, is_file_in(workspace), history)
+    kept, faults_in_files = _read_faults(workspace, readings, entries, history)
+    return Checked.of([*problems, *faults_in_files], kept)
+
+
+def _read_faults(
+    workspace: Workspace,
+    readings: Sequence[Reading],
+    others: Sequence[tuple[str, str, str]] = (),
+    history: Sequence[str] = (),
+) -> tuple[list[Reading], list[Fault]]:
+    """Return those of some files that mem keeps, and what is wrong with all of them.
+
+    Of a note that mem only reads that is what hides it from a search. `others` are id, path and title of the entries
+    that were not read, `history` the texts of the history files that were not.
+    """
+    names = _names(readings, others, is_file_in(workspace), history)
     kept = [reading for reading in readings if reading.is_kept(workspace.layout)]
-    problems += _unreadable(workspace, readings)
-    problems += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
-    problems += doubles(kept, {identifier: path for identifier, path, _ in entries})
-    return Checked.of(problems, kept)
-
-
-def _unreadable(workspace: Workspace, readings: Iterable[Reading]) -> Iterator[Fault]:
-    """Yield what keeps the notes that mem only reads from being searched as they are meant."""
-    for reading in readings:
-        if not reading.is_kept(workspace.layout):
-            yield from (Fault(reading.path, problem.line, problem.reason, "read") for problem in reading.problems)
+    notes = (reading for reading in readings if not reading.is_kept(workspace.layout))
+    unread = [Fault(note.path, problem.line, problem.reason, "read") for note in notes for problem in note.problems]
+    unread += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
+    return kept, [*unread, *doubles(kept, {identifier: path for identifier, path, _ in others})]
 
 
 def is_file_in(workspace: Workspace) -> Callable[[str], bool]:

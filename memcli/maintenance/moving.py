@@ -1,7 +1,7 @@
 """Move an entry into another workspace: the explicit act of sharing a memory, or of taking it back."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..beliefs.deduplication import fold_twins
 from ..beliefs.forgotten import pass_by_the_forgotten
@@ -11,7 +11,6 @@ from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.ids import day_of, parse_time, slug, tail
-from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import paths_by_id
 from ..results import FilePath, Id, Result
@@ -54,15 +53,15 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     """
     entries.require_entry(workspace, path)
     entries.require_kept(workspace, path)
-    _count(workspace, path)
-    file = read_entry_file(workspace, path)
-    entry = file.entry
+    entry = read_entry_file(workspace, path).entry
     if workspace.root == target.root:
         raise RefusedError(f"{entry.id} is there already", "name another workspace with --to")
     if workspace.layout.is_archived(path) or entry.status != "active" or entry.superseded_by:
         raise RefusedError(f"{entry.id} is not in use", f"`mem restore {entry.id}` first")
     if entry.conflicts_with:
         raise RefusedError(f"{entry.id} is in conflict with another entry", "`mem review` settles it")
+    _count(workspace, path, entry.id)
+    file = read_entry_file(workspace, path)
     if not allow_secret:
         guard = redactor(target, path)
         guard.personal = PERSONAL
@@ -86,15 +85,10 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     return Moved(target, entry.id, path, new_path, audience(target), notices)
 
 
-def _count(workspace: Workspace, path: str) -> None:
+def _count(workspace: Workspace, path: str, identifier: str) -> None:
     """Bring the counters that wait beside an entry into its file."""
-
-    def rows(index: Index) -> list[dict[str, Any]]:
-        index.refresh()
-        return [row for row in index.list_entries(Filter(kept=True), "path") if row["path"] == path]
-
     with exclusive(workspace, COMMAND) as held:
-        prepared = begin_folding(workspace, ask(workspace, rows))
+        prepared = begin_folding(workspace, [{"id": identifier, "path": path}])
         apply(workspace, prepared.changes, held, folded=prepared.folded)
         prepared.finish(workspace)
 

@@ -5,6 +5,7 @@ A workspace's `mem.yaml` may have come with a clone, so it can set only what nei
 
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..formats.entry_fields import TYPES
 from ..formats.frontmatter.document import load_mapping
-from ..formats.text_lines import BOM, conflict_marker, decoded
+from ..formats.text_lines import BOM, Problem, conflict_marker, decoded
 from . import atomic_files, file_steps
 from .layouts import KINDS, LAYOUTS, adjusted
 
@@ -336,7 +337,7 @@ def _file_values(path: Path, faults: list[str], *, is_lenient: bool) -> Iterator
 
         faults.append(f"{path}: line {line}: a git conflict marker: ours count until it is resolved")
         text = (sides_of(text) or ("", text, ""))[1]
-    mapping, problem = load_mapping(text)
+    mapping, problem = _parsed(text)
     problem = damage or problem
     if problem and not is_lenient:
         raise UsageError(f"{path}:{problem.line}: {problem.reason}")
@@ -344,6 +345,12 @@ def _file_values(path: Path, faults: list[str], *, is_lenient: bool) -> Iterator
         faults.append(f"{path}: line {problem.line}: {problem.reason}")
         return
     yield from _dotted(mapping, "")
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> tuple[Mapping[str, object], Problem | None]:
+    """Read a settings file, once a process: each workspace of a command asks for the user's own."""
+    return load_mapping(text)
 
 
 def stated_settings(text: str) -> dict[str, object]:

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memcli.api.workspace import surroundings
 from memcli.integrations import AGENTS
 from tests.conftest import Mem
 from tests.tables import cases
@@ -174,3 +176,22 @@ def test_the_users_workspace_alone_may_be_off(mem: Mem, workspace: Path, tmp_pat
     assert mem("write", "The port is 9090.").code == 0
     assert "Tom" not in mem("search", "cat").out
     assert "9090" in mem("search", "port").out
+
+
+def test_the_users_settings_are_parsed_once_however_many_workspaces_a_command_opens(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.store import settings
+
+    assert mem("config", "set", "--user", "search.limit", "7").code == 0
+    assert mem("note", "Fed the cat.", "--scope", "user").code == 0
+    load, parsed = settings.load_mapping, list[str]()
+
+    def counted(text: str) -> Any:
+        parsed.append(text)
+        return load(text)
+
+    settings._parsed.cache_clear()
+    monkeypatch.setattr(settings, "load_mapping", counted)
+    assert mem("ls").code == 0
+    assert parsed.count(surroundings().config_file.read_text()) == 1

@@ -203,3 +203,11 @@ def test_a_folder_that_means_something_else_in_another_layout_is_left(mem: Mem, 
     own.write_text("A note of a person's.\n")
     assert mem("move", "vault/Alpha.md", "--to", "project").code != 0
     assert own.exists()
+
+
+def test_how_often_an_entry_was_read_goes_with_it(mem: Mem, workspace: Path, team: Path) -> None:
+    identifier, path = put(mem, "The kiln is fired on Fridays.")
+    for _ in range(3):
+        assert mem("read", identifier).code == 0
+    assert mem("move", identifier, "--to", "team").code == 0
+    assert "access_count: 3" in (team / path.relative_to("memory")).read_text()
