@@ -18,7 +18,7 @@ from .ids import blake2b
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_WIKI = re.compile(r"(?<!\\)(!?)\[\[([^\[\]|#^\n]*?)(?:[#^][^\[\]|\n]*?)?(?:\\?\|[^\[\]\n]*)?\]\]")
+_WIKI = re.compile(r"\[\[(?<!\\\[\[)([^\[\]|#^\n]*?)(?:[#^][^\[\]|\n]*?)?(?:\\?\|[^\[\]\n]*)?\]\]")
 _MARKDOWN = re.compile(r"\]\(\s*(?:<([^<>\n]+)>|([^()<>\s]+))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|~|#|mailto:")
 
@@ -42,7 +42,7 @@ def _links(number: int, plain: str) -> Iterator[Link]:
     if "[[" not in plain and "](" not in plain:
         return
     for match in _WIKI.finditer(plain):
-        name = match[2]
+        name = match[1]
         if name and name.strip() == name:  # `[[ x ]]` is a test in shell
             yield Link(number, name, is_path=False)
     for match in _MARKDOWN.finditer(plain):
@@ -53,9 +53,8 @@ def _links(number: int, plain: str) -> Iterator[Link]:
 
 def link_targets(path: str, text: str) -> set[str]:
     """Return what the file at a path links to, in lower case without `.md`; a path as one of the workspace."""
-    folder = posixpath.dirname(path)
     targets = (
-        posixpath.normpath(posixpath.join(folder, link.target)) if link.is_path else link.target.removeprefix("./")
+        posixpath.normpath(posixpath.join(path, "..", link.target)) if link.is_path else link.target.removeprefix("./")
         for link in _links(0, _prose(text))
     )
     return {target.casefold().removesuffix(".md") for target in targets}
@@ -79,11 +78,11 @@ def without_code(text: str) -> Iterator[tuple[int, str]]:
 
 def bare(reference: str) -> str:
     """Return the name in a reference that is written as a wiki link; any other reference as it is."""
-    match = _WIKI.fullmatch(reference.strip())
-    return match[2].strip() if match else reference.strip()
+    match = _WIKI.fullmatch(reference.strip().removeprefix("!"))
+    return match[1].strip() if match else reference.strip()
 
 
-_TAG = re.compile(r"(?<![^\s(,;])#([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
+_TAG = re.compile(r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
 
 _COLOUR = re.compile(r"(?=\D*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})|([0-9a-f])\1{2}(?:\1{3})?", re.IGNORECASE)
 """A colour as in CSS, with a digit in it or of one letter alone: `#b2b`, `#2fa` and `#decade` are tags."""

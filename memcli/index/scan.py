@@ -8,8 +8,10 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from ..dataclass import dataclass
+from ..formats.ignore_patterns import ignored
 from ..store.file_steps import is_abandoned, is_temporary
 from ..store.layouts import DOCUMENTS, Layout
+from ..store.privacy import IGNORE, kept_out, small_text
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -23,6 +25,7 @@ class FileListing:
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
     unread: list[str] = field(default_factory=list)  # paths that could not be looked at: what begins so is unknown
     unfinished: list[str] = field(default_factory=list)  # paths of files being written, or that a killed writer left
+    ignoring: list[str] = field(default_factory=list)  # folders that have a `.secretsignore`
 
 
 def scan(root: Path, layout: Layout) -> FileListing:
@@ -36,10 +39,13 @@ def scan(root: Path, layout: Layout) -> FileListing:
             else:
                 _walk(root, f"{top}/" if top else "", deep, listing, layout)
     if layout is DOCUMENTS:  # which nobody brought in one by one
-        from ..store.privacy import kept_out
-
         for path in kept_out(root, listing.stats):
             del listing.stats[path]
+    for folder in filter(None, listing.ignoring if layout.is_vault else ()):  # that of the top is in the layout
+        patterns = small_text(root / folder, IGNORE)
+        for path in [path for path in listing.stats if path.startswith(folder)]:
+            if ignored(patterns, path.removeprefix(folder)):
+                del listing.stats[path]
     return listing
 
 
@@ -111,6 +117,8 @@ def _take_files(
         if name[0] == ".":  # hidden
             if is_temporary(name):
                 listing.unfinished.append(inside + name)
+            elif name == IGNORE:
+                listing.ignoring.append(inside)
             continue
         if name.endswith(endings):
             try:

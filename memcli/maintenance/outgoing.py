@@ -58,7 +58,14 @@ def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile
     kind = layout.kind_of(path)
     if kind == "session":
         return changed.is_tracked
-    return kind is not None and layout.keeps(path)
+    if kind != "entry" or layout.keeps(path):
+        return kind is not None and layout.keeps(path)
+    file, data = workspace.root / path, b""  # in a vault a note anywhere is a memory if it states an id of mem's
+    if file.is_file() and not file.is_symlink():
+        data = read(file)
+    elif changed.is_tracked:  # deleted: as it was committed
+        data = attempt(repository.top, "cat-file", "blob", f"HEAD:{changed.path}").out
+    return layout.keeps(path, identifier_of(text(data)))
 
 
 def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
@@ -236,9 +243,23 @@ def beside_memory(
     committed = files_of_commits(repository, f"{theirs}..{ours}" if theirs else ours)
     paths = dict.fromkeys(file.path for file in committed)
     memories = {path for path in paths if is_memory(workspace, repository, ChangedFile(path, is_tracked=True))}
+    memories |= _committed_memories(workspace, repository, [file for file in committed if file.path not in memories])
     new = [file for file in committed if file.path in memories and (file.commit, file.parents) not in looked]
     _require_no_secret(workspace, repository, [file for file in new if file.mode != _LINK])
     return [path for path in paths if path not in memories]
+
+
+def _committed_memories(workspace: Workspace, repository: Repository, files: Sequence[CommittedFile]) -> set[str]:
+    """Return those of some files that were memories in one of their commits: in a vault their id alone says so."""
+    layout = workspace.layout
+    notes = [file for file in files if layout.is_vault and layout.kind_of(repository.relative(file.path)) == "entry"]
+    data = blobs(repository.top, list({name for file in notes for name in (file.new, *file.old)} - {""}))
+    return {
+        file.path
+        for file in notes
+        for name in (file.new, *file.old)
+        if name in data and layout.keeps(repository.relative(file.path), identifier_of(text(data[name])))
+    }
 
 
 def _require_no_secret(workspace: Workspace, repository: Repository, files: Sequence[CommittedFile]) -> None:

@@ -438,7 +438,7 @@ def as_kept(layout: Layout, root: Path) -> Layout:
     form = daily.get("format") or "YYYY-MM-DD"
     pattern = "/".join(part for part in (daily.get("folder", "").strip("/"), form) if part)
     path = re.sub("|".join(_TOKENS), lambda token: _TOKENS[token[0]], pattern.replace("%", "%%"))
-    ignored = [layout.ignore, _beginning(root / IGNORE, _LONGEST)]
+    ignored = [layout.ignore, *(_beginning(root / name, _LONGEST) for name in (IGNORE, ".secretsignore"))]
     if folder := templates.get("folder", "").strip("/"):
         ignored.append(f"/{_escaped(folder)}/")
     ignored += _left_out(root / _APP)

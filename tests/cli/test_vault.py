@@ -216,3 +216,12 @@ def test_a_folder_of_a_persons_that_is_called_archive_is_searched(mem: Mem, kept
     (kept / "archive").mkdir()
     (kept / "archive/Old kitchen.md").write_text("The old kitchen had a zebrawood table.\n")
     assert found(mem, "zebrawood") == ["archive/Old kitchen.md"]
+
+
+def test_a_secretsignore_shuts_notes_out_of_a_vault_also_those_that_were_searched_before(mem: Mem, kept: Path) -> None:
+    assert found(mem, "espresso") == ["People/Ana Sousa.md"]
+    for file, patterns in ((kept / ".secretsignore", "People/\n"), (kept / "People/.secretsignore", "/Ana*\n")):
+        file.write_text(patterns)
+        assert found(mem, "espresso") == []
+        file.unlink()
+        assert found(mem, "espresso") == ["People/Ana Sousa.md"]

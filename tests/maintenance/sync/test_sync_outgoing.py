@@ -208,3 +208,27 @@ def test_what_the_remote_has_already_is_no_reason(mem: Mem, world: Path, hub: Pa
     refused(laptop, 5, "entries/moved.md:1")
     laptop.mem("config", "set", "secrets.allow", "entries/moved.md")
     exchanged(laptop, desktop)
+
+
+def test_of_a_vaults_notes_those_that_are_marked_travel_and_the_others_stay(mem: Mem, world: Path, hub: Path) -> None:
+    folder = world / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    git(folder, "init", "-q")
+    git(folder, "remote", "add", "origin", str(hub))
+    assert mem("init", str(folder)).code == 0
+    vault = Machine(mem, folder, folder)
+    marked = by_hand(vault, "People/Ana.md", "---\nid: mem_01kh5zpjgkbz6vpb\n---\n\nAna keeps bees.\n")
+    by_hand(vault, "People/Rui.md", "Rui keeps hens.\n")
+    vault.sync()
+    there = other_machine(mem, world / "there", hub)
+    assert (there.root / "People/Ana.md").read_bytes() == marked.read_bytes()
+    assert not (there.root / "People/Rui.md").exists()
+    by_hand(there, "People/Ana.md", marked.read_text().replace("bees", "goats"))
+    there.sync()
+    vault.sync()
+    assert "goats" in marked.read_text()
+    marked.unlink()
+    assert vault.synced()["state"] == "synced"
+    there.sync()
+    assert not (there.root / "People/Ana.md").exists()
+    assert vault.git("status", "--short", "People") == "?? People/\n"
