@@ -65,23 +65,25 @@ def export(
     *,
     format: str = "jsonl",
     choice: Choice = Choice(),
+    own_notes: bool = False,
 ) -> Exported:
     """Write what mem keeps as lines of JSON, a file a line, or as one markdown document.
 
     `target` is a file, which is written whole or not at all, or is called with each piece. Conversations are in it
     where `choice` asks for them. The lines hold every byte of memories of any status, those in the archive included;
-    where nothing was filtered out, also the settings and what waits in the inbox. Raise UsageError for a format or
+    where nothing was filtered out, also the settings and what waits in the inbox; with `own_notes` also the notes of a
+    person's own in a vault. Raise UsageError for a format or
     choice that there is not, RefusedError where the target would be one of the memories.
     """
     from ..index.index import ask
     from ..index.lookups import entry_statuses
-    from ..transfer.export import chosen_files, inbox_files, packed, read_files, settings_file
+    from ..transfer.export import chosen_files, inbox_files, own_note_count, packed, read_files, settings_file
 
     if format not in FORMATS:
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
     require_stored(choice, [workspace])
     path = None if callable(target) else _target(workspace, target)
-    wanted = replace(choice.filter(workspace, _KINDS), kept=True)
+    wanted = replace(choice.filter(workspace, _KINDS), kept=not own_notes)
     if not choice.status:  # an export that left out what is not in use would lose it
         others = {*ask(workspace, entry_statuses), "superseded", "archived"} - {*wanted.statuses}
         if format == "markdown":  # which is read, and not imported
@@ -89,6 +91,9 @@ def export(
         wanted = replace(wanted, statuses=(*wanted.statuses, *sorted(others)))
     chosen = chosen_files(workspace, wanted)
     notices: list[str] = []
+    if workspace.layout.is_vault and wanted.kept and (own := own_note_count(workspace, wanted)):
+        notes = f"{own:,} note{'s' * (own > 1)} of your own {'are' if own > 1 else 'is'} left out"
+        notices.append(f"{notes}: --own-notes takes them in")
     if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
         chosen = [*settings_file(workspace), *chosen, *inbox_files(workspace)]
         if not choice.kind and any((workspace.root / SESSION_FOLDER).glob("*/session.jsonl")):
@@ -169,6 +174,8 @@ def import_memories(
             if line.action not in ("unchanged", "left out"):
                 imported.append(line)
             on_line(line)
+        if not dry_run and counts.keys() - {"unchanged", "left out"}:
+            ask(workspace, lambda index: index.refresh())  # so that an edit by hand is seen to be one from now on
     notices = (*reading.notices, *run.notices, *_left_out(workspace, file, reading, is_empty=not counts))
     return ImportedMemories(dry_run, counts, tuple(imported), tuple(run.redacted), notices, run.unheard)
 
@@ -206,7 +213,7 @@ def _lines(
     path = workspace.folder / Path(file).expanduser()
     if not path.is_dir():
         stream = stack.enter_context(open_named(file, allow_secret=allow_secret, folder=workspace.folder))
-        return reading.lines(stream, str(file), modified_at(path))
+        return reading.lines(stream, str(file), modified_at(path), path)
     if nearest(path.resolve()) == path.resolve():
         raise UsageError(f"{file} is a workspace", f"`mem export --workspace {file} | mem import -` brings it in")
     return reading.folder(path, lambda inner: open_named(inner, allow_secret=allow_secret))

@@ -28,6 +28,7 @@ def export(
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Write to a file, whole or not at all.", show_default="-"),
     ] = "-",
+    own_notes: Annotated[bool, typer.Option("--own-notes", help="Of a vault your own notes too.")] = False,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -45,7 +46,7 @@ def export(
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")
     where = workspaces.writing(workspace, scope, "exported from", even_off=True)
     target = file if file != "-" else lambda piece: output.say(piece, end="", raw=form == "jsonl")
-    done = api.export(where, target, format=form, choice=choice)
+    done = api.export(where, target, format=form, choice=choice, own_notes=own_notes)
     for notice in done.notices:
         output.note(notice)
     for problem in done.problems:
@@ -99,7 +100,7 @@ def import_(
     frontmatter, such as id, type, title, tags, key, project, created_at, updated_at, source, trust and expires_at, or
     what other tools call them, such as createdAt or labels. What has another key becomes metadata.
     """
-    where = workspaces.writing(workspace, scope, "imported into")
+    where = workspaces.writing(workspace, scope, "imported into", make=True)
     name = "standard input" if file == "-" else file
     with workspaces.opened(file, "lines") if file == "-" else nullcontext(file) as source:
         done = api.import_memories(

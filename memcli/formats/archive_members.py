@@ -1,5 +1,9 @@
-"""The files in a .zip as streams: nothing is unpacked onto the disk, and no more is read than a bound allows."""
+"""The files in a .zip, or what a .gz holds, as streams: nothing is unpacked onto the disk, and no more is read than a
+bound allows.
+"""
 
+import gzip
+import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -33,7 +37,7 @@ class Archive:
             with self.file.open(name) as stream:
                 yield cast("BinaryIO", stream)
         except _DAMAGED as error:
-            raise RefusedError(f"{name} cannot be unpacked: {_reason(error)}", "download it again") from None
+            raise _damaged(name, error) from None
 
     def modified(self, name: str, zone: tzinfo) -> datetime | None:
         """Return when a file in it was changed, by a clock in a zone; None for no such day."""
@@ -53,15 +57,20 @@ def opened_archive(stream: BinaryIO, name: str, wanted: Callable[[str], object])
         with zipfile.ZipFile(stream) as file:
             yield _checked(file, name, wanted)
     except _DAMAGED as error:
-        raise RefusedError(f"{name} cannot be unpacked: {_reason(error)}", "download it again") from None
+        raise _damaged(name, error) from None
 
 
 _LZMA = getattr(getattr(zipfile, "lzma", None), "LZMAError", EOFError)  # some builds of Python have no lzma
 _DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, OSError, _LZMA, UnicodeDecodeError)
 
 
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, NotImplementedError) else "it is cut off or damaged"
+def _damaged(name: str, error: Exception) -> RefusedError:
+    reason = str(error) if isinstance(error, NotImplementedError) else "it is cut off or damaged"
+    return RefusedError(f"{name} cannot be unpacked: {reason}", "download it again")
+
+
+def _too_large(name: str, size: str) -> RefusedError:
+    return RefusedError(f"{name} would unpack to {size}: that is no export", "unpack what you trust of it yourself")
 
 
 def _checked(file: zipfile.ZipFile, name: str, wanted: Callable[[str], object]) -> Archive:
@@ -75,12 +84,35 @@ def _checked(file: zipfile.ZipFile, name: str, wanted: Callable[[str], object]) 
         None,
     )
     if total > MOST_BYTES or len(members) > MOST_FILES or bomb is not None:
-        size = f"{total / (1 << 30):.1f} GiB in {len(members):,} files"
-        raise RefusedError(f"{name} would unpack to {size}: that is no export", "unpack what you trust of it yourself")
+        raise _too_large(name, f"{total / (1 << 30):.1f} GiB in {len(members):,} files")
     outside = tuple(member.filename for member in members if _leads_out(member.filename))
     return Archive(
         file, tuple(sorted({member.filename for member in members} - set(outside))), outside, len(every) - len(members)
     )
+
+
+def opened_gzip(stream: BinaryIO, name: str) -> BinaryIO:
+    """Return what a .gz holds; its stream raises RefusedError where it is damaged or too large when unpacked."""
+    return io.BufferedReader(_Unpacked(gzip.GzipFile(fileobj=stream), name))
+
+
+class _Unpacked(io.RawIOBase):
+    def __init__(self, stream: gzip.GzipFile, name: str) -> None:
+        self._stream, self._name, self._left = stream, name, MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        try:
+            piece = self._stream.read(len(buffer))
+        except _DAMAGED as error:
+            raise _damaged(self._name, error) from None
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _too_large(self._name, f"more than {MOST_BYTES >> 30} GiB")
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 def _leads_out(name: str) -> bool:

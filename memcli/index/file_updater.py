@@ -47,13 +47,18 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
     return writer.keep(reading, noted, file)
 
 
+_SAID = ("type", "title", "tags", "key", "project", "expires_at")
+"""Fields that say something, which mem changes with a word of when."""
+
+
 def _is_rewritten(before: str, after: str) -> bool:
-    """Return whether the text of an entry is another, and no word of its frontmatter says when that was.
+    """Return whether an entry says something else, and no word of its frontmatter says when that was.
 
     What mem changes says so; this is for editors, and for tools that keep no such word.
     """
     old, new = document.parse(before), document.parse(after)
-    if old.body.split() == new.body.split() or not before:
+    said = [[document.body.split(), *map(document.fields.get, _SAID)] for document in (old, new)]
+    if said[0] == said[1] or not before:
         return False
     names = ("updated_at", *SPELLINGS["updated_at"])
     return all(old.fields.get(name) == new.fields.get(name) for name in names)

@@ -9,11 +9,13 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
 from ..formats.ids import blake2b
+from ..formats.text_lines import STOPS
 from . import atomic_files
 from .layouts import DERIVED
 from .privacy import make_derived
@@ -79,7 +81,8 @@ def is_trusted(state: Path, root: Path) -> bool:
 def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: str | None = None) -> bool:
     """Record whether a workspace is trusted, or where hooks note; return whether it could be written down."""
     old = record_of(state, root)
-    if old is None or not is_trusted(state, root):  # the folder may be another one than before
+    is_same = old is not None and (old.token in tokens_in(root) or is_trusted(state, root))
+    if old is None or not is_same:  # the folder may be another one than before; else what is sealed stays sound
         old = TrustRecord(str(root), os.urandom(16).hex(), is_trusted=False, notes_to=old.notes_to if old else "")
     new = replace(
         old,
@@ -100,8 +103,12 @@ def seal_key(state: Path, root: Path) -> bytes:
 
 
 def note_purged(state: Path, root: Path, texts: Collection[str], day: str) -> None:
-    """Record that texts were deleted for good from a workspace, as digests which only this user's secret makes."""
-    _keep_purged(state, root, dict.fromkeys(_digests(state, root, texts).values(), day) | _purged(state, root))
+    """Record that texts were deleted for good from a workspace, as digests which only this user's secret makes.
+
+    Beside each stands how many words and characters it has, by which `purged_in` finds it in another text.
+    """
+    rows = {digest: f"{day} {len(text.split())} {len(text)}" for text, digest in _digests(state, root, texts).items()}
+    _keep_purged(state, root, rows | _purged(state, root))
 
 
 def note_said_again(state: Path, root: Path, texts: Collection[str]) -> None:
@@ -119,9 +126,24 @@ def has_purged(state: Path, root: Path) -> bool:
 
 def purged_on(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:
     """Return those of some texts that were deleted for good from a workspace, on this machine, each with when."""
-    days_by_digest = _purged(state, root)
-    digests = _digests(state, root, texts) if days_by_digest else {}
-    return {text: days_by_digest[digest] for text, digest in digests.items() if digest in days_by_digest}
+    rows = _purged(state, root)
+    digests = _digests(state, root, texts) if rows else {}
+    return {text: rows[digest].split()[0] for text, digest in digests.items() if digest in rows}
+
+
+def purged_in(state: Path, root: Path, text: str) -> Collection[str]:
+    """Return what a text says that was deleted for good from a workspace, on this machine, as `normalized` gives it."""
+    sizes = {tuple(map(int, row.split()[1:])) for row in _purged(state, root).values() if row.count(" ") == 2}
+    words = text.lower().split() if sizes else []
+    bare = [len(word.rstrip(STOPS)) for word in words]
+    offsets = [0, *accumulate(len(word) + 1 for word in words)]
+    phrases = {
+        " ".join(words[start : start + count]).rstrip(STOPS)
+        for count, size in sizes
+        for start in range(len(words) - count + 1)
+        if offsets[start + count - 1] - offsets[start] + bare[start + count - 1] == size
+    }
+    return purged_on(state, root, phrases)
 
 
 def _digests(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:

@@ -18,12 +18,12 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import load_mapping
 from ..formats.history import records
 from ..formats.ids import day_in, parse_time, stamp
-from ..formats.text_lines import FileProblem, first_line, with_code
+from ..formats.text_lines import FileProblem, blanked, first_line, with_code
 from ..index.filters import Filter
 from ..index.index import ask
 from ..index.scan import scan
 from ..results import Action, ConflictsWith, FileLine, FilePath, Id, Reason
-from ..store import atomic_files
+from ..store import atomic_files, trust
 from ..store.archive import put
 from ..store.init import MARKER_TEXT
 from ..store.layouts import ARCHIVES, DERIVED, KINDS, Layout, is_archived
@@ -282,6 +282,25 @@ def chosen_files(workspace: Workspace, wanted: Filter) -> list[tuple[str, str]]:
     return sorted([*chosen, *_conversations(workspace, wanted)]) if len(others) < len(kinds) else chosen
 
 
+def without_purged(workspace: Workspace, file: BundledFile) -> BundledFile:
+    """Return a file without what was deleted for good here; an entry that says it is a memory of its own, and stays."""
+    state, root = workspace.state, workspace.root
+    if file.kind not in ("memory", "history", "note", "session") or not (state and trust.has_purged(state, root)):
+        return file
+    text = file.data.decode("utf-8", "surrogateescape")
+    clean = blanked(text, trust.purged_in(state, root, text))
+    return file if clean == text else replace(file, data=clean.encode("utf-8", "surrogateescape"))
+
+
+def own_note_count(workspace: Workspace, wanted: Filter) -> int:
+    """Return how many notes of a person's own pass a filter but for that mem does not keep them."""
+
+    def count(*, kept: bool) -> int:
+        return ask(workspace, lambda index: len(index.files(replace(wanted, kept=kept))))
+
+    return count(kept=False) - count(kept=True)
+
+
 def _conversations(workspace: Workspace, wanted: Filter) -> Iterator[tuple[str, str]]:
     for path, stat in scan(workspace.root, workspace.layout).stats.items():
         if workspace.layout.kind_of(path) != "session" or not passes(wanted, BundledFile(path, "session", b""), None):
@@ -297,7 +316,7 @@ def read_files(
     """Yield each file with its bytes; one that cannot be read is named among the problems."""
     for path, kind in chosen:
         try:
-            yield read_file(workspace, path, kind)
+            yield without_purged(workspace, read_file(workspace, path, kind))
         except MemError as error:
             problems.append(FileProblem(path, 1, error.message))
         if kind == "session":

@@ -2,21 +2,20 @@
 
 import codecs
 import csv
-import gzip
 import io
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
 from ..errors import MemError, RefusedError, UnknownTranscriptError, UsageError
-from ..formats.archive_members import opened_archive
+from ..formats.archive_members import opened_archive, opened_gzip
 from ..formats.entry import FIELDS, key_of
 from ..formats.foreign_record import CONTENTS, TOOL, TOOL_ID, memory_of
+from ..formats.ids import blake2b
 from ..formats.json_stream import CutOffError, JsonStream, rejoined
 from ..transcripts.chat_log import EXPORT, LONGEST_CONVERSATION
 from ..transcripts.reader import detect
@@ -35,6 +34,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_JSON = re.compile(r'\{\s*["}]|\[\s*[{\]]')
+"""How a file of records begins; a page of markdown may begin with a link."""
 _TEXT_COLUMNS = (*CONTENTS, "note", "fact", "observation", "statement")
 _DATE_COLUMNS = ("timestamp", "time", "datetime")
 _DELIMITERS = ",;\t|"
@@ -54,6 +55,7 @@ class ForeignFiles:
     def __init__(self, columns: Mapping[str, str], zone: tzinfo = UTC) -> None:
         """Take which column of a table is which field; a time in no zone is in the one given."""
         self._columns, self._zone = columns, zone
+        self._origin = ""  # tells a table from another one of its name
         self.conversations = 0
         self.passed_over = 0  # files in a folder or an archive that hold no memories
         self.notices: list[str] = []
@@ -61,8 +63,14 @@ class ForeignFiles:
         self._saved: set[str] = set()  # texts that ChatGPT saved
         self._snapshots: dict[str, Any] = {}  # its latest list of them
 
-    def lines(self, stream: BinaryIO, name: str, modified: datetime | None = None) -> Iterator[RecordLine]:
-        """Yield the records of a file or a pipe; raise UsageError where it is a conversation or no memory at all."""
+    def lines(
+        self, stream: BinaryIO, name: str, modified: datetime | None = None, path: Path | None = None
+    ) -> Iterator[RecordLine]:
+        """Yield the records of a file or, without a path, a pipe.
+
+        Raise UsageError where it is a conversation or no memory at all.
+        """
+        self._origin = _origin_of(path) if path else ""
         number = 0
         try:
             for line in self._file(stream, name, modified, is_inner=False):
@@ -76,6 +84,7 @@ class ForeignFiles:
 
     def folder(self, root: Path, opened: Opener) -> Iterator[RecordLine]:
         """Yield the records of the files in a folder; hidden ones and links are none of it."""
+        self._origin = _origin_of(root)
         for path in _paths_below(root):
             name = path.relative_to(root).as_posix()
             modified = modified_at(path)
@@ -104,7 +113,7 @@ class ForeignFiles:
             return
         whole = rejoined(head, stream)
         if head.startswith(_GZIP):
-            unpacked = io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=whole), name))
+            unpacked = opened_gzip(whole, name)
             name = name.removesuffix(".gz")
             yield from self._file(unpacked, name, modified, is_inner=is_inner, depth=depth + 1)
             return
@@ -120,13 +129,13 @@ class ForeignFiles:
                     f"{name} is no text", "name an export, an archive of one, a table or a folder of notes"
                 )
             self.passed_over += 1
-        elif start.startswith(("{", "[")) and not self._columns:
+        elif start.startswith(("{", "[")) and not self._columns and (_JSON.match(start) or not is_inner):
             yield from self._json(whole, name, modified, start, is_inner=is_inner)
         elif start.startswith("---") or (not self._columns and note_record(text, name) is not None):
             yield from self._note(whole, name, modified, is_inner=is_inner)
         elif table := self._table(text, name, is_inner=is_inner):
             path = PurePosixPath(name)
-            stem = re.sub(r"\W+", "-", str(path.with_suffix("")) if is_inner else path.stem)
+            stem = re.sub(r"\W+", "-", str(path.with_suffix("")) if is_inner else path.stem) + self._origin
             yield from self._rows(whole, stream, name, *table, stem, is_recoded=bool(encoding))
         elif is_inner:
             self.passed_over += 1
@@ -297,6 +306,12 @@ class ForeignFiles:
         text.detach()
 
 
+def _origin_of(path: Path) -> str:
+    """Return a mark of where a file or folder lies, below the user's home the same on every machine."""
+    place = os.path.realpath(path).removeprefix(os.path.realpath(os.path.expanduser("~")))
+    return "-" + blake2b(os.fsencode(place), digest_size=3).hexdigest()
+
+
 def _is_passed_over(member: str) -> bool:
     return PurePosixPath(member).name.startswith(".") or member.endswith(".zip")
 
@@ -410,29 +425,6 @@ class _Recoded(io.RawIOBase):
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
-
-
-class _Bounded(io.RawIOBase):
-    """What a packed file unpacks to, as long as that is no bomb."""
-
-    def __init__(self, stream: Any, name: str, most: int = 8 << 30) -> None:
-        self._stream, self._name, self._left = stream, name, most
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        try:
-            piece = self._stream.read(len(buffer))
-        except (EOFError, OSError, zlib.error):
-            raise RefusedError(
-                f"{self._name} cannot be unpacked: it is cut off or damaged", "download it again"
-            ) from None
-        self._left -= len(piece)
-        if self._left < 0:
-            raise RefusedError(f"{self._name} would unpack to more than 8 GiB: that is no export", "unpack it yourself")
-        buffer[: len(piece)] = piece
-        return len(piece)
 
 
 def mapping_of(stated: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from ..formats.frontmatter.document import parse
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
 from ..store import access_log, atomic_files, entries
+from ..store.access_log import EDITED, RESTORED, Access
 from ..store.entries import Admitted
 from ..store.file_steps import discard
 from ..store.journal import Change, Step
@@ -43,6 +44,7 @@ from .export import (
     place_in,
     take_settings,
     unpacked,
+    without_purged,
 )
 from .foreign_memories import RecordLine, file_from_record, is_made_here, up_to_a_fault
 from .import_target import (
@@ -225,6 +227,7 @@ class Importer:
         self.notices: list[str] = []  # about the whole import
         self.unheard = ""  # why the judge said nothing of some
         self._target = ImportTarget(workspace, memories, dry_run=dry_run)
+        self._noted = access_log.counts(workspace)
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self._undated = 0  # dates that could not be read
@@ -313,14 +316,15 @@ class Importer:
         file = replace(file, path=path, kind=file.kind or layout.kind_of(path) or "")
         if not passes(self.wanted, file, target.entry_of(file)):
             return ImportedLine(line.number, "left out", file.path)
-        file = without_forgotten(without_secrets(self._guard, file), target.known.forgotten)
+        file = without_purged(self.workspace, without_secrets(self._guard, file))
+        file = without_forgotten(file, target.known.forgotten)
         entry = target.entry_of(file)
         is_restored = own and target.known.is_empty
         earlier = target.earlier(file, entry)
         if earlier and entry is not None:
             if not layout.is_archived(earlier) and (barred := self._forgotten(entry)):
                 return ImportedLine(line.number, "forgotten", earlier, barred)
-            action, reason = follow(self.workspace, earlier, entry, dry_run=self.dry_run)
+            action, reason = follow(self.workspace, earlier, entry, self._noted, dry_run=self.dry_run)
         else:
             action, reason = target.compare(file, entry, own=own)
         if not own and action in ("", "updated"):
@@ -446,18 +450,21 @@ class Importer:
         return ImportedLine(candidate.line, "created", path, done.reason, done.id, *settled)
 
 
-def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> tuple[str, str]:
+def follow(
+    workspace: Workspace, path: str, entry: Entry, noted: Mapping[str, Access], *, dry_run: bool
+) -> tuple[str, str]:
     """Change the memory at a path to what another tool's record says; return what was done, or why nothing was.
 
-    The text that goes stays in the archive. A change counts where it is later than the last one here; that a memory is
-    no longer held counts without a time, since tools note none, but not for one that somebody restored here. One that
-    is held again is in use again, unless something took its place here.
+    The text that goes stays in the archive. A change counts where it is later than the last one here, also one by hand
+    that is `noted`; that a memory is no longer held counts without a time, since tools note none, but not for one that
+    was restored here. One that is held again is in use again, unless something took its place here.
     """
     if workspace.layout.is_archived(path):
         return "unchanged", f"it was put away: {path}"
     existing = read_entry_file(workspace, path)
     # A record without a time is as young as this import: nobody knows whether it is later than what stands here.
-    is_later = existing.entry.updated_at < entry.updated_at < workspace.stamp
+    edited, restored = (noted.get(kind + entry.id, Access(0, "")).last for kind in (EDITED, RESTORED))
+    is_later = max(existing.entry.updated_at, edited) < entry.updated_at < workspace.stamp
     is_same = (existing.entry.title, existing.entry.body.split()) == (entry.title, entry.body.split())
     fields = {key: getattr(entry, key) for key in _FIELDS if getattr(entry, key) != getattr(existing.entry, key)}
     is_changed = is_later and (not is_same or bool(fields))
@@ -467,7 +474,7 @@ def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> t
         and existing.entry.superseded_at < entry.updated_at < workspace.stamp
     )
     is_retired = entry.status != "active" == existing.entry.status and (is_same or is_later)
-    if is_retired and is_same and _restored(workspace, existing.entry.id) > entry.updated_at:
+    if is_retired and is_same and restored > entry.updated_at:
         return "unchanged", "it was restored here"
     if not is_changed and not is_retired and not is_revived:
         if is_same or existing.entry.status != "active":
@@ -483,12 +490,6 @@ def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> t
         if is_retired:
             _retire(workspace, read_entry_file(workspace, path), entry)
     return "updated", ""
-
-
-def _restored(workspace: Workspace, identifier: str) -> str:
-    """Return when a memory was last brought back; empty for one that never was."""
-    noted = access_log.counts(workspace).get(access_log.RESTORED + identifier)
-    return noted.last if noted else ""
 
 
 def _retire(workspace: Workspace, existing: EntryFile, entry: Entry) -> None:

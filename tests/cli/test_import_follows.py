@@ -1,6 +1,8 @@
 """What another tool changed, took back or gave up is followed by an import."""
 
 import json
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,22 @@ def test_what_was_changed_here_later_is_a_conflict(mem: Mem, workspace: Path) ->
     assert mem("edit", "mem_1", "--replace", "Rui", "Mara").code == 0
     assert taken(mem, jcode("mem_1", "Releases are cut by Ines.", updated_at=LATER), code=3) == {"conflict": 1}
     assert "Mara" in mem("read", "mem_1").out
+
+
+@pytest.mark.parametrize("changed", ["Rui", "tags: [ops]"])
+def test_an_edit_by_hand_gives_way_to_what_the_tool_said_later_alone(mem: Mem, workspace: Path, changed: str) -> None:
+    taken(mem, jcode("mem_1", RELEASES))
+    (file,) = (workspace / "entries").rglob("*.md")
+    file.write_text(file.read_text().replace(changed, "Mara" if changed == "Rui" else "tags: [rota]"))
+    by_hand = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
+    os.utime(file, (by_hand, by_hand))
+    before = file.read_bytes()
+    older = jcode("mem_1", "Releases are cut by Ines.", updated_at=LATER)
+    assert taken(mem, older, code=3) == {"conflict": 1}
+    assert file.read_bytes() == before
+    newer = jcode("mem_1", "Releases are cut by Ines.", updated_at="2026-04-01T00:00:00Z")
+    assert taken(mem, newer) == {"updated": 1}
+    assert "Ines" in mem("read", "mem_1").out
 
 
 def test_what_says_no_time_changes_nothing_that_stands(mem: Mem, workspace: Path) -> None:

@@ -302,7 +302,6 @@ CASES: dict[str, tuple[dict[str, str], dict[str, dict[str, Any]]]] = {
         {"people.csv": TABLE},
         {
             "Runs; early": {
-                "id": "people-1",
                 "tags": ["sport", "health"],
                 "created_at": "2026-11-27T00:00:00Z",
                 "metadata": {"tool": "CSV", "tool_id": "1", "Mood": "good"},
@@ -751,3 +750,64 @@ def test_a_dry_run_lifts_nothing_that_was_forgotten(mem: Mem, workspace: Path, m
         ran = mem("import", "-", "--no-dedup", *options, "--json", stdin=json.dumps(record))
         assert ran.json["counts"] == {"created": 1}
         assert ({path: path.read_bytes() for path in workspace.rglob("*.md")} == before) == bool(options)
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_two_tables_of_one_name_share_no_ids_and_each_is_followed(
+    mem: Mem, workspace: Path, world: Path, form: str
+) -> None:
+    def taken(folder: str, *rows: str) -> Mapping[str, int]:
+        path = world / folder / "people.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("id,text,updated_at\n" + "".join(f"{row}\n" for row in rows))
+        ran = mem("import", str(path if form == "file" else path.parent), "--no-dedup", "--json")
+        assert ran.code == 0, ran.err
+        return {**ran.json["counts"]}
+
+    assert taken("left", "1,Likes fado,2026-01-01") == {"created": 1}
+    assert taken("right", "1,Owns a boat,2026-02-01") == {"created": 1}
+    assert taken("left", "1,Likes fado,2026-01-01") == {"unchanged": 1}
+    assert taken("left", "1,Likes jazz,2026-03-01") == {"updated": 1}
+    assert sorted(row[4] for row in mem("ls").rows) == ["Likes jazz", "Owns a boat"]
+
+
+def test_a_page_that_begins_with_a_bracket_is_no_json(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "README.md").write_text("[![build](b.svg)](x) [link](y)\n\n[1]: z\n")
+    (folder / "TODO.md").write_text("{{toc}}\n- [ ] water the beans\n")
+    (folder / "a.json").write_text('[\n  {"content": "Likes fado"}\n]')
+    ran = mem("import", str(folder), "--no-dedup")
+    assert (ran.code, len(ran.rows)) == (0, 1)
+    assert ran.err == "mem: files without memories in them: 2\nmem: 1 created\n"
+    (folder / "a.json").write_text('[\n  {"content": "Likes')
+    assert mem("import", str(folder), "--no-dedup").code == 3
+
+
+def test_what_is_packed_may_unpack_to_no_more_than_the_bound(
+    mem: Mem, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.formats.archive_members.MOST_BYTES", 1 << 20)
+    line = b'{"content": "Likes fado"}\n'
+    (tmp_path / "a.gz").write_bytes(gzip.compress(line * 100_000))
+    zipped(tmp_path / "a.zip", {"a.jsonl": (line * 100_000).decode()})
+    for name in ("a.gz", "a.zip"):
+        ran = mem("import", str(tmp_path / name), "--no-dedup", "--dry-run")
+        assert (ran.code, "would unpack to" in ran.err) == (3 if name == "a.gz" else 5, True), ran.err
+
+
+NESTED = [
+    {"metadata": {"env": [{"name": "DB_PASSWORD", "value": "k7Qz9!vRt2Lp"}]}},
+    {"metadata": {"api": {"secret": {"value": "k7Qz9!vRt2Lp"}}}},
+    {"metadata": {"api": {"token": ["k7Qz9!vRt2Lp"]}}},
+    {"metadata": {"raw": json.dumps({"db": json.dumps({"password": "k7Qz9!vRt2Lp"})})}},
+]
+
+
+@pytest.mark.parametrize("fields", NESTED, ids=str)
+def test_a_secret_in_whatever_depth_of_a_record_is_blanked_out(
+    mem: Mem, workspace: Path, fields: dict[str, Any]
+) -> None:
+    ran = mem("import", "-", "--no-dedup", stdin=json.dumps({"content": "The shop has its settings here.", **fields}))
+    assert (ran.code, " redacted" in ran.err) == (0, True)
+    assert "k7Qz" not in "".join(path.read_text() for path in (workspace / "entries").rglob("*.md"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -245,3 +246,14 @@ def test_a_secret_in_a_note_of_a_persons_is_told_to_no_agent(mem: Mem, vault: Pa
     assert "Figueira" in pack
     assert "Tractor" not in pack + mem("context").out
     assert "Figueira" not in mem("context").out
+
+
+def test_an_export_says_that_it_leaves_own_notes_out_and_how_they_come_in(mem: Mem, vault: Path) -> None:
+    assert mem("write", "The kiln is fired on Fridays.", "--no-dedup").code == 0
+    ran = mem("export", "--kind", "entry")
+    (count,) = re.findall(r"^mem: (\d+) notes of your own are left out: --own-notes takes them in$", ran.err, re.M)
+    assert len(ran.out.splitlines()) == 1
+    every = mem("export", "--kind", "entry", "--own-notes")
+    assert (len(every.out.splitlines()), every.err) == (1 + int(count), "")
+    assert "The boat is varnished twice" in every.out
+    assert mem("export", "--format", "markdown", "--own-notes").out.count("varnished") == 1

@@ -135,3 +135,28 @@ def test_a_memory_of_which_git_shows_two_sides_is_neither_put_away_nor_deleted(
     assert "conflict marker" in ran.err
     assert "`mem check --fix`" in ran.err
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
+
+
+def test_what_is_purged_comes_back_neither_by_an_export_nor_by_an_import(
+    mem: Mem, workspace: Path, world: Path
+) -> None:
+    said = "The vault of Ines\nopens with zebra"
+    purged, stays = written(mem, said), written(mem, "The bakery opens at seven")
+    for text in ("They say: the vault of Ines opens with ZEBRA. It is", "The zebra is striped."):
+        assert mem("history", "add", text).code == 0
+        assert mem("note", text).code == 0
+    old = mem("export").out
+    assert mem("forget", "--purge", purged).code == 0
+    new = mem("export").out
+    assert "zebra is striped" in new
+    assert "opens with" not in new.lower()
+    assert stays in new
+    (month,) = workspace.glob("HISTORY-*.md")
+    assert "opens with ZEBRA" in month.read_text(), "mem leaves it to a person to edit what was said"
+    month.unlink()
+    assert mem("import", "-", stdin=old).code in (0, 3)
+    assert "opens with" not in month.read_text().lower()
+    assert "zebra is striped" in month.read_text()
+    assert "opens with" not in mem("export", "--kind", "note").out.lower()
+    assert mem("write", said, "--source", "user").code == 0  # said again, it is kept
+    assert "opens with" in mem("export", "--kind", "note").out.lower()

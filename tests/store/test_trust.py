@@ -255,3 +255,15 @@ def test_a_bad_setting_of_a_trusted_workspace_is_told_clearly(
     ran = mem("note", "Staging moved.")
     assert ran.code == 2
     assert name.removeprefix("line ") in ran.err or "time zone" in ran.err
+
+
+def test_what_was_done_before_trust_was_given_or_taken_away_can_be_undone_after_it(clone: Path, mem: Mem) -> None:
+    assert mem("write", "The owl is white.", "--no-dedup").code == 0
+    assert mem("trust").code == 0
+    assert mem("write", "The fox is red.", "--no-dedup").code == 0
+    assert mem("trust", "--remove").code == 0
+    assert mem("trust").code == 0
+    listed = mem("undo", "--list", "--json").json
+    assert (len(listed["commands"]), listed["strangers"]) == (2, 0)
+    assert mem("undo").code == 0
+    assert "fox" not in mem("ls").out
