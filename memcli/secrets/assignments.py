@@ -30,17 +30,20 @@ STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "kennwor
 FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
 _words_of = partial(data.words, "secrets.toml")
 _SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
-_CLOSE = r"[\\\"'`*_\])]{0,4}"
+_CLOSE = r"[\\\"'`*_\])]{0,8}"  # in JSON within JSON within JSON a quote has seven backslashes
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
+_VALUE_KEY = r"\\{0,7}[\"'`]?value\\{0,7}[\"'`]?[ \t]*[:=][ \t]*"
+"""As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`."""
 _AFTER = (
     rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
-    r"(?:(?P<xml>[ \t]+value[ \t]*=[ \t]*|>)"
+    rf"(?:(?P<xml>(?:,\s{{0,80}}|\s{{1,80}}){_VALUE_KEY}|>)"
     rf"|(?P<about>{_ABOUT})[ \t]*(?P<assign>:=|={{1,3}}>?|[:：](?![:/])|->|→|\|(?=[ \t]))"
-    r"[ \t]*(?P<line>(?P<block>[|>][+-]?[ \t]*)?\\?\n[ \t]*)?"
+    rf"[ \t]*(?:(?:(?<=:)|(?<=:[ ]))\[\s{{0,80}}|\{{\s{{0,80}}{_VALUE_KEY})?"
+    r"(?P<line>(?P<block>[|>][+-]?[ \t]*)?\\?\n[ \t]*)?"
     rf"|{_ABOUT}[ \t]+(?P<is>is|was|ist|lautet|es|est)[ \t]*:?\s"
     r"|[^.\n:=|]{1,70}?[ \t](?P<long>is|was):?\s"
     r"|(?P<space>[ \t]+))"
-    r"[ \t]*(?P<open>\*{0,2}[ \t]*(?:\(\s{0,80})?(?:[brufBRUF]{0,2}\\?[\"'`]{1,3})?)"
+    r"[ \t]*(?P<open>\*{0,2}[ \t]*(?:\(\s{0,80})?(?:[brufBRUF]{0,2}\\{0,7}[\"'`]{1,3})?)"
 )
 
 
@@ -140,7 +143,7 @@ def _quoted(text: str, start: int, opened: str) -> list[tuple[int, int]]:
     end = text.find(quote, start, start + 1024)
     if end < 0 or "\n" in text[start:end]:
         return _bare(text, start)
-    spans = [(start, end - (text[end - 1] == "\\"))]
+    spans = [(start, start + len(text[start:end].rstrip("\\")))]
     glue = compiled(r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote)
     while len(spans) < 20 and (more := glue.match(text, end + 1)):
         spans.append(more.span(1))
