@@ -114,7 +114,7 @@ def marking() -> Marking:
         for number in range(10):
             file = source / f"part{number}.py"
             file.write_text("".join(f"value_{line} = {line * number}\n" for line in range(1000)), encoding="utf-8")
-            words = ["write", f"Zeppelin rule {number} is kept in part{number}.py", "--files", f"{file}:400-420"]
+            words = ["write", f"Zeppelin rule {number} is kept in part{number}.py", "--about", f"{file}:400-420"]
             bench.cost([*command, *words, *where])
             if number % 2:
                 file.write_text(file.read_text("utf-8").replace("value_410 =", "limit ="), encoding="utf-8")

@@ -179,7 +179,7 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> "Origins":
     waiting = access_log.confirmations(where).get(entry.id)
     sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
     if target.kind != "entry" or not sources:
-        raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")
+        raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --origin` notes it")
     return Origins(entry.id, path, tuple(origins(where, sources, entry.body)), target.notices)
 
 

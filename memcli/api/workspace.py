@@ -46,17 +46,18 @@ def open_workspaces(
     environ: Mapping[str, str] | None = None,
     now: datetime | None = None,
     even_off: bool = False,
+    make: bool = False,
 ) -> list[Workspace]:
     """Open the workspaces to read from, the project's first, then the user's.
 
     `path` is a workspace or the folder it is in, and then stands alone; without it the nearest one from `folder`
-    upwards counts. `scope` is `project`, `user`, which is made if need be, `all`, or empty for both. `now` must have a
-    time zone. Raise NotFoundError if there is none, SwitchedOffError if memory is switched off in the first and not
-    `even_off`, UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by a
-    link.
+    upwards counts. `scope` is `project`, `user`, which `make` makes if need be, `all`, or empty for both. `now` must
+    have a time zone. Raise NotFoundError if there is none, SwitchedOffError if memory is switched off in the first and
+    not `even_off`, UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by
+    a link.
     """
     around = surroundings(folder, environ, now)
-    if scope == "user" and not (around.user_root / _workspaces.MARKER).is_file():
+    if make and scope == "user" and not (around.user_root / _workspaces.MARKER).is_file():
         from ..store.init import init  # late: it is there but for the first time
 
         init(around, around.user_root, "mem")
@@ -75,13 +76,13 @@ def open_workspace(
     environ: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> Workspace:
-    """Open the one workspace to work in; the arguments and errors are those of `open_workspaces`.
+    """Open the one workspace to work in, the user's made if need be; else as `open_workspaces`.
 
     The scope `all` names several and is a UsageError here.
     """
     if scope == "all":
         raise UsageError("a memory is written to one workspace", "use the scope project or user")
-    return open_workspaces(path, scope=scope, folder=folder, environ=environ, now=now)[0]
+    return open_workspaces(path, scope=scope, folder=folder, environ=environ, now=now, make=True)[0]
 
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Any, NamedTuple
 
 import typer
@@ -163,6 +164,8 @@ _DROPPED = {
     "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",
 }
 """What took the place of commands that earlier versions had."""
+FIELDS = "Fields of the entry (mem help workspace)"
+"""The panel for what is mostly left to mem: its options are named there, and nothing is said of them."""
 STYLE: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,
@@ -192,7 +195,11 @@ def _write_options(self: TyperCommand, ctx: Any, formatter: Any) -> None:
     for panel, records in panels.items():
         if records:
             with formatter.section(panel):
-                formatter.write_dl(records, col_max=min(30, formatter.width // 3))
+                if panel == FIELDS:
+                    names = ", ".join(name.replace(" ", "\xa0") for name, _ in records)
+                    formatter.write(indent(f"{fill(names, formatter.width - 2)}\n", "  ").replace("\xa0", " "))
+                else:
+                    formatter.write_dl(records, col_max=min(30, formatter.width // 3))
 
 
 def _write_examples(self: Any, ctx: Any, formatter: Any) -> None:

@@ -53,6 +53,10 @@ def meant(name: str, commands: Collection[str]) -> str:
     return f"did you mean `mem {near[0]}`?" if near else "see `mem help all`"
 
 
+_RENAMED = {"--files": "--about", "--sources": "--origin"}
+"""Options that were too like others."""
+
+
 def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str, str] | None:
     """Put the parser's words about an unknown name into ours, with a fix; None for another message."""
     match = _COMMAND.match(message)
@@ -63,6 +67,7 @@ def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str
     match = _OPTION.match(message)
     if match:
         near = re.findall(r"--?[\w-]+", match["near"] or match["one"] or "")
+        near = [_RENAMED[match["name"]]] if match["name"] in _RENAMED else near
         near = get_close_matches(match["name"], near, 2, 0) if near[2:] else near
         fix = f"did you mean {' or '.join(near)}? " if near else ""
         if not _AN_OPTION.fullmatch(match["name"]) or any(_is_text(word, match["name"]) for word in arguments):

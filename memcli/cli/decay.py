@@ -105,14 +105,12 @@ def _table(entries: "Sequence[Judged]") -> None:
     """Print entries by type, the largest group first, each with the lowest score first."""
     sizes = Counter(entry.type for entry in entries)
     ordered = sorted(entries, key=lambda entry: (-sizes[entry.type], entry.type, entry.score))
-    head = ("type", "id", "age", "days", "reads", "trust", "score", "verdict", "what it says")
-    output.table(head, [_cells(entry) for entry in ordered], 8)
+    output.table(("type", "id", "age", "score", "what it says"), [_cells(entry) for entry in ordered], 4)
     output.say("")
 
 
 def _cells(entry: "Judged") -> tuple[str, ...]:
-    days = "-" if entry.decay_days is None else f"{entry.decay_days:g}"
-    verdict = "pinned" if entry.verdict == "spare" and entry.pinned else entry.verdict
-    verdict = "expired" if entry.is_expired else verdict
-    numbers = f"{entry.age_days:.0f}", days, str(entry.accesses), f"{entry.trust:g}", f"{entry.score:.3f}"
-    return entry.type, entry.id, *numbers, verdict, entry.summary
+    """Return the cells of a row; where the score does not decide, what does stands in its place."""
+    score = f"{entry.score:.3f}" if entry.verdict in ("keep", "archive") else entry.verdict
+    score = "expired" if entry.is_expired else "pinned" if entry.verdict == "spare" and entry.pinned else score
+    return entry.type, entry.id, f"{entry.age_days:.0f}d", score, entry.summary

@@ -24,7 +24,7 @@ def add(
     """Add a record to the month's history; it is kept whole. Secrets are blanked out and told."""
     if text == "-":
         text = workspaces.standard_input("the record")
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope, make=True)
     done = add_history(where, text)
     tell_redacted(done.redacted)
     path = workspaces.here(where, done.path)
@@ -93,7 +93,7 @@ def note(
 def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, as_json: bool) -> None:
     if text == "-" and not (user or assistant):
         text = workspaces.standard_input("the note")
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope, make=True)
     done = add_note(where, text, user=user, assistant=assistant)
     tell_redacted(done.redacted)
     path = workspaces.here(where, done.path)

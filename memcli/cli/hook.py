@@ -257,7 +257,7 @@ def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[st
 
     require_keeper(notes)
     try:
-        where = workspaces.reading(workspace, scope)[0]
+        where = workspaces.reading(workspace, scope, make=not dry_run)[0]
     except NotFoundError:
         return {}
     return settle_keeper(surroundings(), where, notes, dry_run=dry_run)

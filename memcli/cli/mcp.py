@@ -21,7 +21,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_consolidate, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
-    where = workspaces.reading(workspace, scope)  # a client should hear at once that there is none
+    where = workspaces.reading(workspace, scope, make=True)  # a client should hear at once that there is none
     path = where[0].root if workspace else ""
     if not where[0].settings["embedding.model"]:
         maintain.hold_model(surroundings())
@@ -46,7 +46,7 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
     for the model is on stdout, also where the command fails; the exit code says whether it did. What is deleted moves
     to the archive, and a secret is refused. --json answers with {"content", "is_error"}.
     """
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope, make=True)
     try:
         call = json.loads(workspaces.standard_input("the command"))
     except ValueError as error:

@@ -31,7 +31,7 @@ InScope = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Judge = Annotated[
     bool,
-    typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.", rich_help_panel=MORE),
+    typer.Option("--judge", help="Let your LLM say what repeats or contradicts.", rich_help_panel=MORE),
 ]
 Redact = Annotated[
     bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.", rich_help_panel=MORE)

@@ -242,7 +242,13 @@ def append(
     elif text is not None:
         given = api.NewEvent(role, text, tool, timestamp, is_error=error)
     done = api.append(
-        workspaces.writing(workspace, scope), given, into, channel=channel, user=user, project=project, state=state
+        workspaces.writing(workspace, scope, make=True),
+        given,
+        into,
+        channel=channel,
+        user=user,
+        project=project,
+        state=state,
     )
     tell_redacted(done.redacted)
     _tell_notices(done.session)
@@ -289,7 +295,7 @@ def import_(
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
     took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
     """
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(workspace, scope, make=True)
     if everything == bool(file):
         raise UsageError("say what to import", "give a file or a folder, or --all")
     if not everything and (file == "-" or not api.holds_many(where, file)):

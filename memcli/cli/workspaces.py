@@ -15,26 +15,30 @@ from ..errors import UsageError
 from . import output
 
 
-def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
+def reading(workspace: str, scope: str, *, even_off: bool = False, make: bool = False) -> list[Workspace]:
     """Open the workspaces to read from, the project's first, and say which of their settings are ignored."""
-    opened = api.open_workspaces(workspace, scope=scope, even_off=even_off)
+    opened = api.open_workspaces(workspace, scope=scope, even_off=even_off, make=make)
     output.problems(list(dict.fromkeys(line for workspace in opened for line in workspace.settings.ignored)))
     return opened
 
 
-def writable(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> list[Workspace]:
+def writable(
+    workspace: str, scope: str, done: str = "written to", *, even_off: bool = False, make: bool = False
+) -> list[Workspace]:
     """Open the workspaces that names are looked for in, first the one to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    opened = reading(workspace, scope, even_off=even_off)
+    opened = reading(workspace, scope, even_off=even_off, make=make)
     if output.is_watched() and not opened[0].is_trusted:
         output.note(f"{opened[0].root} came with a repository and is not trusted: see `mem trust --help`")
     return opened
 
 
-def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
-    """Open the one workspace to write to, or to do something else with."""
-    return writable(workspace, scope, done, even_off=even_off)[0]
+def writing(
+    workspace: str, scope: str, done: str = "written to", *, even_off: bool = False, make: bool = False
+) -> Workspace:
+    """Open the one workspace to write to, or to do something else with; `make` makes the user's if need be."""
+    return writable(workspace, scope, done, even_off=even_off, make=make)[0]
 
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:

@@ -11,10 +11,12 @@ from ..api.write import SOURCES, TYPES, NewEntry, Written
 from ..api.write import write as write_entry
 from ..errors import UsageError
 from . import completion, output, workspaces
+from .app import FIELDS
 from .options import MORE, AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
 from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 _more = partial(typer.Option, rich_help_panel=MORE)
+_field = partial(typer.Option, rich_help_panel=FIELDS)
 PRIVATE = "project, on this machine"
 """The audience of a memory that goes without saying."""
 
@@ -33,16 +35,14 @@ def write(
             show_default="fact",
         ),
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="A tag; repeat it or separate tags with commas.")
-    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeat it, or use commas.")] = None,
     key: Annotated[
         str | None,
         typer.Option(
             "--key",
             metavar="KEY",
             autocompletion=completion.keys,
-            help="The slot it fills, such as staging/port: what filled it before is superseded.",
+            help="Its slot, as staging/port: what filled it is superseded.",
         ),
     ] = None,
     project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
@@ -73,64 +73,42 @@ def write(
     scope: InScope = "",
     as_json: AsJson = False,
     file: Annotated[str, _more("--file", metavar="FILE", help="Read the text from a file.", show_default=False)] = "",
+    about: Annotated[
+        list[str] | None, _more("--about", metavar="FILE", help="A file it is about; a.py:12-20 watches lines.")
+    ] = None,
+    origin: Annotated[list[str] | None, _more("--origin", help="The session, messages or commit it came from.")] = None,
     path: Annotated[
-        str,
-        _more(
-            "--path",
-            metavar="PATH",
-            help="Keep it at this place below the entries, such as projects/hdrpop/status.md.",
-            show_default=False,
-        ),
+        str, _more("--path", metavar="PATH", help="Its place below the entries, as shop/port.md.", show_default=False)
     ] = "",
     title: Annotated[str | None, _more(help="A short name.")] = None,
-    alias: Annotated[
-        list[str] | None, _more("--alias", help="Another name of what the title names; repeat it.")
-    ] = None,
-    trust: Annotated[str | None, _more(metavar="0..1", help="How far to trust it; follows from the source.")] = None,
-    confidence: Annotated[str | None, _more(metavar="0..1", help="How sure whoever wrote it was.")] = None,
-    salience: Annotated[str | None, _more(metavar="0..1", help="How much it matters.")] = None,
-    strength: Annotated[int | None, _more(help="How often it was confirmed.")] = None,
-    sources: Annotated[
-        list[str] | None, _more("--sources", help="A session, message range or commit it came from.")
-    ] = None,
-    references: Annotated[list[str] | None, _more("--references", help="An id or a link it refers to.")] = None,
-    files: Annotated[
-        list[str] | None, _more("--files", help="A file it is about; path:12-20 keeps watch over these lines.")
-    ] = None,
-    status: Annotated[str | None, _more(help="active, superseded or archived.")] = None,
-    superseded_by: Annotated[str | None, _more(metavar="ID", help="The entry that took its place.")] = None,
-    conflicts_with: Annotated[list[str] | None, _more(metavar="ID", help="An entry that says otherwise.")] = None,
+    alias: Annotated[list[str] | None, _more("--alias", help="Another name for it; repeat it.")] = None,
     pinned: Annotated[bool | None, _more("--pinned/--no-pinned", help="Never let it decay.")] = None,
     expires_at: Annotated[str | None, _more(metavar="DATE", help="When it stops being true.")] = None,
+    no_dedup: Annotated[bool, _more("--no-dedup", help="Compare it with nothing; loads no model.")] = False,
     created_at: Annotated[
-        str | None, _more(metavar="DATE", help="When it was first known.", show_default="now")
+        str | None, _field(metavar="DATE", help="When it was first known.", show_default="now")
     ] = None,
-    metadata: Annotated[list[str] | None, _more(metavar="KEY=VALUE", help="Anything else worth keeping.")] = None,
-    no_dedup: Annotated[
-        bool, _more("--no-dedup", help="Keep it as it is, whatever is known already; loads no model.")
-    ] = False,
+    trust: Annotated[str | None, _field(metavar="0..1", help="How far to trust it; follows from the source.")] = None,
+    confidence: Annotated[str | None, _field(metavar="0..1", help="How sure whoever wrote it was.")] = None,
+    salience: Annotated[str | None, _field(metavar="0..1", help="How much it matters.")] = None,
+    strength: Annotated[int | None, _field(help="How often it was confirmed.")] = None,
+    references: Annotated[list[str] | None, _field("--references", help="An id or a link it refers to.")] = None,
+    status: Annotated[str | None, _field(help="active, superseded or archived.")] = None,
+    superseded_by: Annotated[str | None, _field(metavar="ID", help="The entry that took its place.")] = None,
+    conflicts_with: Annotated[list[str] | None, _field(metavar="ID", help="An entry that says otherwise.")] = None,
+    metadata: Annotated[list[str] | None, _field(metavar="KEY=VALUE", help="Anything else worth keeping.")] = None,
     judge: Judge = False,
     redact: Redact = False,
     allow_secret: AllowSecret = False,
 ) -> None:
     """Write an entry, or change one with --id.
 
-    What is known in the same words, but for letter case, white space and closing full stops, or all but certainly in
-    other words, is confirmed and not kept twice; the newest wording of the highest trust is its text, the others stay.
-    It takes the place of what --supersedes names, of what fills the same --key, and of what it repeats with another
-    value after "Correction:"; what is trusted more, such as the user's word, is flagged with it instead. Anything else
-    is a memory of its own: what lies near is named, and whether the new one takes its place is yours to say with
-    `mem supersede`. At a --path of your own it is kept as it is; written there again, it changes the entry.
+    What is known already is confirmed, and not kept twice. A new entry takes the place of what --supersedes names, of
+    what fills its --key, and of what it repeats with another value after "Correction:"; what is trusted more, such as
+    the user's word, is flagged with it instead. What else lies near is named: `mem supersede` says which one holds.
 
-    What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
-    said; without it the entry is `observed`, which counts for less.
-
-    Of lines named by --files a hash is kept in `cited`: search and recall say when they changed, and so does
-    `mem check --cited`.
-
-    With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
-    text stays in the archive with its own source: `mem read ID --history` lists it. Other words that no user is known
-    to have said make the entry `observed`.
+    What is typed at a terminal is the user's word; elsewhere --source user says so. With --id only what is given
+    changes, an empty value takes a field away, and the old text stays in the archive.
     """
     entry = NewEntry(
         text=_body(text, file, allow_secret=allow_secret),
@@ -148,9 +126,9 @@ def write(
         confidence=confidence,
         salience=salience,
         strength=strength,
-        sources=sources,
+        sources=origin,
         references=references,
-        files=files,
+        files=about,
         status=status,
         superseded_by=superseded_by,
         conflicts_with=conflicts_with,
@@ -160,7 +138,7 @@ def write(
         metadata=_pairs(metadata),
     )
     done = write_entry(
-        workspaces.reading(workspace, scope) if identifier else workspaces.writable(workspace, scope),
+        workspaces.reading(workspace, scope) if identifier else workspaces.writable(workspace, scope, make=True),
         entry,
         by=workspaces.speaker(),
         dedup=not no_dedup,

@@ -269,6 +269,8 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
         for name, folder in shared.items():
             if (root := _marked(folder)) and root not in [known for known, _ in pairs]:
                 pairs.append((root, name))
+    if scope == "user" and not pairs:
+        raise NotFoundError(f"you have no workspace of your own yet ({around.user_root})", "a first write makes it")
     if not pairs:
         raise NotFoundError(f"no workspace in {around.folder} or above", "run `mem init` to make one here")
     return pairs

@@ -116,7 +116,7 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("decay")
     yield ask("decay", "decay", "--apply", "--max-fraction", "1", codes=(0, 3))
     (world / "api.py").write_text("retries = 9\n")
-    yield ask("write", "write", "Retries stop after nine.", "--files", "api.py:1")
+    yield ask("write", "write", "Retries stop after nine.", "--about", "api.py:1")
     (world / "api.py").write_text("retries = 8\n")
     yield ask("search", "search", "when do retries stop")
     yield ask("check", "check", "--cited", codes=(1,))

@@ -79,7 +79,7 @@ def between(path: Path) -> None:
 def test_only_lines_that_became_others_are_news(
     mem: Mem, workspace: Path, code: Path, change: Callable[[Path], None], is_news: bool
 ) -> None:
-    assert mem("write", SAID, "--files", "src/api.py:12-20").code == 0
+    assert mem("write", SAID, "--about", "src/api.py:12-20").code == 0
     assert fields(workspace)["files"] == '["src/api.py:12-20"]'
     blob = git(code.parent, "hash-object", "api.py")[:12]
     assert re.fullmatch(rf'\["src/api\.py:12-20@{blob}#[0-9a-f]{{24}}"\]', fields(workspace)["cited"])
@@ -93,7 +93,7 @@ def test_only_lines_that_became_others_are_news(
 
 
 def test_a_file_that_is_gone_is_news(mem: Mem, workspace: Path, code: Path) -> None:
-    mem("write", SAID, "--files", "src/api.py:3")
+    mem("write", SAID, "--about", "src/api.py:3")
     code.unlink()
     [news] = seen(mem)
     assert news.startswith("src/api.py is gone (was ")
@@ -110,7 +110,7 @@ def test_a_file_that_is_gone_is_news(mem: Mem, workspace: Path, code: Path) -> N
 def test_a_rename_is_followed_and_accepted(
     mem: Mem, workspace: Path, code: Path, is_committed: bool, is_changed: bool
 ) -> None:
-    mem("write", SAID, "--files", "src/api.py:12-20")
+    mem("write", SAID, "--about", "src/api.py:12-20")
     (code.parent / "http").mkdir()
     for old, new in (("src/api.py", "src/http/api.py"), ("src/http/api.py", "src/http/größe & co.py")):
         git(code.parent.parent, "mv", old, new)
@@ -138,8 +138,8 @@ def test_a_rename_is_followed_and_accepted(
 def test_refresh_accepts_the_same_lines_where_they_stand_now_and_of_one_entry_alone(
     mem: Mem, workspace: Path, code: Path
 ) -> None:
-    one = mem("write", SAID, "--files", "src/api.py:12-20", "--json").json
-    other = mem("write", "Nothing else matters at noon", "--files", "src/api.py:15", "--json").json
+    one = mem("write", SAID, "--about", "src/api.py:12-20", "--json").json
+    other = mem("write", "Nothing else matters at noon", "--about", "src/api.py:15", "--json").json
     code.write_text("import os\n\n" + CODE.replace("value_15 = 15", "value_15 = 16\nvalue_15b = 0"))
     ran = mem("check", "--refresh", one["id"])
     assert ran.code == 3
@@ -154,7 +154,7 @@ def test_marking_ten_hits_runs_no_program_and_reads_each_file_once(
     mem: Mem, workspace: Path, code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(10):
-        mem("write", f"Webhook rule {number}", "--files", f"src/api.py:{number + 1}-{number + 20}", "--no-dedup")
+        mem("write", f"Webhook rule {number}", "--about", f"src/api.py:{number + 1}-{number + 20}", "--no-dedup")
     word(code)
     opened: list[str] = []
     real = os.open
@@ -180,7 +180,7 @@ def test_paths_are_as_from_the_top_of_the_repository(
 ) -> None:
     monkeypatch.chdir(code.parent.parent / folder)
     for name in ("src/api.py:3", f"{os.path.relpath(code)}:3", f"{code}:3"):
-        ran = mem("write", f"{SAID} {name}", "--files", name, "--no-dedup", "--json")
+        ran = mem("write", f"{SAID} {name}", "--about", name, "--no-dedup", "--json")
         assert ran.code == 0, ran.err
         assert 'cited: ["src/api.py:3@' in (workspace / ran.json["path"]).read_text()
 
@@ -190,7 +190,7 @@ def test_without_a_repository_and_without_a_commit_lines_are_watched_too(
 ) -> None:
     path = world / "notes.txt"
     path.write_text(CODE)
-    mem("write", SAID, "--files", "notes.txt:2-4")
+    mem("write", SAID, "--about", "notes.txt:2-4")
     for _ in range(2):
         assert seen(mem) == []
         path.rename(world / "elsewhere.txt")
@@ -207,7 +207,7 @@ def test_without_a_repository_and_without_a_commit_lines_are_watched_too(
     "name", ["src/none.py:3", "src/api.py:39-41", "src/api.py:0", "src/api.py:9-3", "src/api.py:99"]
 )
 def test_lines_that_are_not_there_are_a_mistake(mem: Mem, workspace: Path, code: Path, name: str) -> None:
-    ran = mem("write", SAID, "--files", name)
+    ran = mem("write", SAID, "--about", name)
     assert ran.code == 2
     assert name in ran.err
     assert not list((workspace / "entries").rglob("*.md"))
@@ -240,7 +240,7 @@ def test_lines_that_cannot_be_watched_are_kept_without_a_hash_and_said(
     mem: Mem, workspace: Path, code: Path, world: Path, what: str
 ) -> None:
     name = make(world, what)
-    ran = mem("write", SAID, "--files", name, "--files", "src/api.py:3")
+    ran = mem("write", SAID, "--about", name, "--about", "src/api.py:3")
     assert ran.code == 0, ran.err
     assert f"{name}: " in ran.err
     assert "not watched" in ran.err
@@ -297,14 +297,14 @@ def test_a_value_that_is_no_citation_disturbs_nothing(mem: Mem, workspace: Path,
 
 def test_a_secret_file_and_a_secret_name_are_refused(mem: Mem, workspace: Path, code: Path, world: Path) -> None:
     (world / ".secretsignore").write_text("api.py\n")
-    assert mem("write", SAID, "--files", "src/api.py:3").code == 5
-    assert mem("write", SAID, "--files", "src/api.py:3", "--allow-secret").code == 0
+    assert mem("write", SAID, "--about", "src/api.py:3").code == 5
+    assert mem("write", SAID, "--about", "src/api.py:3", "--allow-secret").code == 0
     token = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
     (world / token).write_text(CODE)
-    ran = mem("write", "Another one", "--files", f"{token}:3")
+    ran = mem("write", "Another one", "--about", f"{token}:3")
     assert ran.code == 5
     assert token not in ran.err
-    assert mem("write", "Another one", "--files", f"{token}:3", "--redact").code == 0
+    assert mem("write", "Another one", "--about", f"{token}:3", "--redact").code == 0
     kept = "".join(path.read_text() for path in (workspace / "entries").rglob("*.md"))
     assert token not in kept
 
@@ -312,14 +312,14 @@ def test_a_secret_file_and_a_secret_name_are_refused(mem: Mem, workspace: Path, 
 def test_writing_the_files_anew_cites_anew_and_saying_it_again_brings_the_lines_up_to_date(
     mem: Mem, workspace: Path, code: Path
 ) -> None:
-    made = mem("write", SAID, "--files", "src/api.py:12-20", "--json").json
+    made = mem("write", SAID, "--about", "src/api.py:12-20", "--json").json
     word(code)
-    assert mem("write", SAID, "--files", "src/api.py:12-20", "--json").json["action"] == "merged"
+    assert mem("write", SAID, "--about", "src/api.py:12-20", "--json").json["action"] == "merged"
     assert seen(mem) == []
     assert fields(workspace)["cited"].count("@") == 1
-    mem("write", "--id", made["id"], "--files", "src/api.py:1-2")
+    mem("write", "--id", made["id"], "--about", "src/api.py:1-2")
     assert "src/api.py:1-2@" in fields(workspace)["cited"]
     mem("write", "--id", made["id"], "--title", "Webhooks")
     assert "src/api.py:1-2@" in fields(workspace)["cited"]
-    mem("write", "--id", made["id"], "--files", "src/api.py")
+    mem("write", "--id", made["id"], "--about", "src/api.py")
     assert "cited" not in fields(workspace)

@@ -41,8 +41,8 @@ def test_every_field_can_be_written(mem: Mem, workspace: Path) -> None:
         "--type": "procedure", "--title": "Deploy: the shop", "--tag": "ops", "--alias": "rollout", "--project": "shop",
         "--key": "shop/deploy",
         "--source": "observed", "--trust": "0.9",
-        "--confidence": "0.8", "--salience": "0.4", "--strength": "3", "--sources": "session:abc#3",
-        "--references": "mem_x", "--files": "deploy.sh", "--status": "superseded", "--superseded-by": "mem_y",
+        "--confidence": "0.8", "--salience": "0.4", "--strength": "3", "--origin": "session:abc#3",
+        "--references": "mem_x", "--about": "deploy.sh", "--status": "superseded", "--superseded-by": "mem_y",
         "--conflicts-with": "mem_z", "--expires-at": "2027-01-31", "--created-at": "2026-01-02", "--metadata": "k=v",
     }  # fmt: skip
     ran = mem("write", "Run deploy.sh.", "--pinned", *(word for pair in options.items() for word in pair), "--json")
@@ -275,6 +275,31 @@ def test_ls_filters_and_sorts(mem: Mem, workspace: Path) -> None:
     assert said("-n", "1") == ["Bravo lesson."]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ls",
+        "search x",
+        "read x",
+        "stats",
+        "check",
+        "decay",
+        "diff HEAD",
+        "export",
+        "undo --list",
+        "review",
+        "history show",
+    ],
+)
+def test_reading_makes_no_workspace_and_a_first_write_does(mem: Mem, world: Path, words: str) -> None:
+    ran = mem(*words.split(), "--scope", "user")
+    assert (ran.code, ran.out) == (4, "")
+    assert "you have no workspace of your own yet" in ran.err
+    assert list((world.parent / "home").iterdir()) == []
+    assert mem("note", "Fed the cat.", "--scope", "user").code == 0
+    assert mem("ls", "--scope", "user").code == 0
+
+
 def test_the_scope_project_leaves_the_users_own_memories_out(mem: Mem, workspace: Path, world: Path) -> None:
     assert mem("init", str(world.parent / "home/.local/share/mem")).code == 0
     assert mem("write", "Of me.", "--scope", "user", "--no-dedup").code == 0
@@ -367,3 +392,18 @@ def test_ls_narrows_with_every_word_it_is_given(mem: Mem, workspace: Path) -> No
 @cases("words", "usage")
 def test_usage_shows_what_is_typed(mem: Mem, words: tuple[str, ...], usage: str) -> None:
     assert mem(*words, "--help").out.splitlines()[0].removeprefix("Usage: ") == usage
+
+
+def test_the_help_of_write_fits_two_screens_and_begins_with_what_is_usual(mem: Mem) -> None:
+    lines = mem("write", "--help").out.splitlines()
+    assert len(lines) <= 55
+    usual = [line.split()[0].rstrip(",") for line in lines[lines.index("Options:") :] if line.startswith("  -")][:11]
+    assert {"-t", "--tag", "--key", "--source", "--supersedes", "--id", "--scope"} <= set(usual)
+
+
+@pytest.mark.parametrize(("old", "new"), [("--files", "--about"), ("--sources", "--origin")])
+def test_an_option_too_like_another_names_the_one_that_took_its_place(
+    mem: Mem, workspace: Path, old: str, new: str
+) -> None:
+    ran = mem("write", "x", old, "y")
+    assert (ran.code, f"did you mean {new}?" in ran.err) == (2, True)

@@ -386,7 +386,7 @@ def test_write_takes_no_such_file_and_watches_no_line_of_it(
         ran = mem("write", "--file", name)
         assert ran.code == 5, ran
         assert "shut out of memory by" in ran.err
-        ran = mem("write", "A gate", "--files", f"{name}:1", "--no-dedup")
+        ran = mem("write", "A gate", "--about", f"{name}:1", "--no-dedup")
         assert ran.code == (0 if file.startswith("build") else 5), ran
     assert "marzipan" not in kept(workspace)
     assert "digest" not in kept(workspace)

@@ -55,7 +55,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--limit": ["1"],
         },
     ),
-    "export": ([], {**NARROWING, "--format": ["markdown"], "--output": ["written.jsonl"]}),
+    "export": ([], {**NARROWING, "--format": ["markdown"], "--output": ["written.jsonl"], "--own-notes": []}),
     "import": (
         ["all.jsonl", "--dry-run", "--no-dedup"],
         {**NARROWING, "--no-dedup": [], "--judge": [], "--allow-secret": [], "--dry-run": [], "--map": ["text=who"]},
@@ -114,9 +114,9 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--confidence": ["0.4"],
             "--salience": ["0.4"],
             "--strength": ["3"],
-            "--sources": ["session:talk#1"],
+            "--origin": ["session:talk#1"],
             "--references": ["{id}"],
-            "--files": ["tea.txt:1"],
+            "--about": ["tea.txt:1"],
             "--status": ["superseded"],
             "--superseded-by": ["{id}"],
             "--conflicts-with": ["{id}"],
@@ -274,6 +274,9 @@ SHOWN_BY = {
         ("serve", option): "cli/test_serve.py::test_it_goes_into_the_background_and_ends_when_nobody_asks"
         for option in ("--detach", "--idle")
     },
+    ("export", "--own-notes"): (
+        "cli/test_own_notes.py::test_an_export_says_that_it_leaves_own_notes_out_and_how_they_come_in"
+    ),
     ("ui", "--demo"): "ui/test_server.py::test_the_sample_touches_nothing_of_the_persons_and_is_gone_afterwards",
     ("ui", "--port"): "ui/test_server.py::test_a_port_that_is_taken_is_told_in_one_line",
     ("ui", "--no-open"): "ui/test_server.py::test_without_a_browser_the_address_is_printed",

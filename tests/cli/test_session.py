@@ -326,8 +326,8 @@ def test_grep_looks_into_conversations_only_when_asked(mem: Mem, year: Path) -> 
 
 def test_a_memory_leads_back_to_what_was_said(mem: Mem, year: Path) -> None:
     identifier = mem(
-        "write", "The load test comes two days before a freeze.", "--sources", "session:cli-2026-11-20#11:12",
-        "--sources", "session:gone#1", "--sources", "https://example.org/x", "--json",
+        "write", "The load test comes two days before a freeze.", "--origin", "session:cli-2026-11-20#11:12",
+        "--origin", "session:gone#1", "--origin", "https://example.org/x", "--json",
     ).json["id"]  # fmt: skip
     ran = mem("read", identifier, "--source")
     assert ran.code == 0

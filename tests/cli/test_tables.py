@@ -135,6 +135,16 @@ def test_each_line_fits_the_terminal_and_ids_are_whole(
                 assert IDS.fullmatch(word), line
 
 
+def test_each_memory_that_fades_is_told_in_one_line(scene: Path, monkeypatch: pytest.MonkeyPatch, mem: Mem) -> None:
+    mem("write", "The crane is painted red.", "--no-dedup", "--pinned")
+    mem("write", "The kiln is lent to Ana.", "--no-dedup", "--expires-at", "2027-06-01")
+    rows = [line for line in shown(monkeypatch, "decay --all --as-of 2031-01", 80).splitlines() if "  mem_" in line]
+    assert len(rows) == len(mem("decay", "--as-of", "2031-01", "--json").json["entries"])
+    decided = [row.split()[3] for row in rows]
+    assert {word for word in decided if not word.startswith(("0.", "1."))} == {"expired", "pinned"}
+    assert {row.split()[2] for row in rows} <= {f"{days}d" for days in range(1400, 1700)}
+
+
 @pytest.mark.parametrize("words", ["ls", "search crane --mode keyword", "stats", "decay --all", "diff HEAD"])
 def test_without_colour_the_same_is_told(scene: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     shown(monkeypatch, words, 80)  # makes the index, of whose size `mem stats` tells

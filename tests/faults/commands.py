@@ -104,7 +104,7 @@ COMMANDS: tuple[Command, ...] = (
         ("check", "--refresh", "cites.md"),
         before=(
             ("git", "-c", "alias.cited=!echo one > cited.txt", "cited"),
-            ("write", "The key of the plover", "--path", "cites.md", "--files", "cited.txt:1", *PLAIN),
+            ("write", "The key of the plover", "--path", "cites.md", "--about", "cited.txt:1", *PLAIN),
             ("git", "-c", "alias.cited=!echo another > cited.txt", "cited"),
         ),
         repeats=False,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.api.workspace import surroundings
 from tests.conftest import Mem
 from tests.integrations.conftest import Say
 
@@ -92,7 +93,7 @@ def test_there_is_nothing_to_hand_over(mem: Mem, workspace: Path, words: tuple[s
 
 def test_the_users_workspace_hands_over_the_session_of_this_place(mem: Mem, world: Path) -> None:
     places = [world / name for name in ("here", "there")]
-    assert mem("ls", "--scope", "user").code == 0
+    assert mem("init", str(surroundings().user_root)).code == 0
     for place in places:
         place.mkdir()
         for name, fields in (

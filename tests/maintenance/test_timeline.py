@@ -34,7 +34,7 @@ def said(workspace: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setenv("MEM_NOW", moment)
         assert mem("session", "append", "--session", "talk", "--role", role, "--text", text).code == 0
     monkeypatch.setenv("MEM_NOW", "2026-11-21T12:00:00Z")
-    words = ("The backup runs at 03:30.", "--sources", "session:talk#1:3", "--no-dedup", "--source", "user")
+    words = ("The backup runs at 03:30.", "--origin", "session:talk#1:3", "--no-dedup", "--source", "user")
     return str(mem("write", *words, "--json").json["id"])
 
 
@@ -53,7 +53,7 @@ def test_who_said_it_again_and_where_is_told(said: str, mem: Mem, monkeypatch: p
     monkeypatch.setenv("MEM_NOW", "2026-11-22T08:00:00Z")
     text = "Remember: the backup runs at 03:30!"
     assert mem("session", "append", "--session", "later", "--role", "user", "--text", text).code == 0
-    again = ("The backup runs at 03:30", "--sources", "session:later#1", "--source", "user", "--json")
+    again = ("The backup runs at 03:30", "--origin", "session:later#1", "--source", "user", "--json")
     assert mem("write", *again).json["action"] == "merged"
     found = items(mem, said)
     assert (told(found, "confirmed")["at"], told(found, "confirmed")["place"]) == (

@@ -194,7 +194,7 @@ def test_the_users_own_workspace_tells_of_this_repository_whichever_worktree_it_
         subprocess.run([*git, "init", "-q", "."], check=True, cwd=place)
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True, cwd=place)
     subprocess.run([*git, "worktree", "add", "-q", "../aside"], check=True, cwd=places["shop"])
-    assert mem("ls", "--scope", "user").code == 0, "it is made at the first use"
+    assert mem("init", str(surroundings().user_root)).code == 0
     write(mem, "The shop needs Node 20.", "--project", "shop", "--scope", "user")
     turn(mem, places["shop"] / ".", "s-1", "Please fix the login redirect.", "It uses https now.")
     begin = {"hook_event_name": "SessionStart", "source": "startup"}
@@ -233,7 +233,7 @@ def test_what_git_told_stays_told_until_the_repository_changes(
 
 
 def test_two_long_pages_and_a_handoff_fit_what_an_agent_takes(mem: Mem, workspace: Path, world: Path) -> None:
-    assert mem("ls", "--scope", "user").code == 0
+    assert mem("init", str(surroundings().user_root)).code == 0
     lines = "".join(f"- Line {number} of a page with a lot to say.\n" for number in range(190))
     for page in (workspace / "MEMORY.md", surroundings().user_root / "MEMORY.md"):
         page.write_text(f"# Memory\n\n{lines}")

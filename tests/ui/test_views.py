@@ -174,7 +174,7 @@ def test_where_a_memory_comes_from_is_told_with_every_value_of_its_key(page: Pag
     mem("session", "append", "--session", "talk", "--text", "The staging port is 8443, please remember that.")
     told = mem("session", "show", "talk", "--json").json["events"][0]
     for port in ("8443", "9443"):
-        words = ["--key", "staging/port", "--sources", f"session:talk#{told['id']}"]
+        words = ["--key", "staging/port", "--origin", f"session:talk#{told['id']}"]
         identifier = mem("write", f"Staging listens on {port}.", *words, "--json").json["id"]
     shown = Markup(page.view("origins", id=identifier, key="staging/port")).says
     assert "The staging port is 8443, please remember that." in shown
@@ -190,7 +190,7 @@ def test_who_made_and_confirmed_a_memory_is_told_and_what_became_of_the_lines_it
     source = workspace.parent / "app.py"
     source.write_text("a = 1\nPORT = 8443\n")
     text = "Staging listens on port 8443."
-    identifier = mem("write", text, "--files", "app.py:2", "--source", "observed", "--json").json["id"]
+    identifier = mem("write", text, "--about", "app.py:2", "--source", "observed", "--json").json["id"]
     mem("write", text, "--source", "user")
     assert "changed" not in Markup(page.view("origins", id=identifier)).says
     source.write_text("a = 1\nPORT = 9443\n")
