@@ -134,7 +134,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("import", ("import", "-"), BUNDLE),
     Command("import, foreign", ("import", "-"), GRAPH),
-    Command("export to a file", ("export", "--output", "all.jsonl", "--kind", "all")),
+    Command("export to a file", ("export", "--output", "all.jsonl", "--kind", "all", "--own-notes")),
     Command("import into another", ("import", "-", "--workspace", "other"), BUNDLE, before=(("init", "other"),)),
     Command(
         "hook run, a turn",
