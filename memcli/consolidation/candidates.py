@@ -46,6 +46,7 @@ class Candidate:
     before: str = ""  # the sentence before it in its message
     after: str = ""  # the sentence after it in its message
     previous: str = ""  # the end of the message before: what it answers
+    following: str = ""  # the beginning of the message after: how it was taken
     news: float = 1.0  # share of its words that nobody said before in the conversation
     new_names: int = 0  # numbers, names and identifiers in it that nobody said before
     is_own: bool = True  # false where a prompt is so long that it was probably pasted, or quotes what it was asked for
@@ -84,6 +85,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                         before=whole[number - 1].text[-_CONTEXT:] if number else "",
                         after=whole[number + 1].text[:_CONTEXT] if number + 1 < len(whole) else "",
                         previous=spoken[position - 1].text[-_CONTEXT:] if position else "",
+                        following=spoken[position + 1].text[:_CONTEXT] if position + 1 < len(spoken) else "",
                         news=len(words - heard) / len(words) if words else 0.0,
                         new_names=sum(word.casefold() not in heard for word in telling_words(statement)),
                         is_own=role != "user" or (not prompt.is_long and sentence.stop > quoted),
@@ -168,6 +170,12 @@ def states_something(candidate: Candidate) -> bool:
     ):
         return False
     return not (_pattern("asks").match(candidate.text) and len(candidate.text.split()) <= _ASKED)
+
+
+def is_taken_up(candidate: Candidate) -> bool:
+    """Tell whether an assistant proposes something, or noticed it, and the user's answer takes it up."""
+    proposes = candidate.role == "assistant" and _pattern("proposes").search(candidate.text)
+    return bool(proposes and _pattern("takes_up").match(candidate.following))
 
 
 def declares(text: str) -> bool:

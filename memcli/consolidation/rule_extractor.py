@@ -1,7 +1,7 @@
 """Consolidate a conversation without an LLM: the user's sentences that are worth remembering, as they were said.
 
-Owns: which candidates are kept, and which of them belong into one memory. Each is kept whole. Deterministic and
-offline; what is worth keeping is a learned score, see `worth`.
+Owns: which candidates are kept, and which of them belong into one memory. Of an assistant's words only what the user
+takes up is one. Each is kept whole. Deterministic and offline; what is worth keeping is a learned score, see `worth`.
 """
 
 import re
@@ -22,6 +22,7 @@ from .candidates import (
     binds,
     declares,
     is_one_off,
+    is_taken_up,
     states_something,
     telling_words,
 )
@@ -36,12 +37,15 @@ _BESIDE = 0.92  # the same where the sentence beside it asks for something: it m
 _STEP = re.compile(r"(?i)(?:first|then|else|otherwise|instead|zuerst|sonst|dann|d['’]abord|sinon|primero|si no)\b")
 """How a sentence begins that says what to do by the rule before it."""
 _SURE = 0.6  # worth from which what looks like a request says something all the same
+_TAKEN_UP = 0.2  # what an assistant's proposal needs that its user takes up
 _SHORT = 0.35  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
 _BINDING = ("rule", "preference")
+_SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
+_SIGH = 0.35  # worth of an exclamation about somebody that only has the words of a rule: "you never cease to amaze me!"
 _TYPES = {
     "rule": "constraint",
     "preference": "preference",
@@ -70,7 +74,8 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
     telling = (
         statement
         for statement in spoken
-        if statement.role == "user" and (states_something(statement) or amends(statement, texts[statement.message]))
+        if is_taken_up(statement)
+        or (statement.role == "user" and (states_something(statement) or amends(statement, texts[statement.message])))
     )
     candidates = [statement for statement in telling if not _is_settled(batch, statement)]
     withdrawn = {position for position, statement in enumerate(candidates) if place_of(statement) in back}
@@ -80,7 +85,7 @@ def statements(batch: Batch, spoken: Sequence[Candidate]) -> list[tuple[Candidat
         position: worth if worth.kind else judge([candidate])[0]
         for position, (candidate, worth) in enumerate(zip(candidates, judged, strict=True))
         if position not in withdrawn
-        and states_something(candidate)
+        and (candidate.role != "user" or states_something(candidate))
         and worth.probability >= (needed or _needed(candidate, worth.kind))
         and not _says_nothing(candidate, worth)
     }
@@ -135,12 +140,13 @@ def _type(candidate: Candidate, judged: Worth) -> str:
         return "fact"
     if kind in ("fact", "entity") and plain_type(candidate.text) == "preference":
         kind = "preference"  # its form says so: "I prefer …"
-    return kind if not candidate.is_told or kind not in ("constraint", "preference", "correction") else "fact"
+    binds = candidate.role == "user" and not candidate.is_told
+    return kind if binds or kind not in ("constraint", "preference", "correction") else "fact"
 
 
 def _draft(batch: Batch, candidate: Candidate, judged: Worth) -> Draft:
     is_rule = binds(candidate)
-    is_users = batch.session.metadata.channel_type != "git"
+    is_users = candidate.role == "user" and batch.session.metadata.channel_type != "git"
     is_users = is_users and not candidate.is_told and (candidate.is_own or (is_rule and candidate.line == 0))
     event = batch.event(candidate.message)
     name = event.name if event.type == "message" and batch.session.metadata.channel_type != "git" else ""
@@ -161,12 +167,14 @@ def _needed(candidate: Candidate, kind: str) -> float:
         return _BESIDE
     if is_short(candidate):
         return _SHORT_ANSWER if _answers(candidate, kind) else _SHORT
-    return _WORTH
+    return _WORTH if candidate.role == "user" else _TAKEN_UP
 
 
 def _has_form(candidate: Candidate) -> bool:
     """Tell whether a user's own sentence has the form of a rule or a preference."""
-    return binds(candidate) or (not candidate.is_told and plain_type(candidate.text) != "fact")
+    return binds(candidate) or (
+        candidate.role == "user" and not candidate.is_told and plain_type(candidate.text) != "fact"
+    )
 
 
 def _answers(candidate: Candidate, kind: str) -> bool:
@@ -178,12 +186,14 @@ def _is_settled(batch: Batch, candidate: Candidate) -> bool:
     """Tell whether a candidate is a title, of a commit, or kept already as what was asked for outright."""
     if batch.session.metadata.channel_type == "git":
         return (candidate.line == 0 and not is_standing_rule(candidate.text)) or candidate.text.startswith("(commit ")
-    request = remember_request(batch.event(candidate.message).text)
+    request = remember_request(batch.event(candidate.message).text) if candidate.role == "user" else None
     return request is not None and candidate.start < request.stop and request.start < candidate.stop
 
 
 def _says_nothing(candidate: Candidate, judged: Worth) -> bool:
-    """Tell whether a sentence is an order for once that only looks like a rule."""
+    """Tell whether a sentence is an order for once, or an exclamation, that only looks like a rule."""
+    if candidate.text.endswith("!") and judged.probability < _SIGH:
+        return bool(_SOMEBODY.search(candidate.text))
     is_request = judged.kind == REQUEST and judged.probability < _SURE
     is_request = is_request and not (declares(candidate.text) or _has_form(candidate))
     return not binds(candidate) and (is_request or is_one_off(candidate.text))

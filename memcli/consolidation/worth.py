@@ -152,7 +152,7 @@ def groups(
 def _leans(candidates: Sequence[Candidate], position: int) -> bool:
     """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
     before, later = candidates[position - 1], candidates[position]
-    points = leans_back(later.text) or limits(later.text) or _LABEL.match(before.text)
+    points = leans_back(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
     return bool(position and points and are_neighbours(before, later))
 
 
@@ -171,7 +171,7 @@ def _is_one(candidates: Sequence[Candidate], worth_by_position: Mapping[int, Wor
 
 def rules(candidate: Candidate, judged: Worth) -> bool:
     """Tell whether a user's statement is a rule, by its form, its limit or its kind."""
-    return binds(candidate) or limits(candidate.text) or judged.kind == "rule"
+    return candidate.role == "user" and (binds(candidate) or limits(candidate.text) or judged.kind == "rule")
 
 
 def are_neighbours(before: Candidate, after: Candidate) -> bool:
@@ -194,7 +194,7 @@ def joined(
     if first is not last:
         first = replace(first, text=without_filler(texts[first.message][first.start : last.stop]), stop=last.stop)
     text = texts[first.message]
-    if not without_filler(text[: first.start]) and _needs_its_question(first):
+    if first.role == "user" and not without_filler(text[: first.start]) and _needs_its_question(first):
         asked = [sentence.text for sentence in sentences(first.previous)]
         if asked and len(asked[-1]) <= _QUESTION:
             return replace(first, text=f"{asked[-1]} {text[: first.stop].strip()}", is_told=True), best  # others' words
@@ -210,4 +210,4 @@ def _needs_its_question(answer: Candidate) -> bool:
 
 def is_fragment(candidate: Candidate) -> bool:
     """Tell whether a user's statement, which is joined with nothing, begins with a word for something else."""
-    return not candidate.is_told and bool(_pattern("refers").match(candidate.text))
+    return candidate.role == "user" and not candidate.is_told and bool(_pattern("refers").match(candidate.text))

@@ -92,7 +92,7 @@ def test_a_candidate_knows_what_stands_around_it() -> None:
     stated, taken = [one for one in candidates(events) if "Postgres" in one.text]
     assert (stated.message, stated.number, stated.sentences, stated.position, stated.messages) == ("b", 1, 3, 1, 3)
     assert (stated.before, stated.after) == ("ok.", "is that fine?")
-    assert stated.previous == "Which database?"
+    assert (stated.previous, stated.following) == ("Which database?", "Noted. Postgres 15 on heron it is.")
     assert events[1].text[stated.start : stated.stop] == "we use Postgres 15 on heron."
     assert stated.new_names == 2
     assert stated.news == 1.0

@@ -103,6 +103,22 @@ def test_a_long_prompt_states_nothing_for_the_user_but_its_first_paragraph_binds
     assert by_source(drafts, "user") == ["Always answer in German."]
 
 
+NOTICED = "I noticed that line 63 of `ci.yml` sets `EAGER: false`, so a real worker writes to the audit table."
+PROPOSED = "I suggest to number the receipts by year and running number, such as 2026-001."
+
+
+@pytest.mark.parametrize("said", [NOTICED, PROPOSED])
+@pytest.mark.parametrize(
+    ("answer", "is_kept"), [("good catch, thanks", True), ("ok do that", True), ("no, leave it", False), ("hm", False)]
+)
+def test_of_an_assistants_words_only_what_its_user_takes_up_is_kept(
+    tmp_path: Path, said: str, answer: str, *, is_kept: bool
+) -> None:
+    drafts = found(tmp_path, ("user", "please look"), ("assistant", f"Done. {said}"), ("user", answer)).drafts
+    assert by_source(drafts, "observed") == [said] * is_kept
+    assert not found(tmp_path, ("user", said), ("assistant", "The cause was a lock."), session="t").drafts[1:]
+
+
 @cases("asked", "answer", "kept", "source")
 def test_an_answer_is_kept_whole_with_what_it_answers_where_it_needs_it(
     tmp_path: Path, asked: str, answer: str, kept: str, source: str
