@@ -332,7 +332,9 @@ class Embedding:
         table, matrix = self._rows("file", f"(select * from chunks where {where} order by file, chunk)", [WORDING])
         if matrix is None or not len(table):
             return {}
-        entries, starts, owners = np.unique(table[:, 0], return_index=True, return_inverse=True)
+        begins = np.diff(table[:, 0], prepend=-1) != 0  # `unique` imports numpy's masked arrays, for 10 ms
+        starts, owners = np.flatnonzero(begins), np.cumsum(begins) - 1
+        entries = table[starts, 0]
         first = np.arange(len(table)) - starts[owners] < MOST_CHUNKS
         owners = owners[first]
         means = np.bincount(owners, matrix.scores(table[first, 1], vector)) / np.bincount(owners)

@@ -72,7 +72,7 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     has_name = any(
         low != word and low in stop and (number or word.isupper()) for number, (word, low) in enumerate(words)
     )
-    names = _names_like_stop_words(query, language) if has_name else ()
+    names = _names_like_stop_words(query, plain, language) if has_name else ()
     remaining = [low for word, low in words if low not in stop or word in names]
     counts = Counter(remaining or [low for _, low in words])
     if len(counts) <= limit:
@@ -156,7 +156,7 @@ def _bigrams(run: str, *, closed: bool) -> str:
 
 
 def _words(text: str) -> list[str]:
-    if text.isascii():
+    if text.isascii() or not any(char > "\u02ff" and unicodedata.category(char)[0] == "M" for char in set(text)):
         return _WORD.findall(text)
     return "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text).split()
 
@@ -181,11 +181,10 @@ def _capitals(text: str) -> list[str]:
     return [word for word in _WITHIN.findall(text) if word[0].isupper() and not word.isupper()]
 
 
-def _names_like_stop_words(query: str, language: str) -> frozenset[str]:
+def _names_like_stop_words(query: str, words: list[str], language: str) -> frozenset[str]:
     """Return the stop words that have capitals for being names; in a title or a shout all words have capitals."""
     stop = stop_words(language)
     named = [] if language in NOUNS_IN_CAPITALS else [word for word in _capitals(query) if word.lower() in stop]
-    words = _words(query)
     if sum(map(str.islower, words)) < len(named):
         named = []
     if query.upper() != query:

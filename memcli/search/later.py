@@ -67,9 +67,11 @@ class LaterFirst:
         result: list[Scored] = []
         later: dict[int, int] = {}
         for scored in shown:
-            outranked = [position for position, other in enumerate(result) if self._stands_before(scored, other)]
+            alike = self._alike.get(scored.chunk, ())
+            near = [(position, other) for position, other in enumerate(result) if other.chunk in alike]
+            outranked = [position for position, other in near if self._stands_before(scored, other)]
             if not outranked:
-                if earlier := next((other for other in result if self._marks and self._is_later(scored, other)), None):
+                if earlier := next((other for _, other in near if self._marks and self._is_later(scored, other)), None):
                     later[scored.chunk] = earlier.chunk
                 result.append(scored)
                 continue
@@ -85,7 +87,8 @@ class LaterFirst:
         """Return the later documents to show besides, each with the chunk of the document it is later than."""
         added: dict[int, tuple[Scored, int]] = {}
         for scored in shown[:MOST_ADDED]:
-            near = [other for other in others if other.relevance >= OVER_TALK * scored.relevance]
+            alike = self._alike.get(scored.chunk, ())
+            near = [each for each in others if each.chunk in alike and each.relevance >= OVER_TALK * scored.relevance]
             after = [other for other in near if other.chunk not in added and self._is_later(other, scored)]
             if after:
                 latest = max(after, key=lambda other: self._moment(self._pieces[other.chunk]))
@@ -98,9 +101,7 @@ class LaterFirst:
         return later.relevance >= least * earlier.relevance and self._is_later(later, earlier)
 
     def _is_later(self, later: Scored, earlier: Scored) -> bool:
-        """Return whether two documents are alike and `later` was written after `earlier`."""
-        if earlier.chunk not in self._alike.get(later.chunk, ()):
-            return False
+        """Return whether of two documents that are alike by their vectors `later` was written after `earlier`."""
         new, old = self._pieces[later.chunk], self._pieces[earlier.chunk]
         is_talk = _is_talk(new), _is_talk(old)
         if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):
