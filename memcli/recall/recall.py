@@ -8,7 +8,7 @@ in characters.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from ..dataclass import dataclass
 from ..errors import MemError, UsageError
@@ -131,6 +131,7 @@ def _joined(matches: Sequence[Matches]) -> Matches:
         next((match.vector for match in matches if match.vector), ()),
         next((match.model for match in matches if match.model), ""),
         tuple(sorted((rule for match in matches for rule in match.rules), key=lambda rule: -rule.score)),
+        dict(chain.from_iterable(match.texts.items() for match in matches)),
     )
 
 
@@ -263,6 +264,8 @@ def select_pack(settings: Settings, request: RecallRequest, sources: PackSources
     out: list[LeftOut] = []
     notices = [*sources.fitting.notices, *sources.documents.notices]
     sections, excess = _offered(settings, sources, state, out, is_gated=is_gated)
+    texts = sources.fitting.texts
+    sections[RELEVANT] = [texts[each.scope, each.id, each.digest](each) for each in sections[RELEVANT]]
     sections |= _judged(request, query, sections, out, notices)
     within = _limits(settings, request)
     chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)

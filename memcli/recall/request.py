@@ -3,7 +3,7 @@
 import json
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from queue import Empty, SimpleQueue
@@ -194,6 +194,8 @@ class Matches:
     vector: tuple[float, ...] = ()
     model: str = ""
     rules: tuple[Memory, ...] = ()  # that hold for the subject of the prompt, asked for or not
+    texts: Mapping[tuple[str, ...], Callable[[Memory], Memory]] = field(default_factory=dict)
+    """Returns a memory with its text, by its scope, its id and its digest."""
 
     @property
     def best(self) -> float:

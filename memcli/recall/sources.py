@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import MemError
@@ -63,20 +64,21 @@ class MemoryReader:
         self._folder = folder
         self._noted = access_log.counts(workspace)
         self._changes = watch(workspace, as_of)
+        self.texts: dict[tuple[str, ...], Callable[[Memory], Memory]] = {}
 
     def memory(self, hit: Hit, file: IndexedFile, asked: str) -> Memory | None:
-        """Return what a pack shows of a hit; None for what has expired, and for the prompt itself.
+        """Return what a pack may show of a hit; None for what has expired, and for the prompt itself.
 
-        `asked` is the part of the prompt that the hit fits best, empty where that is the whole.
+        Its text is made by `texts` where it is shown: many fit, few are. `asked` is the part of the prompt that the
+        hit fits best, empty where that is the whole.
         """
         workspace, noted = self._workspace, self._noted
         row: Mapping[str, Any] = file.entry
         content = self._entry_content(hit, file) if row else self._page_content(hit, file)
         if content is None:
             return None
-        clean = self._clean(hit, row)
-        content = content._replace(text=clean(content.text))
-        text, is_whole = excerpt(content.text or hit.title or hit.summary, asked or self._query, hit.text)
+        key = hit.scope, hit.id, content.digest
+        self.texts.setdefault(key, partial(self._with_text, hit, file, content.text))
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
         source = "" if workspace.is_trusted else REPOSITORY
@@ -87,7 +89,7 @@ class MemoryReader:
         return Memory(
             hit.id,
             RELEVANT,
-            text,
+            "",
             layer=content.layer,
             kind=hit.kind,
             type=hit.type,
@@ -96,18 +98,23 @@ class MemoryReader:
             date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
             path=hit.path,
             scope=hit.scope,
-            summary=clean(hit.summary),
             relevance=hit.relevance,
             asked=asked,
             parts=hit.parts,
             kept=retained,
             score=hit.relevance * (1 - weight + weight * retained),
             conflicts=tuple(str(row.get("conflicts_with") or "").split()),
-            changed=self._changes(file.text) if row else (),
             later_than=hit.later_than,
-            is_whole=is_whole and hit.kind not in _RUNS,
             digest=content.digest,
         )
+
+    def _with_text(self, hit: Hit, file: IndexedFile, content: str, memory: Memory) -> Memory:
+        clean = self._clean(hit, file.entry)
+        text = clean(document.parse(file.text).body.strip() if file.entry else content)
+        text, is_whole = excerpt(text or hit.title or hit.summary, memory.asked or self._query, hit.text)
+        changed = self._changes(file.text) if file.entry else ()
+        is_whole = is_whole and hit.kind not in _RUNS
+        return replace(memory, text=text, summary=clean(hit.summary), changed=changed, is_whole=is_whole)
 
     def _clean(self, hit: Hit, row: Mapping[str, Any]) -> Callable[[str], str]:
         """Return what takes out of a text what was forgotten; of a person's own note also secrets: nobody looked."""
@@ -119,14 +126,13 @@ class MemoryReader:
         return lambda text: redacted(blanked(text, self._forgotten))
 
     def _entry_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
-        """Read an entry; return None for one that has expired."""
+        """Return an entry without its text; None for one that has expired."""
         if past(file.entry.get("expires_at"), self._workspace.now):
             return None
-        body = document.parse(file.text).body
-        fields = file.text[: len(file.text) - len(body)]
-        is_own = bool(self._session) and f"session:{self._session}" in fields
+        own, text = f"session:{self._session}", file.text
+        is_own = bool(self._session) and own in text and own in text[: len(text) - len(document.parse(text).body)]
         layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
-        return _Content(body.strip(), layer, file.digest[:12])
+        return _Content("", layer, file.digest[:12])
 
     def _page_content(self, hit: Hit, file: IndexedFile) -> _Content | None:
         """Read what is no entry; return None for a heading alone, and for the prompt itself."""
@@ -235,7 +241,8 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
     ]
     memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
     binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
-    return Matches(tuple(memories), results.problems, results.notices, results.vector, results.model, binding)
+    about = results.problems, results.notices, results.vector, results.model
+    return Matches(tuple(memories), *about, binding, reader.texts)
 
 
 def _with_later(memories: Sequence[Memory]) -> list[Memory]:
