@@ -21,10 +21,12 @@ import typer
 
 from .. import warm
 from ..errors import NotFoundError, UnavailableError, UsageError
+from ..index import scan
 from . import output, warm_fork
 
 MOST_FORKS = 64
 _LOOK = 2.0  # seconds between two looks at whether it is still wanted
+_PAUSE = 0.1  # seconds for which the request before has both processors, before the next fork rehearses
 
 
 def serve(
@@ -174,6 +176,8 @@ class Listener:
             for left in Path(self._address).parent.glob("*.stage"):  # by one that was killed
                 rmtree(left, ignore_errors=True)
             self._files = warm_fork.preload(self._stage)
+            if len(os.sched_getaffinity(0)) > 1:
+                self._fork_helper()
             with suppress(FileNotFoundError):
                 os.unlink(self._address)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
@@ -222,6 +226,29 @@ class Listener:
                     self._waiting = 0
                     os.write(self._take, struct.pack("i", 0))  # wakes who waits for a number
 
+    def _fork_helper(self) -> None:
+        """Fork a process that looks at the disk for all forks to come, and ends with the last of them."""
+        scan.helper, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork():
+            self._begun += 1
+            asked.close()
+            return
+        try:
+            self._part()
+            scan.helper.close()
+            scan.helper = None
+            scan.help_others(asked)
+        finally:
+            os._exit(0)
+
+    def _part(self) -> None:
+        """Be a process of its own after a fork."""
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        os.setsid()  # a terminal stops who reads it in the background
+        os.close(self._lock)
+
     def _fork(self, door: socket.socket) -> int:
         """Fork a process that takes one request, and return its number; 0 where there is no room for one."""
         try:
@@ -231,12 +258,8 @@ class Listener:
         except OSError:
             return 0
         try:
-            for number in (signal.SIGCHLD, signal.SIGTERM):
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-            os.setsid()  # a terminal stops who reads it in the background
-            os.close(self._lock)
-            if not select.select([door], [], [], 0)[0]:
+            self._part()
+            if not select.select([door], [], [], _PAUSE)[0]:
                 warm_fork.rehearse(self._stage)
             while not select.select([door], [], [], _LOOK)[0]:
                 if os.getppid() != self._number:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -17,13 +18,17 @@ from ..store.workspace import MARKER, Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
 from .filters import Filter, Where, bindable, chunk_condition, entry_condition, file_condition
+from .scan import ask_helper, scan
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
+    import socket
+
     from .embeddings import Embedding
     from .filters import Posting, TurnPiece
 
 T = TypeVar("T")
+_PATIENCE, _A_FILE = 0.1, 2e-5  # seconds to wait for a helper that began to look when the question was begun
 _FEW = 5_000
 """Chunks up to which naming them is quicker than looking at all, and the statement far from too long."""
 
@@ -128,6 +133,11 @@ class Index(Database):
     """The index of one workspace, open for one command: the questions it answers."""
 
     _embedding: "Embedding | None" = None
+    may_guess = False
+    """Whether the disk may be taken to be as it was until the question is answered."""
+    _looking: "socket.socket | None" = None
+    _version: object = None
+    _guessed: frozenset[bytes] = frozenset()
     _refreshed: Refreshed | None = None
     _has_talk = False
     failure = ""  # why a team's server could not be had
@@ -157,7 +167,7 @@ class Index(Database):
         """
         if self._refreshed is None and within and self.folder:
             looked, has_talk = _looked.get(self.folder, (None, False))
-            if looked and time.time_ns() - looked.snapshot.began < 1e9 * within:
+            if looked and looked.snapshot and time.time_ns() - looked.snapshot.began < 1e9 * within:
                 self._refreshed, self._has_talk = looked, has_talk
         if self._refreshed is None or (talk and not self._has_talk):
             self._pieces = {}
@@ -191,11 +201,35 @@ class Index(Database):
     def reach_others(self) -> None:
         """Do nothing: this index has what is on this machine."""
 
+    def _guess(self, seen: bytes) -> bool:
+        """Take for granted that the disk is as it was, where a helper looks at it meanwhile."""
+        if self._looking is None:
+            self._looking = ask_helper(self.workspace.root, self.workspace.layout)
+        self._guessed |= {seen}
+        return self._looking is not None
+
+    def holds(self) -> bool:
+        """Return whether the disk is as it was taken to be, and no other process has changed the index since."""
+        if self._looking is None:
+            return True
+        seen = b""
+        (files,) = self.connection.execute("select coalesce(max(file), 0) from files").fetchone()
+        with self._looking, suppress(OSError):
+            self._looking.settimeout(_PATIENCE + _A_FILE * files)
+            seen = self._looking.recv(16)
+        seen = seen or scan(self.workspace.root, self.workspace.layout).hash
+        return self._guessed == {seen} and self._version == self._data_version()
+
+    def _data_version(self) -> object:
+        return self.connection.execute("pragma data_version").fetchone()
+
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
         snapshot = self._refreshed.snapshot if self._refreshed else None
+        guess = self._guess if self.may_guess and snapshot is None and not changing and self.folder else None
+        self._version = self._version or (self._data_version() if guess else None)
         try:
             return updater.refresh(
-                self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing
+                self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing, guess=guess
             )
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
@@ -387,16 +421,17 @@ class Index(Database):
         return {row["file"]: row for row in _rows(cursor)}
 
 
-def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
+def ask(workspace: Workspace, question: Callable[[Index], T], *, may_guess: bool = False) -> T:
     """Return the answer of a function of the open index; a damaged index is made anew and asked again.
 
-    A question may be asked more than once. Raises UnavailableError when even a new index fails.
+    A question may be asked more than once: also, where it `may_guess` that the disk is as it was noted to be, and a
+    helper finds out meanwhile that it is not. Raises UnavailableError when even a new index fails.
     """
     folder = database.folder_of(workspace.derived, workspace.cache)
     for _ in range(2 if folder else 0):
         assert folder is not None
         try:
-            return _answer(workspace, question, folder)
+            return _answer(workspace, question, folder, may_guess=may_guess)
         except MemError:
             raise
         except MovedError:
@@ -425,13 +460,23 @@ def _answer(
     *,
     apart: bool = False,
     overtaken: bool = False,
+    may_guess: bool = False,
 ) -> T:
     index = _kind_of(workspace)(workspace, *database.connect(folder))
     index.is_overtaken |= overtaken
     try:
         if apart:
             index.detach()
-        return question(index)
+        index.may_guess = may_guess and type(index) is Index  # a team's index has more to look at
+        try:
+            answer = question(index)
+        except Exception:
+            if index.holds():
+                raise
+        else:
+            if index.holds():
+                return answer
+        return _answer(workspace, question, folder)
     finally:
         index.close()
 

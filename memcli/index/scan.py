@@ -1,17 +1,24 @@
 """Look at what is on disk now: names and stats of a workspace's files, nothing of their content."""
 
+import marshal
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
+from ..formats.ids import blake2b
 from ..formats.ignore_patterns import ignored
 from ..store.file_steps import is_abandoned, is_temporary
 from ..store.layouts import DOCUMENTS, Layout
 from ..store.privacy import IGNORE, kept_out, small_text
+
+if TYPE_CHECKING:
+    import socket
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -26,6 +33,11 @@ class FileListing:
     unread: list[str] = field(default_factory=list)  # paths that could not be looked at: what begins so is unknown
     unfinished: list[str] = field(default_factory=list)  # paths of files being written, or that a killed writer left
     ignoring: list[str] = field(default_factory=list)  # folders that have a `.secretsignore`
+
+    @property
+    def hash(self) -> bytes:
+        """Return what is the same where the disk is."""
+        return blake2b(marshal.dumps((self.stats, self.problems, self.unread), 2), digest_size=16).digest()
 
 
 def scan(root: Path, layout: Layout) -> FileListing:
@@ -47,6 +59,40 @@ def scan(root: Path, layout: Layout) -> FileListing:
             if ignored(patterns, path.removeprefix(folder)):
                 del listing.stats[path]
     return listing
+
+
+helper: "socket.socket | None" = None
+"""Leads to a process that scans for others, if there is one: while it does they go on as if nothing had changed."""
+_LARGEST = 1 << 16  # bytes of a request
+
+
+def help_others(requests: "socket.socket") -> None:
+    """Scan for the processes that ask for it, until none is left that could."""
+    import pickle
+    import socket
+    from select import select
+
+    while (message := socket.recv_fds(requests, _LARGEST, 1))[0]:
+        with socket.socket(fileno=message[1][0]) as answer, suppress(OSError):
+            if not select([answer], [], [], 0)[0]:  # else whoever asked has gone
+                answer.send(scan(*pickle.loads(message[0])).hash)
+
+
+def ask_helper(root: Path, layout: Layout) -> "socket.socket | None":
+    """Have the helper scan, and return where the listing's hash will come; None where nobody helps with that."""
+    import pickle
+    import socket
+
+    if helper is None or layout is DOCUMENTS:  # which is known by its identity
+        return None
+    answer, theirs = socket.socketpair()
+    with theirs:
+        try:
+            socket.send_fds(helper, [pickle.dumps((Path.cwd() / root, layout))], [theirs.fileno()], socket.MSG_DONTWAIT)
+        except OSError:
+            answer.close()
+            return None
+    return answer
 
 
 def abandoned(root: Path, listing: FileListing) -> list[str]:

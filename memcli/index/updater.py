@@ -1,6 +1,5 @@
 """Bring the index in step with what is on disk now, doing no more than what changed."""
 
-import marshal
 import sqlite3
 import time
 from collections import Counter
@@ -8,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
-from ..formats.ids import blake2b
 from ..store.layouts import ITEMS, Layout, is_item
 from ..store.workspace import Workspace
 from .scan import FileListing, Stat, scan, shown
@@ -37,7 +35,7 @@ class Snapshot:
 class Refreshed:
     """What a refresh found."""
 
-    snapshot: Snapshot
+    snapshot: Snapshot | None  # None where another process looks at the disk meanwhile, see `Index.holds`
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -45,7 +43,7 @@ class Refreshed:
     @property
     def files(self) -> int:
         """Return the number of files there are."""
-        return len(self.snapshot.listing.stats)
+        return len(self.snapshot.listing.stats) if self.snapshot else 0
 
 
 def refresh(
@@ -56,18 +54,23 @@ def refresh(
     talk: bool = True,
     snapshot: Snapshot | None = None,
     changing: str = "",
+    guess: Callable[[bytes], bool] | None = None,
 ) -> Refreshed:
     """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
 
+    Where the index was in step with the disk of a hash, and `guess` takes that for granted, the disk is not looked at.
     Files are those of `snapshot` where it is given; the one at `changing`, and the archive, are left for the next time.
     Raises sqlite3.OperationalError when another process holds the index's lock.
     """
     layout = workspace.layout
     _heed_settings(connection, workspace)
+    key = "seen talk" if talk else "seen"
+    seen = connection.execute("select value from meta where key = ?", (key,)).fetchone()
+    if seen and guess and guess(seen[0]):
+        return Refreshed(None)
     snapshot = snapshot or _snapshot(connection, workspace)
     listing = snapshot.listing
-    key = "seen talk" if talk else "seen"
-    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (listing_hash(listing),):
+    if seen == (listing.hash,):
         return Refreshed(snapshot)
     indexed = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
@@ -168,11 +171,6 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileL
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 
 
-def listing_hash(listing: FileListing) -> bytes:
-    """Return what tells the files of one moment from those of another."""
-    return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
-
-
 def _note_seen(connection: sqlite3.Connection, key: str, snapshot: Snapshot) -> None:
     """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
 
@@ -184,7 +182,7 @@ def _note_seen(connection: sqlite3.Connection, key: str, snapshot: Snapshot) -> 
     try:
         connection.execute("begin immediate")
         if connection.execute("pragma data_version").fetchone() == snapshot.version:
-            connection.execute("insert or replace into meta values(?, ?)", (key, listing_hash(snapshot.listing)))
+            connection.execute("insert or replace into meta values(?, ?)", (key, snapshot.listing.hash))
         connection.execute("commit")
     except sqlite3.OperationalError:  # somebody else writes, or nobody can
         if connection.in_transaction:

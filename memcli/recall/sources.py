@@ -210,6 +210,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
             marks_later=True,
         )
         results, parts = search_parts(index, request, settings["recall.gate"])
+        answers.clear()  # of a question that was asked in vain
         answers.update(parts)
         hits = [*results.hits, *results.later]
         rules = _rules(index, request, results)
@@ -230,7 +231,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
         )
         return results, hit_files, rule_files, forgotten_texts(index)
 
-    results, hits, rules, forgotten = ask(workspace, find)
+    results, hits, rules, forgotten = ask(workspace, find, may_guess=True)
     reader = MemoryReader(workspace, query, session, folder, recall.as_of, forgotten)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [

@@ -233,7 +233,7 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
             talk = replace(talk, hits=tuple(_blanked(hit, forgotten) for hit in talk.hits))
         return results, talk
 
-    answers = [ask(workspace, answer) for workspace in workspaces]
+    answers = [ask(workspace, answer, may_guess=True) for workspace in workspaces]
     merged = joined((own for own, _ in answers), request.limit)
     if not _is_likely(merged):
         merged = joined((merged, *(talk for _, talk in answers if talk)))

@@ -1,15 +1,20 @@
 """Other processes read, write, lock and die while an index is asked: answers stay right and the tables sound."""
 
+import socket
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from memcli.index import database, updater
+from memcli.index import scan as scanning
 from memcli.index.embeddings import Embedding
+from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
 from memcli.store.workspace import Workspace
@@ -356,3 +361,53 @@ def test_an_index_that_could_not_be_opened_leaves_the_vectors_alone(
     monkeypatch.setattr(database, "_connection", refused)
     assert paths_found(mem, "quaggas") == ["entries/new.md"]
     assert sorted(workspace.glob(".mem/vectors-*")) == before
+
+
+@pytest.fixture
+def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[Thread]:
+    """Give what looks at the disk for the forks of a warm process, to be started."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    thread = Thread(target=scanning.help_others, args=(theirs,))
+    monkeypatch.setattr(scanning, "helper", ours)
+    with theirs:
+        with ours:
+            yield thread
+        if thread.ident:
+            thread.join()
+
+
+def write_beside(index: Index) -> None:
+    assert index.folder
+    with closing(sqlite3.connect(index.folder / database.FILE, isolation_level=None)) as other:
+        other.execute("insert or replace into meta values('beside', 1)")
+
+
+@pytest.mark.parametrize("helps", [True, False], ids=["it helps", "it never answers"])
+@pytest.mark.parametrize("change", ["none", "new", "edited", "removed", "the index"])
+def test_a_question_is_asked_again_where_the_disk_is_not_as_it_was_taken_to_be(
+    here: Workspace, put: Put, helper: Thread, helps: bool, change: str
+) -> None:
+    paths = [put(name, f"about {name}\n") for name in ("one.md", "two.md")]
+    while not ask(here, lambda index: (index.refresh(), index.meta("seen"))[1]):
+        time.sleep(0.03)  # until a file could not change any more without its times showing it
+    if change == "new":
+        put("three.md")
+    elif change == "edited":
+        paths[0].write_text("About one.md\n")
+    elif change == "removed":
+        paths[0].unlink()
+    if helps:
+        helper.start()
+    answers: list[list[tuple[str, str]]] = []
+
+    def question(index: Index) -> list[tuple[str, str]]:
+        refreshed = index.refresh()
+        assert (refreshed.snapshot is None) == (not answers)
+        if change == "the index" and not answers:
+            write_beside(index)
+        answers.append(sorted(index.texts(Filter(kinds=("entry",)))))
+        return answers[-1]
+
+    files = sorted((here.root / "entries").glob("*.md"))
+    assert ask(here, question, may_guess=True) == [(f"entries/{path.name}", path.read_text()) for path in files]
+    assert len(answers) == 1 + (change != "none")

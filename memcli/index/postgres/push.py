@@ -21,7 +21,6 @@ from ...store.redaction import redactor, secret_in_name
 from ...store.settings import set_in_file
 from ...store.workspace import MARKER, Workspace
 from ..database import TOKENIZE, texts_of
-from ..updater import listing_hash
 from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of
 
 if TYPE_CHECKING:
@@ -200,7 +199,9 @@ class Exchange:
 
     def _state(self) -> str:
         """Return what tells the files here and on the server, as they were last seen, from those of another moment."""
-        return f"{listing_hash(self.index.refresh().snapshot.listing).hex()} {self._note('seen')}"
+        snapshot = self.index.refresh().snapshot
+        assert snapshot  # only of an index on this machine is it guessed that nothing changed
+        return f"{snapshot.listing.hash.hex()} {self._note('seen')}"
 
     def confirmed(self) -> list[tuple[str, int, str]]:
         """Return id, number and last moment of what other machines confirmed and have not brought into the files."""
