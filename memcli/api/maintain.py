@@ -16,6 +16,8 @@ from .choice import require_source
 from .workspace import Surroundings, Workspace, Workspaces, every, locate, recorded
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from ..beliefs.deduplication import DedupReport as DedupReport
     from ..maintenance.decay import DecayReport as DecayReport
     from ..maintenance.promotion import Promotion as Promotion
@@ -204,3 +206,17 @@ def hold_model(around: Surroundings) -> list[Path]:
         return hold_built_in(around.cache_folder)
     except UnavailableError:
         return []
+
+
+def look_by(helper: "socket") -> None:
+    """Have a helper look at the disk for the searches of this process and its forks."""
+    from ..index import scan
+
+    scan.helper = helper
+
+
+def help_others(requests: "socket") -> None:
+    """Look at the disk for the processes that ask for it, until none is left that could."""
+    from ..index import scan
+
+    scan.help_others(requests)

@@ -20,8 +20,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import warm
+from ..api import maintain
 from ..errors import NotFoundError, UnavailableError, UsageError
-from ..index import scan
 from . import output, warm_fork
 
 MOST_FORKS = 64
@@ -228,16 +228,16 @@ class Listener:
 
     def _fork_helper(self) -> None:
         """Fork a process that looks at the disk for all forks to come, and ends with the last of them."""
-        scan.helper, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        helper, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork():
             self._begun += 1
             asked.close()
+            maintain.look_by(helper)
             return
         try:
             self._part()
-            scan.helper.close()
-            scan.helper = None
-            scan.help_others(asked)
+            helper.close()
+            maintain.help_others(asked)
         finally:
             os._exit(0)
 

@@ -4,7 +4,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -18,17 +17,13 @@ from ..store.workspace import MARKER, Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
 from .filters import Filter, Where, bindable, chunk_condition, entry_condition, file_condition
-from .scan import ask_helper, scan
-from .updater import Progress, Refreshed
+from .updater import Guess, Progress, Refreshed
 
 if TYPE_CHECKING:
-    import socket
-
     from .embeddings import Embedding
     from .filters import Posting, TurnPiece
 
 T = TypeVar("T")
-_PATIENCE, _A_FILE = 0.1, 2e-5  # seconds to wait for a helper that began to look when the question was begun
 _FEW = 5_000
 """Chunks up to which naming them is quicker than looking at all, and the statement far from too long."""
 
@@ -135,9 +130,7 @@ class Index(Database):
     _embedding: "Embedding | None" = None
     may_guess = False
     """Whether the disk may be taken to be as it was until the question is answered."""
-    _looking: "socket.socket | None" = None
-    _version: object = None
-    _guessed: frozenset[bytes] = frozenset()
+    _guess: Guess | None = None
     _refreshed: Refreshed | None = None
     _has_talk = False
     failure = ""  # why a team's server could not be had
@@ -201,32 +194,15 @@ class Index(Database):
     def reach_others(self) -> None:
         """Do nothing: this index has what is on this machine."""
 
-    def _guess(self, seen: bytes) -> bool:
-        """Take for granted that the disk is as it was, where a helper looks at it meanwhile."""
-        if self._looking is None:
-            self._looking = ask_helper(self.workspace.root, self.workspace.layout)
-        self._guessed |= {seen}
-        return self._looking is not None
-
     def holds(self) -> bool:
         """Return whether the disk is as it was taken to be, and no other process has changed the index since."""
-        if self._looking is None:
-            return True
-        seen = b""
-        (files,) = self.connection.execute("select coalesce(max(file), 0) from files").fetchone()
-        with self._looking, suppress(OSError):
-            self._looking.settimeout(_PATIENCE + _A_FILE * files)
-            seen = self._looking.recv(16)
-        seen = seen or scan(self.workspace.root, self.workspace.layout).hash
-        return self._guessed == {seen} and self._version == self._data_version()
-
-    def _data_version(self) -> object:
-        return self.connection.execute("pragma data_version").fetchone()
+        return self._guess is None or self._guess.holds()
 
     def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
         snapshot = self._refreshed.snapshot if self._refreshed else None
-        guess = self._guess if self.may_guess and snapshot is None and not changing and self.folder else None
-        self._version = self._version or (self._data_version() if guess else None)
+        if self.may_guess and self._guess is None and self.folder:
+            self._guess = Guess(self.connection, self.workspace)
+        guess = self._guess.take if self._guess and snapshot is None and not changing else None
         try:
             return updater.refresh(
                 self.connection, self.workspace, progress, talk=talk, snapshot=snapshot, changing=changing, guess=guess

@@ -4,18 +4,22 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..store.layouts import ITEMS, Layout, is_item
 from ..store.workspace import Workspace
-from .scan import FileListing, Stat, scan, shown
+from .scan import FileListing, Stat, ask_helper, scan, shown
 
 if TYPE_CHECKING:
+    import socket
+
     from .writer import Writer
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
 _COARSE = 2_000_000_000  # on file systems that keep whole seconds
+_PATIENCE, _A_FILE = 0.1, 2e-5  # seconds to wait for a helper that began to look when the question was begun
 
 Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
@@ -58,8 +62,8 @@ def refresh(
 ) -> Refreshed:
     """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
 
-    Where the index was in step with the disk of a hash, and `guess` takes that for granted, the disk is not looked at.
-    Files are those of `snapshot` where it is given; the one at `changing`, and the archive, are left for the next time.
+    Where `guess` takes for granted that the disk has the noted hash it is not looked at. Files are those of `snapshot`
+    where it is given; the one at `changing`, and the archive, are left for the next time.
     Raises sqlite3.OperationalError when another process holds the index's lock.
     """
     layout = workspace.layout
@@ -68,8 +72,7 @@ def refresh(
     seen = connection.execute("select value from meta where key = ?", (key,)).fetchone()
     if seen and guess and guess(seen[0]):
         return Refreshed(None)
-    snapshot = snapshot or _snapshot(connection, workspace)
-    listing = snapshot.listing
+    listing = (snapshot := snapshot or _snapshot(connection, workspace)).listing
     if seen == (listing.hash,):
         return Refreshed(snapshot)
     indexed = {
@@ -195,3 +198,36 @@ def _is_settled(stat: Stat, noted: int) -> bool:
     """Return whether a file noted at this moment could not have changed since without its stat showing it."""
     newest = max(stat[0], stat[1])
     return newest + (_COARSE if newest % 1_000_000_000 == 0 else _RACY) < noted
+
+
+class Guess:
+    """That the disk is as it was noted to be, while a helper looks at it."""
+
+    def __init__(self, connection: sqlite3.Connection, workspace: Workspace) -> None:
+        """Take an index that is in step with the disk, as far as it knows."""
+        self._connection, self._workspace = connection, workspace
+        self._version = self._data_version()
+        self._answer: socket.socket | None = None
+        self._seen: set[bytes] = set()
+
+    def take(self, seen: bytes) -> bool:
+        """Take for granted that the disk has a hash; return False where nobody looks at it meanwhile."""
+        if self._answer is None:
+            self._answer = ask_helper(self._workspace.root, self._workspace.layout)
+        self._seen.add(seen)
+        return self._answer is not None
+
+    def holds(self) -> bool:
+        """Return whether the disk is as it was taken to be, and no other process has changed the index since."""
+        if self._answer is None:
+            return True
+        seen = b""
+        (files,) = self._connection.execute("select coalesce(max(file), 0) from files").fetchone()
+        with self._answer, suppress(OSError):
+            self._answer.settimeout(_PATIENCE + _A_FILE * files)
+            seen = self._answer.recv(16)
+        seen = seen or scan(self._workspace.root, self._workspace.layout).hash
+        return self._seen == {seen} and self._version == self._data_version()
+
+    def _data_version(self) -> object:
+        return self._connection.execute("pragma data_version").fetchone()

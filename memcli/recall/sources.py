@@ -194,11 +194,12 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
     folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
     # Looked for only where it exists: conversations are long, and most are not kept here.
     is_kept = bool(folder) and (workspace.root / folder).is_dir()
-    answers: dict[str, str] = {}
+    answers: Mapping[str, str] = {}
 
     def find(
         index: Index,
     ) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]], frozenset[str]]:
+        nonlocal answers
         request = SearchRequest.of(
             workspace,
             query,
@@ -210,8 +211,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
             marks_later=True,
         )
         results, parts = search_parts(index, request, settings["recall.gate"])
-        answers.clear()  # of a question that was asked in vain
-        answers.update(parts)
+        answers = parts
         hits = [*results.hits, *results.later]
         rules = _rules(index, request, results)
         if is_kept:
@@ -242,8 +242,14 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
     ]
     memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
     binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
+    return _matches(memories, results, binding, reader)
+
+
+def _matches(
+    memories: Sequence[Memory], results: SearchResults, rules: tuple[Memory, ...], reader: MemoryReader
+) -> Matches:
     about = results.problems, results.notices, results.vector, results.model
-    return Matches(tuple(memories), *about, binding, reader.texts)
+    return Matches(tuple(memories), *about, rules, reader.texts)
 
 
 def _with_later(memories: Sequence[Memory]) -> list[Memory]:
