@@ -11,6 +11,7 @@ import pytest
 from memcli.index.index import ask
 from memcli.index.postgres import connection, push
 from memcli.index.postgres.postgres_index import PostgresIndex
+from memcli.store.layouts import Layout
 from tests.conftest import Mem, Ran
 from tests.fakes import CountingEmbedder
 from tests.index.machines import Machine
@@ -189,6 +190,96 @@ def test_what_holds_a_secret_stays_on_this_machine(first: Machine, team: TeamDat
     assert ran.code == 3
     assert "stays on this machine" in ran.err
     assert team.run("select count(*) from mem.files where path like '%leak%'", "alice") == [(0,)]
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def on_server(team: TeamDatabase, word: str) -> int:
+    """Return how many chunks and entries of the server say a word."""
+    like = f"%{word}%"
+    tables = (("chunks", "text"), ("words", "term"), ("files", "entry::text"))
+    counts = (f"(select count(*) from mem.{table} where {column} like %s)" for table, column in tables)
+    asked = f"select {' + '.join(counts)}"
+    return int(team.run(asked, "alice", (like, like, like))[0][0])
+
+
+@pytest.mark.parametrize("by", ["pusher", "clone"])
+@pytest.mark.parametrize("way", ["secret", "tag", "archive", "forget", "purge", "unkept"])
+def test_what_is_withheld_now_vanishes_from_the_server(
+    first: Machine, second: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, way: str, by: str
+) -> None:
+    name = first.run("write", "The thylacine hid a treasure.", "--json").json["id"]
+    first.run("index")
+    assert on_server(team, "thylacine")
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    actor = first if by == "pusher" else second
+    actor.run("index")
+    (path,) = (file for file in (actor.root / "entries").rglob("*.md") if name in file.read_text())
+    if way == "secret":
+        path.write_text(path.read_text() + f"\nIts key is {SECRET}.\n")
+    elif way == "tag":
+        path.write_text(path.read_text().replace("---\n", f"---\ntags: [{SECRET}]\n", 1))
+    elif way == "archive":
+        (actor.root / "archive" / path.relative_to(actor.root).parent).mkdir(parents=True)
+        path.rename(actor.root / "archive" / path.relative_to(actor.root))
+    elif way == "unkept":
+        monkeypatch.setattr(Layout, "keeps", lambda *about: path.name not in about[1])
+        path.write_text(path.read_text() + "\n")
+    else:
+        assert actor.run("forget", name, *["--purge"] * (way == "purge")).code == 0
+    actor.run("index")
+    assert on_server(team, "thylacine") == 0
+
+
+def test_what_other_rules_call_a_secret_vanishes_from_the_server(first: Machine, team: TeamDatabase) -> None:
+    first.put("plain.md", "The thylacine sings opalescent-quibble-7319 at night.")
+    first.run("index")
+    assert on_server(team, "thylacine")
+    (first.folder / ".env").write_text("PASSWORD=opalescent-quibble-7319\n")
+    first.run("index")
+    assert on_server(team, "thylacine") == 0
+
+
+@pytest.mark.parametrize("text", ["The auk is back.", "The great auk came another time."])
+def test_a_path_that_another_machine_deleted_is_pushed_when_it_is_made_again(
+    first: Machine, second: Machine, machine: Callable[..., Machine], team: TeamDatabase, text: str
+) -> None:
+    third = machine("third", "carol", clone_of=first)  # which had it never
+    first.put("auk.md", "The auk is back.")
+    first.run("index")
+    second.put("auk.md", "The auk is back.")
+    second.run("index")
+    (first.root / "entries" / "auk.md").unlink()
+    first.run("index")
+    assert second.run("index", "--json").json["pushed"] == 0  # a clone that lies behind
+    (second.root / "entries" / "auk.md").unlink()
+    for each in (second, third):
+        each.run("index")
+        each.put("auk.md", text)
+        assert each.run("index", "--json").json["unreached"] == ""
+        assert on_server(team, "auk"), each.folder
+        (each.root / "entries" / "auk.md").unlink()
+        each.run("index")
+        assert not on_server(team, "auk")
+
+
+def test_characters_that_the_server_cannot_keep_break_no_push(first: Machine, second: Machine) -> None:
+    head = r"""---
+id: "mem_odd\0\ud800"
+title: "The \0 auk \ud800 of \udfff"
+tags: ["\0 bird", "\ud83d"]
+key: "auk.\0.\ud800"
+---
+"""
+    odd = head.encode() + b"The great\x00auk \xed\xa0\x80 is \xff odd, \x00auk\x00auk.\n"
+    (first.root / "entries" / "odd.md").write_bytes(odd)
+    first.put("sound.md", "The great auk is sound.")
+    ran = first.run("index", "--json")
+    assert (ran.json["unreached"], ran.json["pushed"]) == ("", 2)
+    assert len(hits(second.run("search", "--json", "great auk"))) >= 2
+    assert second.run("search", "--tag", "\0 bird", "great\0auk \ud800").err == ""
+    assert second.run("search", "great\0auk \ud800").code == 0
 
 
 def test_two_machines_push_one_text_at_once(first: Machine, second: Machine, team: TeamDatabase) -> None:

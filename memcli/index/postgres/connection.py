@@ -64,7 +64,7 @@ class PostgresServer:
         """Return the rows of a statement."""
 
         def work(connection: "Connection[Any]") -> list[tuple[Any, ...]]:
-            cursor = connection.execute(query, values or None, binary=True)
+            cursor = connection.execute(query, [storable(value) for value in values] or None, binary=True)
             return cursor.fetchall() if cursor.description else []
 
         return self.attempt(work)
@@ -136,6 +136,16 @@ class PostgresServer:
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return ServerError(text, "see docs/machines.md")
+
+
+def storable(value: Any) -> Any:
+    """Return a value without what the server cannot take in a text: NUL, and halves of characters."""
+    if isinstance(value, str):
+        return value.replace("\x00", " ").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {storable(key): storable(part) for key, part in value.items()}
+    has_texts = isinstance(value, list | tuple) and not (value and isinstance(value[0], int))
+    return [*map(storable, value)] if has_texts else value
 
 
 def close_connection() -> None:

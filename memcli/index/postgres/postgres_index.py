@@ -212,12 +212,16 @@ class TeamEmbedding(Embedding):
         Return how many are left. Raise UnavailableError if the model is missing, or the vectors are of another one.
         """
         started = time.monotonic()
-        left = super().embed_missing(seconds, first, wanted, progress)
-        if self.index.folder is not None and not self.index.failure and seconds != 0:
-            remaining = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
-            if remaining is None or remaining > 0:
-                self._push(remaining)
-        return left
+        try:
+            return super().embed_missing(seconds, first, wanted, progress)
+        except MovedError:
+            seconds = 0
+            raise
+        finally:  # without a model too: what is withheld goes from the server
+            if self.index.folder is not None and not self.index.failure and seconds != 0:
+                remaining = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
+                if remaining is None or remaining > 0:
+                    self._push(remaining)
 
     def _push(self, seconds: float | None) -> None:
         with suppress(ServerError):  # `failure` tells
@@ -287,7 +291,7 @@ class TeamEmbedding(Embedding):
         return {chunk: both[chunk] for chunk in best}, named
 
     def mean_cosines(self, vector: Any, files: Collection[int]) -> dict[int, float]:
-        """Map entries, by their files, to the scaled cosine of a unit vector and the mean of their chunks' vectors."""
+        """Map entries, by their files, to the scaled mean of the cosines of a unit vector and each of their chunks."""
         here = [file for file in files if file < _FIRST]
         cosines = super().mean_cosines(vector, here) if here else {}
         theirs = [file - _FIRST for file in files if file >= _FIRST]
@@ -295,7 +299,7 @@ class TeamEmbedding(Embedding):
         if where is not None:
             width, scaled = len(vector), self.scale().scaled
             rows = self.index.ask_server(
-                f"select file, 1 - (avg(vector::halfvec({width})) <=> %b::halfvec({width})) from (select file, hash,"
+                f"select file, 1 - avg(vector::halfvec({width}) <=> %b::halfvec({width})) from (select file, hash,"
                 " row_number() over (partition by file order by chunk) as number from chunks"
                 " where workspace = %s and file = any(%s) and anchor <> %s) as named"
                 " join embeddings using(hash) where workspace = %s and model = %s and number <= %s group by file",

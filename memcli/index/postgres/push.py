@@ -11,17 +11,20 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from ... import data
 from ...formats.entry_fields import WORDING
+from ...formats.text_lines import normalized
 from ...store.access_log import CONFIRMED, counts
 from ...store.layouts import IS_ITEM
-from ...store.redaction import redactor, secret_in_name
+from ...store.redaction import Redactor, redactor, secret_in_name
 from ...store.settings import set_in_file
+from ...store.trust import has_purged, purged_on
 from ...store.workspace import MARKER, Workspace
 from ..database import TOKENIZE, texts_of
-from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of
+from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of, storable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -33,8 +36,9 @@ BATCH, AT_ONCE = 1_000, 100  # chunks a round trip, and while somebody waits for
 _TEXTS = ("kind", "status", "anchor", "title", "prefix", "text", "timestamp")
 _COLUMNS = dict.fromkeys(_TEXTS, "text") | dict.fromkeys(("line", "stop"), "integer")
 _COLUMNS |= {"file": "bigint", "is_whole": "boolean", "words": "text[]", "counts": "smallint[]"}
-_PUSHED = f"kept and kind <> 'session' and status <> 'archived' and digest <> '' and not {IS_ITEM}"
-"""Which files leave this machine: no conversations, nothing that is only read here, nothing of the archive."""
+_SHARED = f"kept and kind <> 'session' and status <> 'archived' and not {IS_ITEM}"
+"""Which files may leave this machine: no conversations, nothing that is only read here, nothing of the archive."""
+_PUSHED = f"{_SHARED} and digest <> ''"
 _WAITING = (
     f"select 1 from (select path, digest from files where {_PUSHED}) as files left join team.common using(path)"
     " where common.digest is not files.digest limit 1"
@@ -45,6 +49,7 @@ _LISTING = (
 )
 _SLOW, _SILENT_SECONDS = 1.0, 30
 """Seconds from which waiting for a server in vain is not done by each command, and for which none asks it then."""
+_SAID = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
 _LONGEST = 500  # characters of a word in the server's index
 _NEVER = "-infinity"
 
@@ -201,7 +206,7 @@ class Exchange:
         """Return what tells the files here and on the server, as they were last seen, from those of another moment."""
         snapshot = self.index.refresh().snapshot
         assert snapshot  # only of an index on this machine is it guessed that nothing changed
-        return f"{snapshot.listing.hash.hex()} {self._note('seen')}"
+        return f"{snapshot.listing.hash.hex()} {self._note('seen')} {self.index.meta('terms')}"
 
     def confirmed(self) -> list[tuple[str, int, str]]:
         """Return id, number and last moment of what other machines confirmed and have not brought into the files."""
@@ -219,20 +224,27 @@ class Exchange:
         started = time.monotonic()
         self._pauses = PATIENTLY if seconds is None else BRIEFLY
         self.catch_up()
-        if self._note("settled") == self._state():
+        guard, settings = redactor(self.index.workspace, "what is pushed"), self.index.workspace.settings
+        rules = (sorted(guard.values), settings["secrets.personal"], settings["secrets.personal_rules"])
+        rules_hash = blake2b(repr(rules).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        # Other rules find other secrets: `mem index` looks through all again.
+        judges_anew = seconds is None and self._note("rules") not in ("", rules_hash)
+        if self._note("settled") == self._state() and not judges_anew:
             return 0
         self._note_common()
         self._remove()
         done, batch, size = 0, list[tuple[int, str, str]](), 0
-        for file, path, digest, chunks in self._changed():
+        for file, path, digest, chunks in self._changed(judges_anew):
             batch.append((file, path, digest))
             size += chunks
             if size >= (BATCH if seconds is None else AT_ONCE):
-                done += self._push(batch)
+                done += self._push(batch, guard)
                 batch, size = [], 0
                 if seconds is not None and time.monotonic() - started >= seconds:
                     break
-        done += self._push(batch) if batch else 0
+        done += self._push(batch, guard) if batch else 0
+        if seconds is None or not self._note("rules"):
+            self._set_note("rules", rules_hash)
         if done:
             self._tell_size()
         elif not self.run(_WAITING).fetchone():
@@ -256,25 +268,58 @@ class Exchange:
             " join team.listed using(path) left join team.common using(path) where files.digest <> '' and"
             " (files.digest = listed.digest and common.digest is not files.digest or common.path is null)"
         )
+        # Where the text is neither there nor here, one that comes from now on is a change of this machine.
+        self.run(
+            "insert or replace into team.common select path, '', 0 from team.listed where digest = ''"
+            " and not exists (select 1 from files where files.path = listed.path)"
+            " and not exists (select 1 from team.common where common.path = listed.path and common.digest = '')"
+        )
 
-    def _changed(self) -> list[tuple[int, str, str, int]]:
-        """Return number, path, digest and number of chunks of the files to push: those of which each has a vector."""
+    def _changed(self, also_common: bool) -> list[tuple[int, str, str, int]]:
+        """Return number, path, digest and number of chunks of the files to push: those of which each has a vector.
+
+        With `also_common` those too that the server has as they are here.
+        """
         return self.run(
             f"select file, path, digest, count(chunk) from (select * from files where {_PUSHED}) as files"
             " left join (select path, digest as shared from team.common) using(path)"
             " left join (select file, chunk, vector from chunks) using(file)"
-            " where shared is not digest group by file having sum(chunk is not null and vector is null) = 0"
+            " left join (select path, digest as theirs from team.listed) using(path)"
+            " where shared is not digest or ? and theirs is digest"
+            " group by file having sum(chunk is not null and vector is null) = 0",
+            (also_common,),
         ).fetchall()
 
     def _remove(self) -> None:
-        """Take from the server what went away here: what this machine pushed, and what it archived."""
-        archive = self.index.workspace.layout.archive
+        """Take from the server what is not to be there: what went away here, if this machine pushed, archived or purged
+        it, and what is here and may not leave this machine any more.
+        """
         rows = self.run(
-            "select path, listed.file, digest from team.common join team.listed using(path, digest) where digest <> ''"
-            " and not exists (select 1 from files where files.path = common.path)"
-            " and (is_ours or exists (select 1 from files where files.path = ? || common.path))",
-            (archive,),
+            "select path, listed.file, digest, not is_ours"
+            " and not exists (select 1 from files where files.path = common.path or files.path = ? || common.path)"
+            " from team.common join team.listed using(path, digest) where digest <> ''"
+            f" and not exists (select 1 from files where files.path = common.path and {_SHARED})",
+            (self.index.workspace.layout.archive,),
         ).fetchall()
+        purged = self._purged([file for _, file, _, is_missing in rows if is_missing])
+        self._take_away([row[:3] for row in rows if not row[3] or row[1] in purged])
+
+    def _purged(self, files: Sequence[int]) -> set[int]:
+        """Return those of some files of the server whose text was deleted for good on this machine."""
+        workspace = self.index.workspace
+        if not (files and workspace.state and has_purged(workspace.state, workspace.root)):
+            return set()
+        texts = self.server.run(
+            "select file, string_agg(text, E'\n\n' order by chunk) from chunks"
+            " where workspace = %s and file = any(%s) and anchor <> %s group by file",
+            (self.workspace, files, WORDING),
+        )
+        plain = {file: normalized(text) for file, text in texts}
+        purged = purged_on(workspace.state, workspace.root, {*plain.values()})
+        return {file for file, text in plain.items() if text in purged}
+
+    def _take_away(self, rows: Sequence[tuple[str, int, str]]) -> None:
+        """Take files from the server, given as path, number and digest, where it still has that text."""
         if not rows:
             return
         files = [file for _, file, _ in rows]
@@ -301,11 +346,13 @@ class Exchange:
         connection.execute(f"set local statement_timeout = '{PUSH_SECONDS}s'")
         connection.execute("select pg_advisory_xact_lock(1835365985, %s)", (self.workspace,))
 
-    def _push(self, batch: Sequence[tuple[int, str, str]]) -> int:
-        """Push files with their chunks in one transaction; return how many chunks went."""
-        guard = redactor(self.index.workspace, "what is pushed")
+    def _push(self, batch: Sequence[tuple[int, str, str]], guard: Redactor) -> int:
+        """Push files with their chunks in one transaction; return how many chunks went.
+
+        What holds a secret stays here, and the text without it, which this machine and the server had, goes.
+        """
         rows = _Rows(self.index, [file for file, *_ in batch])
-        sound = []
+        sound, held = [], list[str]()
         for file, path, digest in batch:
             found = len(guard.found)
             for text in rows.texts[file]:
@@ -313,7 +360,15 @@ class Exchange:
             if len(guard.found) == found and not secret_in_name(guard, path):
                 sound.append((file, path, digest))
             else:
-                self.withheld.append(path)
+                held.append(path)
+        self.withheld += held
+        self._take_away(
+            self.run(
+                "select path, file, digest from team.common join team.listed using(path, digest)"
+                " where digest <> '' and path in (select value from json_each(?))",
+                (json.dumps(held),),
+            ).fetchall()
+        )
         marks = ", ".join("?" * len(sound))
         known = self.run(
             f"select path, digest from team.listed where path in ({marks})", [path for _, path, _ in sound]
@@ -321,9 +376,9 @@ class Exchange:
         listed = dict(known.fetchall())
         pushed = self.server.attempt(lambda connection: self._write(connection, sound, rows, listed), self._pauses)
         self._keep("listed", [(path, number, digest, len(rows.chunks[file])) for file, path, digest, number in pushed])
-        # What holds a secret stays here; what another machine changed meanwhile is looked at again.
-        ours, held = {path for _, path, *_ in pushed}, set(self.withheld)
-        self._keep("common", [(path, digest, path in ours) for _, path, digest in batch if path in ours | held])
+        # What another machine changed meanwhile is looked at again.
+        ours = {path for _, path, *_ in pushed}
+        self._keep("common", [(path, digest, path in ours) for _, path, digest in batch if path in {*ours, *held}])
         return sum(len(rows.chunks[file]) for file, *_ in pushed)
 
     def _write(
@@ -393,7 +448,7 @@ class _Rows:
         run, among = index.connection.execute, ", ".join(map(str, files))
         entries = index._entries_of(files)
         self.files = {
-            file: (path, kind, status, digest, json.dumps(entries[file]) if file in entries else None)
+            file: (path, kind, status, digest, json.dumps(storable(entries[file])) if file in entries else None)
             for file, path, kind, status, digest in run(
                 f"select file, path, kind, status, digest from files where file in ({among})"
             )
@@ -412,20 +467,17 @@ class _Rows:
             text = texts[chunk]
             stems = words.get(chunk, Counter[str]())
             values = (kind, status, anchor, title, text.prefix, text.text, timestamp, hash_.hex())
-            own: dict[str, Any] = dict(zip((*_TEXTS, "hash"), map(_storable, values), strict=True))
+            own: dict[str, Any] = dict(zip((*_TEXTS, "hash"), map(storable, values), strict=True))
             own |= {"line": line, "stop": stop, "is_whole": bool(is_whole)}
             self.chunks[file].append(own | {"words": list(stems), "counts": list(stems.values())})
             self.texts[file].append(f"{title}\n{text.text}")
+        for file, entry in entries.items():
+            self.texts[file].append("\n".join(str(entry[name]) for name in _SAID))
         self.model, matrix = index.embedding.table.model, index.embedding.table.matrix()
         self.vectors: dict[bytes, Any] = {}
         if matrix is not None:
             rows = {row[9]: row[10] for row in table if row[10] is not None}
             self.vectors = dict(zip(rows, matrix.take(list(rows.values())), strict=True))
-
-
-def _storable(text: str) -> str:
-    """Return a text without what the server cannot keep: NUL, and halves of characters."""
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode()
 
 
 def _words(connection: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, Counter[str]]:
@@ -441,7 +493,7 @@ def _words(connection: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, C
         )
         counted: dict[int, Counter[str]] = defaultdict(Counter)
         for stem, chunk, column in run("select term, doc, col from temp.pushed_stems"):
-            counted[chunk][stem[:_LONGEST]] += 2 if column == "title" else 1
+            counted[chunk][storable(stem)[:_LONGEST]] += 2 if column == "title" else 1
     finally:
         run("drop table temp.pushed_stems")
         run("drop table temp.pushed")
