@@ -180,6 +180,7 @@ def _made(connection: sqlite3.Connection) -> sqlite3.Connection:
         for statement in wanted.values():
             run(statement)
         run("delete from meta where key in ('seen', 'seen talk')")
+        run("insert or replace into meta values('made', hex(randomblob(8)))")  # tells this index from any other
         run(f"pragma application_id = {_OURS}")
         run(f"pragma user_version = {VERSION}")
     run("commit")

@@ -109,7 +109,7 @@ class MemoryIndex(Protocol):
 _looked: dict[Path, tuple[Refreshed, bool]] = {}
 """What was found where an answer may be older than the disk, conversations included or not, by the index's folder."""
 _answers: dict[Path, tuple[object, dict[Any, Any]]] = {}
-"""What was answered where letters come, with the state of the index, by the index's folder."""
+"""What was answered where letters come, with the notes of the index, by the index's folder."""
 _COUNTED = {
     "strength": "coalesce(strength, 1) + coalesce(more, 0) as strength",
     "updated_at": "max(updated_at, coalesce(last, '')) as updated_at",
@@ -181,14 +181,14 @@ class Index(Database):
     def _earlier_answers(self, folder: Path) -> dict[Any, Any] | None:
         """Return what this process was answered since somebody wrote last; None where that cannot be told.
 
-        Whoever writes takes the note of what was seen away, or changes the number of the vectors or their token.
+        Whoever writes takes the note of what was seen away, or changes the number of the vectors or their token; an
+        index that is made anew has another mark.
         """
         notes = self.connection.execute("select * from meta").fetchall()
         if not any(key.startswith("seen") for key, _ in notes):
             return None
-        state = (folder / database.FILE).stat().st_ino, notes
-        if folder not in _answers or _answers[folder][0] != state:
-            _answers[folder] = state, {}
+        if folder not in _answers or _answers[folder][0] != notes:
+            _answers[folder] = notes, {}
         return _answers[folder][1]
 
     def reach_others(self) -> None:

@@ -1,6 +1,8 @@
 """What the page shows: what the commands would, never all at once, and whatever an entry says as text."""
 
+import os
 import re
+import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -324,6 +326,27 @@ def test_what_stays_between_letters_is_asked_once_until_somebody_writes(
     mem("forget", identifier)
     mem("index", "--rebuild")
     assert "port 8443" not in page.view("memories", q="staging port", typing="1")
+
+
+def test_letters_are_not_answered_by_what_was_kept_of_an_index_that_was_made_anew(
+    page: Page, keep: Keep, mem: Mem, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    first = keep("Staging listens on port 8443.")
+    keep("Production listens on port 9443.")
+    assert mem("edit", first, "--replace", "8443", "8444").code == 0  # its chunk has another number in a new index
+    time.sleep(0.1)
+    mem("search", "port")
+    monkeypatch.setattr(views, "TYPING", 600.0)
+    for word in ("port", "port 8"):
+        assert "port 8444" in page.view("memories", q=word, typing="1")
+    index, stood = workspace / ".mem" / "index.db", tmp_path / "index.db"
+    os.link(index, stood)
+    mem("index", "--rebuild")
+    mem("search", "port")
+    stood.write_bytes(index.read_bytes())
+    stood.replace(index)  # a file system may give a new file the number of the old one
+    assert "port 8444" in page.view("memories", q="port", typing="1")
 
 
 def test_each_workspace_is_looked_at_by_itself(page: Page, keep: Keep, mem: Mem, world: Path) -> None:
