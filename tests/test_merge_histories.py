@@ -9,8 +9,9 @@ from memcli.api.check import check
 from memcli.api.workspace import open_workspace
 from tests import merge_judge
 from tests.merge_histories import History
+from tests.sample import IS_LONG
 
-COUNT = int(os.environ.get("MERGE_HISTORIES", "12"))
+COUNT = int(os.environ.get("MERGE_HISTORIES", "40" if IS_LONG else "12"))
 """How many are tried; `MERGE_HISTORIES=1000` takes five minutes on two cores."""
 
 

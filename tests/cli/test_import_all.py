@@ -18,6 +18,7 @@ from memcli.store.sessions.event_file import read_events
 from memcli.transcripts import sources
 from memcli.transcripts.sources import Source
 from tests.conftest import Mem, Ran
+from tests.sample import IS_LONG
 from tests.tables import cases
 from tests.transcripts import homes
 from tests.transcripts.homes import Turn
@@ -126,13 +127,14 @@ def test_killed_in_the_middle_the_next_run_goes_on_and_the_end_is_the_same(
     mem: Mem, home: Path, workspace: Path, world: Path
 ) -> None:
     said = [Turn(f"Prompt {place} of many", f"Answer {place}", "make", "ok " * 300) for place in range(20)]
-    for number in range(60):
+    count = 160 if IS_LONG else 60
+    for number in range(count):
         name = f"{number:08}-0000-4000-8000-000000000000"
         writer = (homes.claude_code, homes.codex, homes.gemini, homes.opencode)[number % 4]
         writer(home, name, str(world), said)
     command = [sys.executable, "-m", "memcli", "session", "import", "--all"]
     kills = 0
-    for wanted in (6, 25, 40):
+    for wanted in (count // 10, count * 2 // 5, count * 2 // 3):
         with subprocess.Popen(command, cwd=world, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
             while running.poll() is None and len(list(workspace.glob("sessions/*/session.jsonl"))) < wanted:
                 time.sleep(0.005)
@@ -142,11 +144,11 @@ def test_killed_in_the_middle_the_next_run_goes_on_and_the_end_is_the_same(
     assert kills >= 2
     imported(mem)
     found = kept(workspace)
-    assert len(found) == 60
+    assert len(found) == count
     first = next(iter(found.values()))
     assert len(first) == 80
     assert all(Counter(events) == Counter(first) for events in found.values())
-    assert totals(imported(mem)) == {"known": 60}
+    assert totals(imported(mem)) == {"known": count}
     assert mem("session", "import", str(home / ".claude"), "--json").json["sessions"] == []
 
 

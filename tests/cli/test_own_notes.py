@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.sample import IS_LONG
 from tests.vaults import make_vault, vault_bytes
 
-COUNT = 100
+COUNT = 200 if IS_LONG else 100
 OLD = "2025-01-01T08:00:00Z"
 
 

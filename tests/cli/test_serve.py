@@ -20,7 +20,7 @@ import pytest
 from memcli import warm
 from memcli.cli import warm_fork
 from tests.conftest import Mem, Ran
-from tests.sample import sampled
+from tests.sample import IS_LONG, sampled
 
 MEM = [sys.executable, "-m", "memcli"]
 PR_SET_NO_NEW_PRIVS = 38
@@ -133,7 +133,7 @@ def test_it_has_one_thread_where_it_forks(listener: subprocess.Popen[bytes], ent
 def test_what_changed_on_the_disk_is_found_by_the_next_search(listener: subprocess.Popen[bytes], entries: Path) -> None:
     path = next(entries.glob("entries/**/*rita*.md"))
     text = path.read_text()
-    for number in range(6):
+    for number in range(20 if IS_LONG else 6):
         path.write_text(text.replace("tabs over spaces", f"colour number{number}x"))
         assert f"number{number}x" in ran("search", f"number{number}x").out
     path.rename(path.with_name("moved.md"))
@@ -250,7 +250,8 @@ def test_a_client_that_breaks_off_or_talks_nonsense_hinders_nobody(
 
 
 def test_many_at_once_are_all_answered(listener: subprocess.Popen[bytes], entries: Path) -> None:
-    searches = [subprocess.Popen([*MEM, "search", "which port"], stdout=subprocess.PIPE) for _ in range(12)]
+    count = 30 if IS_LONG else 12
+    searches = [subprocess.Popen([*MEM, "search", "which port"], stdout=subprocess.PIPE) for _ in range(count)]
     assert all(b"9108" in search.communicate()[0] for search in searches)
     until(lambda: len(forks(listener.pid)) == 1)
 
