@@ -210,6 +210,8 @@ class Index(Database):
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
+            if self._guess and self._guess.is_taken:  # what was answered by it cannot be proved in a copy
+                raise MovedError from error
             self.is_overtaken = database.is_busy(error)
         self.detach()
         return updater.refresh(

@@ -210,12 +210,17 @@ class Guess:
         self._answer: socket.socket | None = None
         self._seen: set[bytes] = set()
 
+    @property
+    def is_taken(self) -> bool:
+        """Return whether something is taken for granted that a helper is looking at."""
+        return self._answer is not None
+
     def take(self, seen: bytes) -> bool:
         """Take for granted that the disk has a hash; return False where nobody looks at it meanwhile."""
         if self._answer is None:
             self._answer = ask_helper(self._workspace.root, self._workspace.layout)
         self._seen.add(seen)
-        return self._answer is not None
+        return self.is_taken
 
     def holds(self) -> bool:
         """Return whether the disk is as it was taken to be, and no other process has changed the index since."""

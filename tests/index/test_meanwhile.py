@@ -411,3 +411,27 @@ def test_a_question_is_asked_again_where_the_disk_is_not_as_it_was_taken_to_be(
     files = sorted((here.root / "entries").glob("*.md"))
     assert ask(here, question, may_guess=True) == [(f"entries/{path.name}", path.read_text()) for path in files]
     assert len(answers) == 1 + (change != "none")
+
+
+def test_a_question_whose_second_look_meets_a_lock_is_answered_though_it_took_the_disk_for_granted(
+    here: Workspace, put: Put, helper: Thread
+) -> None:
+    put("one.md", "about quaggas\n")
+    while not ask(here, lambda index: (index.refresh(), index.meta("seen"))[1]):
+        time.sleep(0.03)
+    (here.root / "sessions" / "talk").mkdir(parents=True)
+    (here.root / "sessions" / "talk" / "session.jsonl").write_text("")
+    helper.start()
+
+    def question(index: Index) -> list[tuple[str, str]]:
+        index.refresh()
+        assert index.workspace.derived
+        with closing(sqlite3.connect(index.workspace.derived / database.FILE, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            index.refresh(talk=True)
+            other.execute("rollback")
+        return list(index.texts(Filter(kinds=("entry",))))
+
+    made = ask(here, lambda index: index.meta("made"))
+    assert ask(here, question, may_guess=True) == [("entries/one.md", "about quaggas\n")]
+    assert ask(here, lambda index: index.meta("made")) == made, "the index was thrown away"
