@@ -160,7 +160,7 @@ _DROPPED = {
     "rollup": "it is `mem session rollup`",
     "blame": "`mem read ID --history` shows who said an entry, and what became of it",
     "replay": "`mem recall PROMPT --as-of DATE` gives what was believed then",
-    "upgrade": "there is one format of files; `mem init` puts back what git is told, `mem check --fix` gives ids",
+    "upgrade": "files have one format; `mem init` puts back what git is told",
     "model": "`mem config set --user embedding.model FOLDER` names a model, `mem index` embeds every text with it",
 }
 """What took the place of commands that earlier versions had."""
