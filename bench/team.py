@@ -5,8 +5,12 @@ is started in a temporary folder. The ways to find the nearest under row securit
 """
 
 import argparse
+import json
+import os
+import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +33,7 @@ SMALL = 1_000
 """Vectors of an owner who has few, beside one who has all others."""
 PARTITIONS = 100
 QUERIES = 200
+CLIENTS, CLIENT_SECONDS = 8, 60
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -117,11 +122,13 @@ def commands(server: TeamServer, count: int) -> str:
         start = time.perf_counter()
         ran = bench.inside(INDEXED, str(second))
         again = time.perf_counter() - start
-        ((held,),) = database.run(
-            "select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'mem'::regnamespace"
-            " and relkind = 'r'",
+        held = database.run(
+            "select relname, pg_table_size(oid), pg_indexes_size(oid) from pg_class"
+            " where relnamespace = 'mem'::regnamespace and relkind = 'r' order by pg_total_relation_size(oid) desc",
             "postgres",
         )
+        clients = _clients(server, bench, alone, team)
+        push = _push(server, database, bench, team)
     return "\n".join(
         [
             f"{count:,} memories, {texts:,} texts",
@@ -129,7 +136,13 @@ def commands(server: TeamServer, count: int) -> str:
             f" ratio {spent['team'] / spent['alone']:.2f}",
             f"first push with its index: {pushed.elapsed / 1000:.1f} s, {pushed.processor / 1000:.1f} s of one core",
             f"second machine, the same files: {again:.1f} s, {ran['embedded']} embedded, {ran['not_embedded']} without",
-            f"on the server: {held / texts:,.0f} bytes a text",
+            f"on the server: {sum(rows + indexes for _, rows, indexes in held) / texts:,.0f} bytes a text",
+            *(
+                f"  {name}: {rows / texts:,.0f} in rows, {indexes / texts:,.0f} in indexes"
+                for name, rows, indexes in held[:5]
+            ),
+            *clients,
+            *push,
         ]
     )
 
@@ -139,6 +152,152 @@ import subprocess, sys
 print(subprocess.run([sys.executable, "-m", "memcli", "index", "--json", "--workspace", sys.argv[1]],
                      capture_output=True, text=True).stdout)
 """
+
+
+ASKED = """
+import json, os, random, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from bench.workspaces import sentence
+from memcli.api.find import search
+from memcli.store.workspace import Surroundings, opened
+root, seconds, right = Path(sys.argv[1]), float(sys.argv[2]), json.loads(sys.argv[3])
+asked = [(sentence(random.Random(number)), mode) for number in range(10) for mode in ("hybrid", "keyword", "vector")]
+
+def answer(query, mode):
+    workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+    results = search([workspace], query, mode=mode, limit=10, min_score=0.0)
+    return [(hit.id, hit.relevance) for hit in results.hits], [*results.notices, *map(str, results.problems)]
+
+def is_right(hits, wanted):
+    alike = len(hits) == len(wanted) > 0 and all(abs(a[1] - b[1]) <= 2e-3 for a, b in zip(hits, wanted))
+    relevances = dict(hits)
+    return alike and all(abs(relevances.get(id_, wanted[-1][1]) - value) <= 2e-3 for id_, value in wanted)
+
+spent, wrong, errors, end = [], [], [], time.monotonic() + seconds
+if not right:
+    print(json.dumps([answer(*each) for each in asked]))
+while right and time.monotonic() < end:
+    number = random.randrange(len(asked))
+    start = time.perf_counter()
+    try:
+        hits, notices = answer(*asked[number])
+    except Exception as error:
+        hits, notices = right[number][0], [repr(error)]
+    spent.append(1000 * (time.perf_counter() - start))
+    errors += notices
+    if not is_right(hits, right[number][0]):
+        wrong.append([asked[number], hits, right[number][0]])
+if right:
+    print(json.dumps({"spent": spent, "wrong": wrong, "errors": errors}))
+"""
+"""Searches in one process, first to learn what is right where all files are, then as a client that has none of them."""
+
+
+def _clients(server: TeamServer, bench: Bench, alone: Path, team: Path) -> list[str]:
+    """Let clients that have no file search at once, and compare each answer with that of the files by themselves."""
+    right = json.dumps(bench.inside(ASKED, str(alone), "0", "[]"))
+    processes = []
+    before, used = _server_seconds(server), sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    for number in range(CLIENTS):
+        root = bench.folder / f"client-{number}"
+        (root / "entries").mkdir(parents=True)
+        shutil.copy(team / "mem.yaml", root)
+        bench.cost([PYTHON, "-m", "memcli", "trust", str(root)])
+    for number in range(CLIENTS):
+        words = [PYTHON, "-c", ASKED, str(bench.folder / f"client-{number}"), str(CLIENT_SECONDS), right]
+        processes.append(subprocess.Popen(words, env=bench.environ, stdout=subprocess.PIPE))
+    answers = [json.loads(process.communicate()[0]) for process in processes]
+    used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - used
+    spent, wrong, errors = (
+        [each for answer in answers for each in answer[name]] for name in ("spent", "wrong", "errors")
+    )
+    for each in [*wrong[:3], *errors[:3]]:
+        print(each, file=sys.stderr, flush=True)
+    return [
+        f"{CLIENTS} clients for {CLIENT_SECONDS} s: {len(spent):,} searches, {len(errors)} errors, {len(wrong)} wrong,"
+        f" p50 {statistics.median(spent):.0f} ms, p95 {np.percentile(spent, 95):.0f} ms,"
+        f" {1000 * used / len(spent):.0f} ms of one core a search here and"
+        f" {1000 * (_server_seconds(server) - before) / len(spent):.0f} ms on the server"
+    ]
+
+
+PUSHED = """
+import json, os, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from memcli.index.index import ask
+from memcli.store.workspace import Surroundings, opened
+root = Path(sys.argv[1])
+
+def push(index):
+    index.refresh()
+    exchange = index.exchange()
+    texts = [body for (body,) in index.connection.execute("select body from words order by rowid desc limit 100")]
+    embedder = index.embedding.embedder(bulk=True)
+    embedder.embed(texts[:1])
+    marks = [(time.perf_counter(), time.process_time())]
+    embedder.embed(texts)
+    marks.append((time.perf_counter(), time.process_time()))
+    count = exchange.push(None)
+    marks.append((time.perf_counter(), time.process_time()))
+    embedded, pushed = ([after - before for before, after in zip(*pair)] for pair in zip(marks, marks[1:]))
+    return {"count": count, "embedded": [count / len(texts) * value for value in embedded], "pushed": pushed}
+
+print(json.dumps(ask(opened(Surroundings(root, os.environ, datetime.now(UTC)), root), push)))
+"""
+"""Pushes what has changed, and embeds a hundred of the texts to tell what embedding all of them takes."""
+
+
+def _push(server: TeamServer, database: TeamDatabase, bench: Bench, team: Path) -> list[str]:
+    """Push about a thousand chunks, and copy the same rows into tables without and with the same indexes."""
+    more = bench.folder / "more"
+    make(more, 750, seed=2)
+    for path in (more / "entries").rglob("*.md"):
+        shutil.copy(path, team / "entries" / path.name)
+    bench.inside(FILL, str(team))
+    ((last,),) = database.run("select max(chunk) from mem.chunks", "postgres")
+    before = _server_seconds(server)
+    ran = bench.inside(PUSHED, str(team))
+    on_server = _server_seconds(server) - before
+    chosen = {
+        "files": f"(workspace, file) in (select workspace, file from mem.chunks where chunk > {last})",
+        "chunks": f"chunk > {last}",
+        "words": f"chunk > {last}",
+        "embeddings": f"hash in (select hash from mem.chunks where chunk > {last})",
+    }
+    seconds, (embedding, embedding_used), (pushed, pushed_used) = [], ran["embedded"], ran["pushed"]
+    with connect(database.dsn("postgres")) as connection:
+        rows = {}
+        for name, condition in chosen.items():
+            query = f"copy (select * from mem.{name} where {condition}) to stdout (format binary)"
+            with connection.cursor().copy(query) as copy:
+                rows[name] = b"".join(copy)
+        for suffix, like in (("bare", ""), ("indexed", "including indexes")):
+            for name in rows:
+                connection.execute(f"create table {name}_{suffix} (like mem.{name} {like})")
+            connection.commit()
+            start = time.perf_counter()
+            for name, data in rows.items():
+                with connection.cursor().copy(f"copy {name}_{suffix} from stdin (format binary)") as copy:
+                    copy.write(data)
+            connection.commit()
+            seconds.append(time.perf_counter() - start)
+    bare, indexed = seconds
+    return [
+        f"pushing {ran['count']:,} chunks: {pushed:.2f} s, {pushed_used:.2f} s of one core here and {on_server:.2f} s"
+        f" on the server; embedding them {embedding:.1f} s, {embedding_used:.1f} s of one core",
+        f"a COPY of the same rows: {bare:.2f} s bare, {indexed:.2f} s into the same indexes; ratio to the bare one"
+        f" {pushed / bare:.2f}, both with embedding {(pushed + embedding) / (bare + embedding):.2f}",
+    ]
+
+
+def _server_seconds(server: TeamServer) -> float:
+    """Return the processor time of the server's processes that have ended."""
+    time.sleep(0.5)
+    number = (server.folder / "data" / "postmaster.pid").read_text().split()[0]
+    fields = Path("/proc", number, "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
 def vectors(count: int, seed: int = 1) -> Vectors:
@@ -175,14 +334,14 @@ def copy_vectors(connection: Connection[Any], table: str, workspace: int, rows: 
 
 
 def nearest(server: TeamServer, sizes: list[int]) -> str:
-    """Compare the ways to find the ten nearest under row security."""
+    """Compare the ways to find the ten nearest under row security at one size, or the graph's time at several."""
     lines = [
         "| vectors | who asks | way | p50 ms | p95 ms | recall@10 | found of 10 |",
         "|---|---|---|---|---|---|---|",
     ]
     for size in sizes:
         database = copied(server, f"nearest-{size}")
-        rows = _ways(database, vectors(size), vectors(SMALL, 2), compare=size == sizes[0])
+        rows = _ways(database, vectors(size), vectors(SMALL, 2), compare=len(sizes) == 1)
         lines += [f"| {size:,} | {row}" for row in rows]
     return "\n".join(lines)
 
@@ -196,8 +355,9 @@ def _ways(database: TeamDatabase, many: Vectors, few: Vectors, *, compare: bool)
         copy_vectors(administrator, "mem.embeddings", large, many)
         copy_vectors(administrator, "mem.embeddings", small, few)
         run("vacuum analyze mem.embeddings")
-        yield from _measured(database, "ann", large, many, "look at all of its own", "set enable_sort = on")
-        yield from _measured(database, "bea", small, few, "look at all of its own", "set enable_sort = on")
+        if compare:
+            yield from _measured(database, "ann", large, many, "look at all of its own", "set enable_sort = on")
+            yield from _measured(database, "bea", small, few, "look at all of its own", "set enable_sort = on")
         run(
             "update mem.workspaces set size = %s, model = %s, dimension = %s where workspace = %s",
             (len(many), MODEL, DIMENSION, large),
