@@ -104,7 +104,12 @@ def read(
     """
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
-    target = _found(workspaces, which, as_file=raw or bool(lines))
+    try:
+        target = _found(workspaces, which, as_file=raw or bool(lines))
+    except NotFoundError:
+        if page := None if raw or lines else _from_server(every(workspaces), which, offset, limit):
+            return page
+        raise
     where, location, is_entry = target.workspace, target.place, target.kind == "entry"
     identifier = stated_id(target.document.fields) or location.path
     content = _content(target, lines, raw=raw)
@@ -141,6 +146,42 @@ def read(
         linked_from_count=len(backlinks),
         digest=target.digest,
     )
+
+
+def _from_server(found_in: Sequence[Workspace], which: str | Which, offset: int, limit: int | None) -> TextPage | None:
+    """Return the text of what only others have, as a team's server has it; None where there is none."""
+    from ..index.filters import TheirFile
+    from ..index.index import Index, ask
+
+    name = which if isinstance(which, str) else "" if which.as_of else which.name
+
+    def answer(index: Index) -> list[TheirFile]:
+        index.refresh()
+        index.reach_others()
+        return index.their_files([name.partition("#")[0]], 2)
+
+    for where in found_in if name else ():
+        files = ask(where, answer) if where.settings["index.backend"] == "postgres" else []
+        if len(files) == 1:
+            path, kind, digest, entry, text = files[0]
+            identifier = entry.get("id") or path
+            return TextPage(
+                workspace=where,
+                name=name,
+                id=identifier,
+                path=path,
+                kind=kind,
+                content=text[offset:] if limit is None else text[offset : offset + limit],
+                offset=offset,
+                limit=limit,
+                total=len(text),
+                fields={field: value for field, value in entry.items() if value and field != "file"},
+                expired=past(entry.get("expires_at"), where.now),
+                problems=(),
+                notices=(f"{identifier} is not on this machine yet: this is its text on the server",),
+                digest=digest,
+            )
+    return None
 
 
 def _notices(target: "_Found", fields: Mapping[str, Any], expired: str, identifier: str) -> tuple[str, ...]:

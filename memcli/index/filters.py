@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..formats.ids import parse_time, stamp
@@ -203,6 +203,17 @@ def _span(where: Where, column: str, wanted: Filter) -> None:
 _FORMS = 16  # of one word, at most
 _SHORTEST = 4  # word that has other endings
 _LAST = "\U0010ffff"
+
+
+class TheirFile(NamedTuple):
+    """A file that only others have, as the server has it."""
+
+    path: str
+    kind: str
+    digest: str
+    entry: Mapping[str, Any]  # as `list_entries` gives it; empty for what is none
+    text: str
+
 
 Posting = Mapping[int, float]
 """Chunk → how often a word occurs in it, in any of its forms; another name for the same counts less."""

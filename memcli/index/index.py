@@ -16,7 +16,7 @@ from ..store.access_log import confirmations
 from ..store.workspace import MARKER, Workspace
 from . import database, updater
 from .database import Database, MovedError, texts_of
-from .filters import Filter, Where, bindable, chunk_condition, entry_condition, file_condition
+from .filters import Filter, TheirFile, Where, bindable, chunk_condition, entry_condition, file_condition
 from .updater import Guess, Progress, Refreshed
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class MemoryIndex(Protocol):
 
     def reach_others(self) -> None:
         """Find from now on what others keep too; `failure` tells why that cannot be had."""
+
+    def their_files(self, names: Collection[str] | None = None, limit: int = 100) -> list[TheirFile]:
+        """Return files that only others have."""
 
     def list_entries(
         self, wanted: Filter, order: str, limit: int = -1, *, columns: Sequence[str] = ()
@@ -193,6 +196,10 @@ class Index(Database):
 
     def reach_others(self) -> None:
         """Do nothing: this index has what is on this machine."""
+
+    def their_files(self, names: Collection[str] | None = None, limit: int = 100) -> list[TheirFile]:
+        """Return nothing: this index has what is on this machine."""
+        return []
 
     def holds(self) -> bool:
         """Return whether the disk is as it was taken to be, and no other process has changed the index since."""

@@ -146,7 +146,7 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
 
     def holds(memory: Memory) -> bool:
         digests, _ = indexed.get(memory.scope, ({}, frozenset()))
-        is_same = memory.kind != "entry" or digests.get(memory.path, "")[:12] == memory.digest
+        is_same = memory.kind != "entry" or memory.elsewhere or digests.get(memory.path, "")[:12] == memory.digest
         return is_same and mark(memory) not in shown
 
     def without(recalled: Recalled) -> Recalled:

@@ -19,7 +19,7 @@ from ..formats.ids import blake2b, day_in, day_of, parse_time
 from ..formats.memory_page import OPENING, says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, FileProblems, conflict_marker
 from ..language.foreign_text import quoted
-from ..results import EntryType, FilePath, Id, Kind, Numbers, Relevance, Result, Scope, Source, Summary
+from ..results import IF_ANY, EntryType, FilePath, Id, Kind, Numbers, Relevance, Result, Scope, Source, Summary
 from ..store import atomic_files
 from ..store.workspace import Workspace
 
@@ -60,6 +60,7 @@ class Memory:
     conflicts: Annotated[tuple[str, ...], "entries that may contradict each other"] = ()
     changed: Annotated[tuple[str, ...], "what became of the lines it cites, where they are not what they were"] = ()
     later_than: Annotated[str, "id of a memory that says earlier what it says; empty where none does"] = ""
+    elsewhere: Annotated[bool, "whether its file is not on this machine yet", IF_ANY] = False
     is_whole: Annotated[bool, "whether the text is shown whole"] = True
     digest: Annotated[str, "a hash of what is shown"] = ""  # of the whole text: one that has changed is news
 
@@ -185,6 +186,7 @@ def piece(memory: Memory) -> str:
         "conflicts-with": " ".join(memory.conflicts),
         "changed": "; ".join(memory.changed),
         "later-than": memory.later_than,
+        "elsewhere": "not on this machine yet" if memory.elsewhere else "",
     }
     return _delimited(attributes, memory.text)
 

@@ -213,6 +213,7 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
 
     def question(index: Index) -> KnownEntries:
         index.refresh()
+        index.reach_others()
         named = entries_naming(index, changed)
         rows = index.list_entries(Filter(kept=True), SORTS["updated"], among=telling_files(index, named, _NEWEST))
         tails = shared_tails(index)
@@ -223,8 +224,22 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
             row["name"] = row["id"][-6:] if row["id"].startswith("mem_") and row["id"][-6:] not in tails else row["id"]
             row["scope"] = workspace.scope
             row["source"] = row["source"] if workspace.is_trusted else REPOSITORY
+        ids = {row["id"] for row in rows}
+        theirs = [
+            {
+                **file.entry,
+                "path": file.path,
+                "name": file.entry["id"],
+                "scope": workspace.scope,
+                "digest": file.digest[:12],
+                "is_touched": file.path in changed,
+                "elsewhere": True,
+            }
+            for file in index.their_files(limit=_NEWEST)
+            if file.entry["id"] not in ids
+        ]
         others = count_of_active(index, EPISODIC) - sum(row["type"] not in EPISODIC for row in rows)
-        rows = [row for row in rows if not past(row["expires_at"], workspace.now)]
+        rows = [row for row in (*rows, *theirs) if not past(row["expires_at"], workspace.now)]
         return KnownEntries(rows, others, forgotten_texts(index))
 
     return ask(workspace, question)
@@ -281,6 +296,7 @@ def _entry_line(entry: Mapping[str, Any], place: str, section: str) -> StartLine
     ]
     scope = "" if entry["scope"] == "project" else f", {entry['scope']}"
     scope += f", {REPOSITORY}" if entry["source"] == REPOSITORY else ""
+    scope += ", not on this machine yet" if entry.get("elsewhere") else ""
     disputed = f", disputed by {', '.join(entry['conflicts_with'])}" if entry["conflicts_with"] else ""
     text = one_line(f"- [{entry['type']}] {entry['summary']} ({entry['name']}{scope}{disputed})")
     is_whole = section == RULES and not entry["summary"].endswith("…")

@@ -105,6 +105,7 @@ class MemoryReader:
             score=hit.relevance * (1 - weight + weight * retained),
             conflicts=tuple(str(row.get("conflicts_with") or "").split()),
             later_than=hit.later_than,
+            elsewhere=not hit.is_here,
             digest=content.digest,
         )
 
@@ -209,6 +210,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
             draws_on_talk=not recall.as_of,
             embed_budget=seconds,
             marks_later=True,
+            reaches_others=True,
         )
         results, parts = search_parts(index, request, settings["recall.gate"])
         answers = parts
@@ -221,14 +223,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
             hits += [hit for hit in search_index(index, own_request).hits if is_fresh or hit.line <= last_unseen]
         if request.draws_on_talk and not _has_enough(workspace, query, results):
             hits += [hit for hit in _from_conversations(index, request) if not hit.path.startswith(folder or "/")]
-        paths = {hit.path for hit in (*hits, *rules) if hit.kind != "session"} | {workspace.layout.memory}
-        texts = indexed_files(index, paths)
-        page = texts.get(workspace.layout.memory)
-        promoted = {line.id for line in read_promoted(page.text).lines} if page and not recall.as_of else set()
-        # An entry that is a line of MEMORY.md is shown with the page.
-        hit_files, rule_files = (
-            [(hit, texts.get(hit.path, NOTHING)) for hit in group if hit.id not in promoted] for group in (hits, rules)
-        )
+        hit_files, rule_files = (_with_files(index, group, recall.as_of) for group in (hits, rules))
         return results, hit_files, rule_files, forgotten_texts(index)
 
     results, hits, rules, forgotten = ask(workspace, find, may_guess=True)
@@ -243,6 +238,18 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, s
     memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
     binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
     return _matches(memories, results, binding, reader)
+
+
+def _with_files(index: Index, hits: Sequence[Hit], as_of: str) -> list[tuple[Hit, IndexedFile]]:
+    """Return hits with their files, without the entries that are lines of MEMORY.md and are shown with the page."""
+    memory = index.workspace.layout.memory
+    texts = indexed_files(index, {hit.path for hit in hits if hit.kind != "session"} | {memory})
+    promoted = {line.id for line in read_promoted(texts[memory].text).lines} if memory in texts and not as_of else set()
+    theirs: dict[str, IndexedFile] = {}
+    for file in index.their_files({hit.path for hit in hits if not hit.is_here}, POOL):
+        row = {**file.entry, "conflicts_with": " ".join(file.entry["conflicts_with"])} if file.entry else {}
+        theirs[file.path] = IndexedFile(file.text, file.digest, row)
+    return [(hit, (texts if hit.is_here else theirs).get(hit.path, NOTHING)) for hit in hits if hit.id not in promoted]
 
 
 def _matches(

@@ -3,13 +3,14 @@
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memcli.index.index import ask
-from memcli.index.postgres import connection, push
+from memcli.index.postgres import connection, postgres_index, push
 from memcli.index.postgres.postgres_index import PostgresIndex
 from memcli.store.layouts import Layout
 from tests.conftest import Mem, Ran
@@ -82,6 +83,56 @@ def test_what_only_others_have_ranks_as_it_does_where_it_is(first: Machine, seco
 
 def test_a_hit_says_that_it_is_not_on_this_machine_yet(second: Machine) -> None:
     assert "not on this machine yet" in second.run("search", "quagga").out
+
+
+YET = "not on this machine yet"
+
+
+def test_recall_session_start_and_reading_use_what_only_others_have(first: Machine, second: Machine) -> None:
+    name = first.run("write", "The numbat prefers termites to honey.", "--type", "preference", "--json").json["id"]
+    first.run("index")
+    pack = second.run("recall", "What does the numbat prefer?")
+    assert "termites" in pack.out
+    assert f'elsewhere="{YET}"' in pack.out
+    (memory,) = (
+        each for each in second.run("recall", "--json", "numbat termites").json["chosen"] if each["id"] == name
+    )
+    assert memory["elsewhere"] is True
+    start = second.run("context").out
+    assert any("numbat" in line and YET in line for line in start.splitlines())
+    for asked in (name, name[-6:], "entries/long.md"):
+        ran = second.run("read", asked)
+        assert (ran.code, YET in ran.err) == (0, True), asked
+    assert "termites" in second.run("read", name).out
+    assert second.run("read", "entries/long.md").out.count("giraffe") == 180
+    assert second.run("read", "--json", name).json["id"] == name
+    assert second.run("read", "mem_0123456789abcdef").code == first.run("read", "mem_0123456789abcdef").code == 4
+    assert YET not in first.run("recall", "What does the numbat prefer?").out
+
+
+def test_of_frequent_words_few_counts_are_transferred(
+    first: Machine, second: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(60):
+        first.put(f"common{number}.md", f"The common word {'common ' * (number % 3)}stands in number {number}.")
+    first.put("rare.md", "The rarest word stands here, and the common one too.")
+    first.run("index")
+    query = ("search", "--json", "--mode", "keyword", "-n", "5", "the rarest and common word stands")
+    whole = hits(second.run(*query))
+    ask_server, rows = PostgresIndex.ask_server, list[int]()
+
+    def counted(self: PostgresIndex, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        answer = ask_server(self, asked, values)
+        if "from words" in asked:
+            rows.append(len(answer))
+        return answer
+
+    monkeypatch.setattr(PostgresIndex, "ask_server", counted)
+    monkeypatch.setattr(postgres_index, "MOST_CANDIDATES", 20)
+    capped = hits(second.run(*query))
+    assert max(rows) <= 60  # three frequent words among twenty chunks
+    assert next(iter(capped.items())) == next(iter(whole.items()))  # a word weighs as it did
+    assert len(capped) == 5
 
 
 @pytest.mark.parametrize(
@@ -278,7 +329,7 @@ key: "auk.\0.\ud800"
     ran = first.run("index", "--json")
     assert (ran.json["unreached"], ran.json["pushed"]) == ("", 2)
     assert len(hits(second.run("search", "--json", "great auk"))) >= 2
-    assert second.run("search", "--tag", "\0 bird", "great\0auk \ud800").err == ""
+    assert second.run("search", "--tag", "\0 bird", "great\0auk \ud800").err == "mem: nothing found\n"
     assert second.run("search", "great\0auk \ud800").code == 0
 
 

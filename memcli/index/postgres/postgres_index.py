@@ -6,7 +6,7 @@ alike whichever of both has it. Chunks and files that only the server has are nu
 
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...formats.entry_fields import WORDING
 from ..database import MovedError
 from ..embeddings import MOST_CHUNKS, Embedding
-from ..filters import Filter, Where, beginning, chunk_condition, is_prefix, stems_of
+from ..filters import Filter, TheirFile, Where, beginning, chunk_condition, is_prefix, stems_of
 from ..index import Index, Piece
 from .connection import HalfVector, ServerError, server_of, unit_vector
 from .push import BATCH, Exchange
@@ -26,10 +26,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FIRST = 1 << 40
+MOST_CANDIDATES = 20_000  # chunks of the server that the words of a question choose
 _GLOB = re.compile(r"([\w.]+(?:\([\w.]+\))?) glob \?")
 _OF_PIECE = {name: name for name in ("path", "anchor", "line", "title", "text", "timestamp", "is_whole")}
 _OF_PIECE |= {"kind": "chunks.kind", "status": "chunks.status"}
 _LAST = "\U0010ffff"
+
+
+class _PartOfPosting(dict[int, float]):
+    """The counts of a word in the chunks that can be found; its length is the number of all that have the word."""
+
+    def __init__(self, counts: "Posting", size: int) -> None:
+        super().__init__(counts)
+        self._size = max(size, super().__len__())
+
+    def __len__(self) -> int:
+        return self._size
 
 
 class PostgresIndex(Index):
@@ -37,6 +49,7 @@ class PostgresIndex(Index):
 
     _exchange: Exchange | None = None
     _failure: ServerError | None = None
+    _has_reached = False  # what others have was looked for; once for all searches of a question
     _theirs: Sequence[int] = ()  # files that only others have
     _ours: Sequence[int] = ()  # the other files of the server
 
@@ -71,10 +84,33 @@ class PostgresIndex(Index):
 
     def reach_others(self) -> None:
         """Find from now on what others pushed and is not here; `failure` tells why the server cannot be had."""
+        if self._has_reached:
+            return
+        self._has_reached = True
         with suppress(ServerError):
             exchange = self.exchange()
             self.tried(exchange.catch_up)
             self._theirs, self._ours = exchange.others()
+
+    def their_files(self, names: Collection[str] | None = None, limit: int = 100) -> list[TheirFile]:
+        """Return the files that only others have, by path, by id or the last six characters of one.
+
+        Without names return the active entries that changed last.
+        """
+        if not self._theirs or self._exchange is None or (names is not None and not names):
+            return []
+        identifier = "entry ->> 'id'"
+        named = f"(path = any(%s) or {identifier} = any(%s) or right({identifier}, 6) = any(%s))"
+        newest = "entry is not null and status = 'active'"
+        rows = self.ask_server(
+            "select path, kind, digest, entry, (select string_agg(text, E'\\n\\n' order by chunk) from chunks"
+            " where chunks.workspace = files.workspace and chunks.file = files.file and anchor <> %s) from files"
+            f" where workspace = %s and file = any(%s) and"
+            f" {named if names else newest}"
+            " order by entry ->> 'updated_at' desc nulls last limit %s",
+            (WORDING, self._exchange.workspace, self._theirs, *[list(names or ())] * (3 if names else 0), limit),
+        )
+        return [TheirFile(path, kind, digest, entry or {}, text or "") for path, kind, digest, entry, text in rows]
 
     def ask_server(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return rows of the server; none where it fails, which `failure` tells."""
@@ -127,7 +163,8 @@ class PostgresIndex(Index):
         stems = stems_of(self.connection, terms)
         own = {tuple(stem): posting for stem, posting in zip(stems, postings, strict=True)}
         counted: dict[str, dict[int, float]] = {}
-        for term, chunk, count in self._word_rows("term = %s", [[stem] for stem in {*chain(*own)}]):
+        sizes = dict(self._word_rows("term = %s group by term", [[stem] for stem in {*chain(*own)}], "term, count(*)"))
+        for term, chunk, count in self._chosen_rows(sizes):
             counted.setdefault(term, {})[_FIRST + chunk] = count
         by_stem: dict[str, Posting] = {"": {}}
         for each, term in zip(stems, terms, strict=True):
@@ -137,7 +174,8 @@ class PostgresIndex(Index):
                 for posting in lists:
                     for chunk, count in posting.items():
                         theirs[chunk] = theirs.get(chunk, 0) + count
-                by_stem[each[0]] = {**own[tuple(each)], **theirs}
+                size = len(own[tuple(each)]) + sum(sizes.get(stem, 0) for stem in each)
+                by_stem[each[0]] = _PartOfPosting({**own[tuple(each)], **theirs}, size)
         return [by_stem[each[0]] for each in stems]
 
     def alike_postings(self, word: str) -> "Posting":
@@ -150,11 +188,31 @@ class PostgresIndex(Index):
         condition = "term >= %s and term < %s and length(term) <= %s"
         values = [[begins, begins + _LAST, longest]]
         counted: dict[int, float] = {}
-        for _, chunk, count in self._word_rows(condition, values):
+        for _, chunk, count in self._word_rows(f"{condition} limit {MOST_CANDIDATES}", values):
             counted[_FIRST + chunk] = counted.get(_FIRST + chunk, 0) + count
         return counted
 
-    def _word_rows(self, condition: str, asked: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    def _chosen_rows(self, sizes: Mapping[str, int]) -> list[tuple[Any, ...]]:
+        """Return word, chunk and count of words, given with their numbers of chunks, in `MOST_CANDIDATES` chunks.
+
+        The rarest words choose these; the others are counted among them.
+        """
+        left, whole, frequent = MOST_CANDIDATES, list[str](), list[str]()
+        for term in sorted(sizes, key=lambda term: (sizes[term], term)):
+            (whole if sizes[term] <= left and not frequent else frequent).append(term)
+            left -= 0 if frequent else sizes[term]
+        rows = self._word_rows("term = %s", [[term] for term in whole])
+        if frequent and left:
+            most = f"term = %s order by count desc, words.chunk desc limit {left}"
+            rows += self._word_rows(most, [frequent[:1]])
+        if frequent:
+            chosen = list({chunk for _, chunk, _ in rows})
+            rows += self._word_rows("term = %s and words.chunk = any(%s)", [[term, chosen] for term in frequent])
+        return rows
+
+    def _word_rows(
+        self, condition: str, asked: Sequence[Sequence[Any]], columns: str = "term, words.chunk, count"
+    ) -> list[tuple[Any, ...]]:
         """Return word, chunk and count of the words that pass a condition with one of its values, as others have them.
 
         Each is asked by itself: for several at once the planner looks at every word.
@@ -164,7 +222,7 @@ class PostgresIndex(Index):
             return []
         where.parts[0] = "words.workspace = %s"
         joined = " join chunks using(workspace, chunk)" if len(where.parts) > 1 else ""
-        query = f"select term, words.chunk, count from words{joined} where {where} and {condition}"
+        query = f"(select {columns} from words{joined} where {where} and {condition})"
         values = [value for each in asked for value in (*where.values, *each)]
         return self.ask_server(" union all ".join([query] * len(asked)), values)
 
