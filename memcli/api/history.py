@@ -103,7 +103,7 @@ def add_note(workspace: Workspace, text: str = "", *, user: str = "", assistant:
     from ..store.redaction import redactor
 
     if not (text + user + assistant).strip():
-        raise UsageError("there is nothing to note", 'such as mem note "…"')
+        raise UsageError("there is nothing to note", 'give the text: mem note "…"')
     if text and (user or assistant):
         raise UsageError("a note is a text, or what the user and the assistant said", 'such as mem note "…"')
     cleaner = redactor(workspace, "the note")

@@ -72,7 +72,9 @@ class NewEntry:
         if self.supersedes and (self.id or self.path):
             raise UsageError("what supersedes an entry is a new one at a new place", "leave out --id and --path")
         if not self.id and self.text is None:
-            raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
+            raise UsageError(
+                "nothing to remember", 'give the text: mem write "…", or `-` to read it from standard input'
+            )
 
     @property
     def told(self) -> dict[str, Any]:

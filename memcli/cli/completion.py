@@ -35,7 +35,7 @@ _OPTION = re.compile(
 _AN_OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 
 _NUMBERS = {" is not a valid int": "no whole number", " is not a valid integer": "no whole number"}
-_NUMBERS |= {" is not a valid float": "no number"}
+_NUMBERS |= {" is not a valid float": "no number", " is not a valid int range": "no whole number"}
 
 
 def meant(name: str, commands: Collection[str]) -> str:

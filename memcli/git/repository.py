@@ -1,6 +1,7 @@
 """The git repository a workspace lies in, as `mem sync` finds it: where, on which branch, and what is in the way."""
 
 import os
+import shlex
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ def repository_of(workspace: Workspace) -> Repository:
     if done.code:
         reason = next(iter(done.lines), "no reason given")
         if "not a git repository" in reason:
-            fix = f"run `git init {workspace.root}` and add a remote, or clone one"
+            fix = f"run `git init {shlex.quote(str(workspace.root))}` and add a remote, or clone one"
             raise UsageError(f"{workspace.root} is in no git repository", fix)
         raise GitError(f"{workspace.root}: {reason}", "see `git status` there")
     top, folder, common, shallow, prefix = os.fsdecode(done.out).split("\n")[:5]

@@ -191,7 +191,7 @@ def _embed(workspace: Workspace, missing: int) -> str:
     left, is_kept = ask(workspace, embed)
     if left and not is_kept:
         raise UnavailableError(f"{left:,} texts are not embedded: {NO_PLACE[0]}", NO_PLACE[1])
-    return f"embedded {missing - left:,} texts" + (f", {left:,} left" if left else "")
+    return f"embedded {missing - left:,} text{'s' * (missing - left != 1)}" + (f", {left:,} left" if left else "")
 
 
 TASKS = (

@@ -321,7 +321,9 @@ def _named(folder: Path, name: str) -> Path:
     root = (folder / Path(name).expanduser()).resolve()
     if workspace := _marked(root):
         return workspace
-    raise NotFoundError(f"{root} is not a workspace", f"run `mem init {name}`")
+    import shlex
+
+    raise NotFoundError(f"{root} is not a workspace", f"run `mem init {shlex.quote(name)}`")
 
 
 def _marked(folder: Path) -> Path | None:

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any
@@ -119,7 +120,11 @@ def destination_of(target: str, around: Surroundings, *, project: bool = False, 
     Raise UsageError for an unknown target, or for a place where it cannot be.
     """
     if target not in (*TARGETS, "skill"):
-        raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
+        near = [name for name in TARGETS if target and name.startswith(target.lower())]
+        near = near or get_close_matches(target, TARGETS, 1)
+        raise UsageError(
+            f"no target {target!r}", f"did you mean {near[0]}?" if near else f"use one of {', '.join(TARGETS)}"
+        )
     if project and user:
         raise UsageError("hooks belong to a project or to the user", "give --project or --user")
     if user and target in _ONE_PLACE:
