@@ -9,7 +9,7 @@ from ..beliefs.citations import refresh_plan
 from ..beliefs.plan import Plan, applied, as_diff
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..git.repository import changed_files, since
+from ..git.repository import changed_files, left_behind, since
 from ..git.run import Staged, staged
 from ..maintenance import checks
 from ..maintenance.invariants import FRACTION, ExcludedReads, excluded_reads
@@ -59,7 +59,7 @@ def check(
     reads = excluded_reads(workspace) if secrets else ExcludedReads()
     if fix:
         plan += reads.plan(workspace, max_fraction)
-    others = checks.leaks_in(workspace, everywhere=secrets)
+    others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
     faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
     fixed = checks.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
@@ -69,11 +69,15 @@ def check(
             fixed += checks.fix(workspace, (), second_plan)
             checked, _ = with_conflicts(workspace, checks.check(workspace))
         reads = excluded_reads(workspace) if secrets else ExcludedReads()
-        others = checks.leaks_in(workspace, everywhere=secrets)
+        others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
         faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
     is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(checks.lacks_id, checked.readings)) if is_own else 0
     return CheckReport(faults, len(checked.readings), fixed, as_diff(plan), nameless)
+
+
+def _hidden(workspace: Workspace) -> list[Fault]:
+    return [Fault(path, 1, reason, "hidden") for path, reason in left_behind(workspace).items()]
 
 
 def check_staged(workspace: Workspace) -> CheckReport:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import GitError, RefusedError, UsageError
+from ..formats.text_lines import conflict_marker
 from ..store import file_steps
 from ..store.file_steps import is_temporary
-from ..store.layouts import DERIVED
+from ..store.layouts import DERIVED, LAYOUTS, Layout, adjusted
+from ..store.privacy import small_text
+from ..store.settings import stated_settings
 from ..store.workspace import MARKER, Workspace
 from . import run
 from .run import LINK, MODULE, attempt, blobs, change, listing_rows, locked, split, without_passwords
@@ -318,6 +321,50 @@ def edits(workspace: Workspace, path: str, mention: str = "") -> list[tuple[run.
         (version, names[0], FileVersions(names[-1], texts.get(before), texts.get(after)))
         for version, names, (before, after) in reversed(rows)
     ]
+
+
+def left_behind(workspace: Workspace) -> dict[str, str]:
+    """Return the entries that lie where `paths.entries` was before, by git's history of mem.yaml, with what to do.
+
+    Nothing reads them there, and what another machine wrote into that folder meanwhile is hidden too. The file of
+    settings counts as it is now: a merge may have changed it since the workspace was opened.
+    """
+    marker = workspace.root / MARKER
+    text = small_text(workspace.root, MARKER)
+    is_stated = workspace.settings.places["paths.entries"] in ("default", str(marker))
+    is_whole = text and not conflict_marker(text)
+    now = _layout_of(workspace, text.encode()) if is_stated and is_whole else workspace.layout
+    others = [path for path in _pages(workspace.root) if now.kind_of(path) is None]
+    versions = edits(workspace, MARKER) if others else []
+    texts = {text for *_, pair in versions for text in (pair.before, pair.after) if text is not None}
+    hidden = {}
+    for old in (_layout_of(workspace, text) for text in texts):
+        for path in others if old.entries else ():
+            if old.kind_of(path) == "entry" and path.startswith(f"{old.entries}/"):
+                to = f"{now.entries}{path.removeprefix(old.entries)}".lstrip("/")
+                words = "-C", str(workspace.root), "mv", path, to
+                make = shlex.join(("mkdir", "-p", str(workspace.root / to)[: -len(to.rpartition("/")[2])]))
+                hidden[path] = (
+                    f"is hidden, where paths.entries was before: `{make} && git {shlex.join(words)}` moves it"
+                )
+    return dict(sorted(hidden.items()))
+
+
+def _layout_of(workspace: Workspace, text: bytes) -> Layout:
+    """Return the layout by the paths that a file of settings states; those of the workspace where they are no paths."""
+    stated = stated_settings(text.decode("utf-8", "replace"))
+    paths = {name: str(stated.get(f"paths.{name}", "")) for name in ("memory", "history", "notes", "entries")}
+    try:
+        return adjusted(LAYOUTS[workspace.layout.name], paths)
+    except UsageError:
+        return workspace.layout
+
+
+def _pages(root: Path) -> Iterator[str]:
+    """Yield the pages of markdown in a folder and below it, but for hidden folders."""
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if not name.startswith(".")]
+        yield from (os.path.relpath(os.path.join(folder, name), root) for name in names if name.endswith(".md"))
 
 
 def _edits(output: bytes, folder: str) -> Iterator[tuple[run.Version, list[str], tuple[str, str]]]:

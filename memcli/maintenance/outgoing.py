@@ -29,6 +29,7 @@ from ..git.repository import (
     Repository,
     conflicting,
     is_our_merge,
+    left_behind,
     require_identity,
     require_shared,
     status,
@@ -392,6 +393,13 @@ def changes_between(
 def told_between(repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None) -> str:
     """Say in one line what became of memories between two commits."""
     return in_words(changes_between(repository, workspace, old, new, reader))
+
+
+def name_left_behind(workspace: Workspace) -> tuple[str, ...]:
+    """Say in one line which memories lie where the settings said before, if any do."""
+    left = left_behind(workspace)
+    more = f"; `mem check` names {len(left) - 1:,} more" if len(left) > 1 else ""
+    return tuple(f"{path} {reason}{more}" for path, reason in list(left.items())[:1])
 
 
 def paths_changed(repository: Repository, old: str, new: str) -> list[str]:

@@ -43,6 +43,7 @@ from .outgoing import (
     conclude_merge,
     ignored,
     is_memory,
+    name_left_behind,
     paths_changed,
     told_between,
 )
@@ -435,4 +436,5 @@ class _Exchange:
             note_commit(self.workspace, self.remote, self.branch, head)
         if self.report.received or self.report.committed:
             ask(self.workspace, Index.refresh)
+            self.report = replace(self.report, notices=(*self.report.notices, *name_left_behind(self.workspace)))
         return self.report

@@ -1,6 +1,7 @@
 """What is not fit to be handed on stays here and is named: secrets, wherever they stand, and memory that git lacks."""
 
 import json
+import subprocess
 from pathlib import Path
 from shutil import rmtree
 
@@ -232,3 +233,39 @@ def test_of_a_vaults_notes_those_that_are_marked_travel_and_the_others_stay(mem:
     there.sync()
     assert not (there.root / "People/Ana.md").exists()
     assert vault.git("status", "--short", "People") == "?? People/\n"
+
+
+@pytest.mark.parametrize("below", ["", "memory"])
+def test_what_another_machine_wrote_where_entries_were_before_is_named_on_both(
+    below: str, mem: Mem, world: Path, hub: Path
+) -> None:
+    laptop = first_machine(mem, world / "laptop", hub, below)
+    laptop.write("The shop runs on Fly.")
+    laptop.sync()
+    desktop = other_machine(mem, world / "desktop", hub, below)
+    for path in [path for path in laptop.texts() if path.startswith("entries/")]:
+        by_hand(laptop, path.replace("entries", "docs/memories"), (laptop.root / path).read_text())
+    laptop.git("rm", "-rq", str(laptop.root / "entries"))
+    laptop.mem("config", "set", "paths.entries", "docs/memories")
+    commit(laptop, "Move")
+    laptop.git("push", "-qu", "origin", "main")
+    found = desktop.write("Kai is in Lisbon.")
+    by_hand(desktop, "entries/by hand.md", "The bees are in Jena.\n")
+    (desktop.root / "README.md").write_text("# Ours\n")
+    for machine in (desktop, laptop):
+        (notice,) = machine.synced()["notices"]
+        assert notice.startswith(f"{found} is hidden, where paths.entries was before: `mkdir -p ")
+        assert notice.endswith("`mem check` names 1 more")
+        told = machine.run("check", "--workspace", str(machine.root)).out
+        assert told.count("is hidden, where paths.entries was before") == 2
+        assert "README" not in told
+    for line in told.splitlines():
+        subprocess.run(line.split("`")[1], shell=True, check=True, cwd=world)
+    assert laptop.mem("check").out == ""
+    (desktop.root / "README.md").unlink()
+    laptop.git("commit", "-qm", "Move the rest")
+    laptop.sync(code=3)
+    laptop.git("push", "-q")
+    exchanged(desktop, laptop)
+    for machine in (desktop, laptop):
+        assert len(machine.mem("ls").rows) == 3
