@@ -229,7 +229,11 @@ class Listener:
     def _fork_helper(self) -> None:
         """Fork a process that looks at the disk for all forks to come, and ends with the last of them."""
         helper, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if os.fork():
+        try:
+            number = os.fork()
+        except OSError:  # no room for one: each fork looks for itself
+            return
+        if number:
             self._begun += 1
             asked.close()
             maintain.look_by(helper)

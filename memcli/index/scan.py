@@ -85,10 +85,12 @@ def ask_helper(root: Path, layout: Layout) -> "socket.socket | None":
 
     if helper is None or layout is DOCUMENTS:  # which is known by its identity
         return None
+    if len(request := pickle.dumps((Path.cwd() / root, layout))) > _LARGEST:
+        return None
     answer, theirs = socket.socketpair()
     with theirs:
         try:
-            socket.send_fds(helper, [pickle.dumps((Path.cwd() / root, layout))], [theirs.fileno()], socket.MSG_DONTWAIT)
+            socket.send_fds(helper, [request], [theirs.fileno()], socket.MSG_DONTWAIT)
         except OSError:
             answer.close()
             return None

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -435,3 +436,10 @@ def test_a_question_whose_second_look_meets_a_lock_is_answered_though_it_took_th
     made = ask(here, lambda index: index.meta("made"))
     assert ask(here, question, may_guess=True) == [("entries/one.md", "about quaggas\n")]
     assert ask(here, lambda index: index.meta("made")) == made, "the index was thrown away"
+
+
+def test_a_helper_is_asked_nothing_longer_than_it_reads(here: Workspace, helper: Thread) -> None:
+    assert scanning.ask_helper(here.root, replace(here.layout, ignore="drafts/\n" * 10_000)) is None
+    answer = scanning.ask_helper(here.root, here.layout)
+    assert answer is not None
+    answer.close()
