@@ -185,6 +185,30 @@ def test_members_are_owners(team: TeamDatabase) -> None:
         team.run(schema.members_sql(_uuid(1), "team", ["ann", "nobody"]))
 
 
+def test_nobody_is_a_member_besides_those_that_are_named(team: TeamDatabase) -> None:
+    team.add_owners("ann", "bea", "cid")
+    team.add_workspace("cid", _uuid(1))  # who took its number first
+    team.run(schema.members_sql(_uuid(1), "team", ["ann", "bea", "cid"]))
+    team.run(schema.members_sql(_uuid(1), "team", ["ann", "bea"]))
+    roles = "select role from mem.members join mem.owners using(owner) order by role"
+    assert team.run(roles) == [("ann",), ("bea",)]
+    team.run("delete from mem.workspaces", "cid")
+    assert team.run("select count(*) from mem.workspaces", "ann") == [(1,)]
+
+
+def test_a_workspace_whose_vectors_fit_no_graph_keeps_none_from_the_others(
+    team: TeamDatabase, migrated: Migrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "GRAPH_FROM", 1)
+    team.add_owners("ann", "eve")
+    for name, dimension in (("eve", 3), ("ann", 2)):
+        number = team.add_workspace(name, _uuid(dimension), name)
+        team.run("insert into mem.embeddings values (%s, 'm', 'x', '[1, 2]')", name, (number,))
+        team.run("update mem.workspaces set size = 9, model = 'm', dimension = %s", name, (dimension,))
+    lines = migrated(team)
+    assert [line.split(":")[0] for line in lines] == ["made no graph of eve", "made a graph of the 9 vectors of ann"]
+
+
 def test_nobody_writes_into_what_is_another_s(team: TeamDatabase) -> None:
     team.add_owners("ann", "bea")
     own, other = team.add_workspace("ann", _uuid(1)), team.add_workspace("bea", _uuid(2))

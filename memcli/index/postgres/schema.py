@@ -54,7 +54,8 @@ def migrate(connection: "Connection[Any]") -> list[str]:
 def installed_version(connection: "Connection[Any]") -> int:
     """Return the version of the server's tables, 0 where there are none; raise UnavailableError if they do not fit."""
     row = connection.execute(
-        "select obj_description(oid, 'pg_namespace'), has_schema_privilege(oid, 'usage'), to_regclass('mem.version')"
+        "select obj_description(oid, 'pg_namespace'), has_schema_privilege(oid, 'usage'),"
+        " case when has_schema_privilege(oid, 'usage') then to_regclass('mem.version') end"
         " from pg_namespace where nspname = 'mem'"
     ).fetchone()
     if row is None:
@@ -86,15 +87,23 @@ def add_graphs(connection: "Connection[Any]") -> list[str]:
         " to_regclass('mem.nearest_of_' || workspace) and indisvalid) order by workspace",
         (GRAPH_FROM,),
     ).fetchall()
-    pgvector = _pgvector_schema(connection)
-    for number, _, _, dimension, model in rows:
+    from psycopg import Error
+
+    pgvector, lines = _pgvector_schema(connection), []
+    for number, name, size, dimension, model in rows:
+        known = "".join(letter if letter.isprintable() else "?" for letter in name)
         connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")  # of a run that was killed
-        connection.execute(
-            f"create index concurrently nearest_of_{number} on mem.embeddings using hnsw"
-            f" ((vector::{pgvector}.halfvec({dimension})) {pgvector}.halfvec_cosine_ops)"
-            f" where workspace = {number} and model = {model}"
-        )
-    return [f"made a graph of the {size:,} vectors of {name}" for _, name, size, *_ in rows]
+        try:
+            connection.execute(
+                f"create index concurrently nearest_of_{number} on mem.embeddings using hnsw"
+                f" ((vector::{pgvector}.halfvec({dimension})) {pgvector}.halfvec_cosine_ops)"
+                f" where workspace = {number} and model = {model}"
+            )
+            lines.append(f"made a graph of the {size:,} vectors of {known}")
+        except Error as error:  # what its members pushed does not fit together: no reason to leave the others without
+            connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")
+            lines.append(f"made no graph of {known}: {error.diag.message_primary}")
+    return lines
 
 
 def administration_sql(whom: str, identity: str, name: str) -> str:
@@ -121,6 +130,11 @@ def owner_sql(name: str) -> str:
             *_role_lines(name, "login"),
             f"-- then a password: \\password {_identifier(name)}",
             f"grant usage on schema mem to {_identifier(name)};",
+            "do $$ declare home name; begin",
+            "  select nspname into home from pg_extension join pg_namespace on pg_namespace.oid = extnamespace",
+            f"  where extname = 'vector' and not has_schema_privilege({_literal(name)}, pg_namespace.oid, 'usage');",
+            f"  if home is not null then execute format('grant usage on schema %I to %I', home, {_literal(name)});",
+            "  end if; end $$;",
             f"insert into mem.owners(role) values ({_literal(name)}) on conflict do nothing;",
         ]
     )
@@ -150,6 +164,12 @@ def members_sql(identity: str, name: str, owners: Sequence[str]) -> str:
             f"  values ({_literal(identity)}, {_literal(name)}) on conflict (id) do nothing;",
             f"do $$ begin if (select count(*) from mem.owners where role in ({names})) < {len(set(owners))} then",
             "  raise 'not all of them are owners'; end if; end $$;",
+            "update mem.workspaces set owner = null",
+            f"  where id = {_literal(identity)}",
+            f"  and owner not in (select owner from mem.owners where role in ({names}));",
+            "delete from mem.members using mem.workspaces",
+            f"  where members.workspace = workspaces.workspace and id = {_literal(identity)}",
+            f"  and members.owner not in (select owner from mem.owners where role in ({names}));",
             "insert into mem.members(owner, workspace)",
             "  select owners.owner, workspace from mem.owners, mem.workspaces",
             f"  where id = {_literal(identity)} and role in ({names}) on conflict do nothing;",
