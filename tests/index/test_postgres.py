@@ -429,6 +429,96 @@ def test_without_the_setting_nothing_connects(mem: Mem, workspace: Path, spawn: 
     assert sys.executable
 
 
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def has_entry(team: TeamDatabase, name: str) -> bool:
+    """Return whether the server has the text of an entry."""
+    return bool(
+        team.run(
+            "select 1 from mem.chunks join mem.files using(workspace, file) where path = %s",
+            "alice",
+            (f"entries/{name}.md",),
+        )
+    )
+
+
+@pytest.mark.parametrize("line", [f"tags: [{SECRET}]", f"title: {SECRET}", f"project: {SECRET}"])
+def test_a_secret_in_what_an_entry_says_of_itself_stays_too(first: Machine, team: TeamDatabase, line: str) -> None:
+    (first.root / "entries" / "leak.md").write_text(f"---\nid: mem_leak\n{line}\n---\nThe dodo hid it.\n")
+    assert first.run("index").code == 3
+    assert SECRET not in str(team.run("select entry, path from mem.files", "alice"))
+
+
+def test_vectors_of_another_model_are_pushed_too(
+    first: Machine, team: TeamDatabase, embedder: CountingEmbedder
+) -> None:
+    count = "select count(*) from mem.embeddings where model = %s"
+    ((before,),) = team.run(count, "alice", (embedder.model,))
+    embedder.model = "others-64@00000000"
+    assert first.run("index").code == 0
+    assert team.run(count, "alice", (embedder.model,)) == [(before,)]
+
+
+def test_vectors_come_from_the_same_workspace_alone(
+    first: Machine, team: TeamDatabase, embedder: CountingEmbedder, machine: Callable[..., Machine]
+) -> None:
+    own = machine("own", "eve")
+    own.run("index", "--share")
+    own.put("8.md", (first.root / "entries" / "8.md").read_text().split("---\n")[2].strip())
+    embedder.embedded.clear()
+    own.run("index")
+    assert embedder.embedded  # what eve can see of another workspace may be a trap
+
+
+def test_vectors_of_a_wrong_length_are_not_taken(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    team.run(
+        "create temp table was as select workspace, model, hash from mem.embeddings; delete from mem.embeddings;"
+        " insert into mem.embeddings select workspace, model, hash, '[1, 2, 3]' from was",
+        "bob",
+    )
+    assert "not on this machine" in second.run("search", "quagga").out
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    assert second.run("index").code == 0
+    assert second.run("search", "quagga").err == ""
+
+
+@pytest.mark.parametrize("entry", ["[1]", "7", "{}", '{"id": 5}', '{"id": "mem_1", "tags": 3, "trust": "high"}'])
+def test_an_entry_that_no_mem_pushed_ends_no_search(second: Machine, team: TeamDatabase, entry: str) -> None:
+    team.run("update mem.files set entry = %s::jsonb", "bob", (entry,))
+    ran = second.run("search", "quagga", "--json")
+    assert ran.code == (0 if "mem_1" in entry else 1)
+
+
+def test_tables_that_were_made_anew_get_everything_again(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    rows = team.run("select id, name, owner from mem.workspaces")
+    second.put("b.md", "The heron of Bob.")
+    second.run("index")
+    team.run("delete from mem.workspaces where true", "alice")
+    team.run("insert into mem.workspaces(id, name, owner) values(%s, %s, %s)", "alice", rows[0])
+    team.run(
+        "insert into mem.members select owners.owner, workspace from mem.owners, mem.workspaces on conflict do nothing"
+    )
+    second.run("index")
+    first.run("index")
+    assert (has_entry(team, "b"), has_entry(team, "5")) == (True, True)
+
+
+def test_a_clock_that_was_set_back_hides_no_push(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    team.run("update mem.files set pushed_at = now() + interval '1 hour' where path = 'entries/5.md'", "alice")
+    second.run("search", "quagga")
+    first.put("late.md", "The narwhal came late.")
+    first.run("index")
+    assert "narwhal" in second.run("search", "narwhal").out
+
+
+def test_a_role_that_is_no_owner_is_told_so(first: Machine, team: TeamDatabase) -> None:
+    team.server.run("do $$ begin create role stranger login; exception when duplicate_object then end $$")
+    first.set_dsn(team.dsn("stranger"))
+    for command in (["index"], ["index", "--share"]):
+        assert "stranger is no owner on the server" in first.run(*command).err
+
+
 @pytest.fixture(autouse=True)
 def closed() -> Iterator[None]:
     """Leave no connection open."""

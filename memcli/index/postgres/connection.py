@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import UnavailableError
 from ...store.settings import Settings
-from .schema import NEWEST, migrate
+from .schema import NEWEST, installed_version, migrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,11 +23,14 @@ BRIEFLY = (0.05,)
 PATIENTLY = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Seconds between attempts where nobody waits for an answer: a server that is started again is back by then."""
 _OPENING = (
-    f"set statement_timeout = '{STATEMENT_SECONDS}s'; set search_path = mem, public;"
+    f"set statement_timeout = '{STATEMENT_SECONDS}s';"
+    # Of other folders only the one that has pgvector: what anybody put into `public` is not called by mistake.
+    " select set_config('search_path', 'mem, ' || (select quote_ident(nspname) from pg_extension join pg_namespace"
+    " on pg_namespace.oid = extnamespace where extname = 'vector'), false);"
     " set hnsw.ef_search = 100; set hnsw.iterative_scan = strict_order;"
     # The planner, from which row security hides how many rows there are, expects one.
     " set enable_nestloop = off; set enable_sort = off;"
-    " select rolname, rolsuper or rolbypassrls, (select max(number) from version) from pg_roles"
+    " select rolname, rolsuper or rolbypassrls, (select max(number) from mem.version) from pg_roles"
     " where rolname = current_user"
 )
 _MIGRATE = "let its owner run `mem index --migrate`"
@@ -112,23 +115,36 @@ class PostgresServer:
             return connection
         close_connection()
         connection = connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="mem")
-        cursor = connection.execute(_OPENING)
+        try:
+            self._open(connection)
+        except BaseException:
+            connection.close()
+            raise
+        _held.connection = key, connection
+        return connection
+
+    def _open(self, connection: "Connection[Any]") -> None:
+        """Make a connection ready; raise ServerError where it is not one of an owner to tables of this version."""
+        try:
+            cursor = connection.execute(_OPENING)
+        except (self._errors.UndefinedTable, self._errors.InvalidSchemaName, self._errors.InsufficientPrivilege):
+            try:
+                installed_version(connection)
+            except UnavailableError as error:  # who is no owner does not see the tables
+                raise ServerError(error.message, error.fix) from None
+            raise
         while cursor.nextset():
             pass
         role, is_unbound, version = cursor.fetchone() or ("", True, 0)
         if is_unbound and not self._allows_superuser:
-            connection.close()
             raise ServerError(f"no row-level security binds {role}", "connect as an owner, or index.allow_superuser")
         if version != NEWEST:
-            connection.close()
             is_newer = (version or 0) > NEWEST
             raise ServerError(
                 f"the server's tables have version {version or 0}, this mem's {NEWEST}",
                 "install a newer one, as README says" if is_newer else _MIGRATE,
             )
         connection.adapters.register_dumper(HalfVector, _half_dumper())
-        _held.connection = key, connection
-        return connection
 
     def _failure(self, error: Exception) -> ServerError:
         """Return an error of one line without the password."""

@@ -30,6 +30,7 @@ MOST_CANDIDATES = 20_000  # chunks of the server that the words of a question ch
 _GLOB = re.compile(r"([\w.]+(?:\([\w.]+\))?) glob \?")
 _OF_PIECE = {name: name for name in ("path", "anchor", "line", "title", "text", "timestamp", "is_whole")}
 _OF_PIECE |= {"kind": "chunks.kind", "status": "chunks.status"}
+_LISTS = {"aliases", "conflicts_with", "tags", "verdicts"}
 _LAST = "\U0010ffff"
 
 
@@ -238,10 +239,28 @@ class PostgresIndex(Index):
             )
             for chunk, file, *values, entry in rows:
                 about = dict(zip(_OF_PIECE, values, strict=True))
+                said = self._sound(entry) if about["kind"] == "entry" else {}
+                if said is None:
+                    continue
                 pieces[_FIRST + chunk] = Piece(
-                    chunk=_FIRST + chunk, file=_FIRST + file, entry=entry or {}, is_here=False, **about
+                    chunk=_FIRST + chunk, file=_FIRST + file, entry=said, is_here=False, **about
                 )
         return pieces
+
+    def _sound(self, entry: object) -> dict[str, Any] | None:
+        """Return an entry of the server with what this version of mem knows of one; None for what is none."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            return None
+        sound: dict[str, Any] = {}
+        for _, name, kind, *_ in self.connection.execute("pragma table_info(entries)"):
+            value = entry.get(name)
+            if name in _LISTS:
+                sound[name] = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+            elif kind.lower() == "text":
+                sound[name] = value if isinstance(value, str) else None if value is None and name in entry else ""
+            else:
+                sound[name] = value if isinstance(value, int | float) else None if name != "trust" else 0.0
+        return sound
 
     def _confirmations(self) -> dict[str, tuple[int, str]]:
         """Add what other machines counted and have not brought into the files yet."""
@@ -295,17 +314,26 @@ class TeamEmbedding(Embedding):
         return missing
 
     def _fetch(self, chunks: Sequence[int]) -> None:
-        """Take vectors of texts that somebody has embedded in a workspace that both see."""
+        """Take vectors of texts that somebody has embedded in this workspace.
+
+        None of others: whoever shares another one could give a text of this one a vector that is not its own.
+        """
         run = self.index.connection.execute
+        try:
+            exchange = self.index.exchange()
+        except ServerError:  # `failure` tells
+            return
         asked: set[bytes] = set()
         for start in range(0, len(chunks), BATCH):
             among = ", ".join(map(str, chunks[start : start + BATCH]))
             hashes = {hash_ for (hash_,) in run(f"select hash from chunks where chunk in ({among})")} - asked
             asked |= hashes
             rows = self.index.ask_server(
-                "select distinct on (hash) hash, vector from embeddings where model = %s and hash = any(%s)",
-                (self.model(), list(hashes)),
+                "select hash, vector from embeddings where workspace = %s and model = %s and hash = any(%s)",
+                (exchange.workspace, self.model(), list(hashes)),
             )
+            size = 4 + 2 * self._dimension() if rows else 0
+            rows = [(hash_, data) for hash_, data in rows if len(data) == size and any(data[4:])]
             if not rows:
                 continue
             import numpy as np
@@ -316,6 +344,10 @@ class TeamEmbedding(Embedding):
                 counted = self.index.meta("embedded")
                 self.table.keep([hash_ for hash_, _ in rows], np.stack([unit_vector(data) for _, data in rows]))
                 self.index.set_meta("embedded", counted)  # which counts what was embedded here
+
+    def _dimension(self) -> int:
+        matrix = self.table.matrix() if self.table.model == self.model() else None
+        return matrix.dimension if matrix else self.embedder().dimension
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
@@ -331,7 +363,8 @@ class TeamEmbedding(Embedding):
         joined = "from embeddings join chunks using(workspace, hash)"
         asked, model = HalfVector(vector), self.model()
         rows = self.index.ask_server(
-            f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and {where}"
+            f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and"
+            f" vector_dims(vector) = {width} and {where}"
             f" order by {likeness} limit %s",
             (asked, where.values[0], model, *where.values, asked, limit),
         )
@@ -341,8 +374,8 @@ class TeamEmbedding(Embedding):
         numbers = [chunk - _FIRST for chunk in also if chunk >= _FIRST]
         if numbers:
             rows = self.index.ask_server(
-                f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and {where}"
-                " and chunk = any(%s)",
+                f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and"
+                f" vector_dims(vector) = {width} and {where} and chunk = any(%s)",
                 (asked, where.values[0], model, *where.values, numbers),
             )
             named |= {_FIRST + chunk: scaled(float(cosine)) for chunk, cosine in rows}
@@ -360,7 +393,8 @@ class TeamEmbedding(Embedding):
                 f"select file, 1 - avg(vector::halfvec({width}) <=> %b::halfvec({width})) from (select file, hash,"
                 " row_number() over (partition by file order by chunk) as number from chunks"
                 " where workspace = %s and file = any(%s) and anchor <> %s) as named"
-                " join embeddings using(hash) where workspace = %s and model = %s and number <= %s group by file",
+                " join embeddings using(hash) where workspace = %s and model = %s and number <= %s"
+                f" and vector_dims(vector) = {width} group by file",
                 (HalfVector(vector), where.values[0], theirs, WORDING, where.values[0], self.model(), MOST_CHUNKS),
             )
             cosines |= {_FIRST + file: scaled(float(cosine)) for file, cosine in rows}
@@ -380,6 +414,8 @@ class TeamEmbedding(Embedding):
             " where workspace = %s and model = %s and chunk = any(%s)",
             (where.values[0], self.model(), theirs),
         )
+        sizes = {4 + 2 * vectors.shape[1]} if vectors.size else {len(data) for _, data in rows[:1]}
+        rows = [(chunk, data) for chunk, data in rows if len(data) in sizes]
         if not rows:
             return numbers, vectors
         more = np.stack([unit_vector(data) for _, data in rows])

@@ -52,6 +52,11 @@ _SLOW, _SILENT_SECONDS = 1.0, 30
 _SAID = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
 _LONGEST = 500  # characters of a word in the server's index
 _NEVER = "-infinity"
+_NOW = (
+    "greatest(clock_timestamp(),"
+    " (select max(pushed_at) from mem.files where workspace = %s) + interval '1 microsecond')"
+)
+"""When a push is: later than those before it, whatever became of the server's clock."""
 
 
 def share(workspace: Workspace) -> None:
@@ -104,16 +109,21 @@ class Exchange:
             )
         began = time.monotonic()
         try:
-            rows = self.server.run("select workspace from workspaces where id = %s", (named,))
+            rows = self.server.run(
+                "select workspace, (select extract(epoch from max(at))::text from version) from workspaces"
+                " where id = %s",
+                (named,),
+            )
         except ServerError:
             if time.monotonic() - began >= _SLOW:
                 self._set_note("silent until", str(time.time() + _SILENT_SECONDS))
             raise
         if not rows:
             raise ServerError("the workspace is not on the server, or not yours to see", "see docs/machines.md")
-        if self._note("workspace") not in ("", identity):
+        place = f"{identity} {rows[0][0]} {rows[0][1]}"  # tables that were made anew are another place
+        if self._note("place") not in ("", place):
             self._forget()
-        self._set_note("workspace", identity)
+        self._set_note("place", place)
         return int(rows[0][0])
 
     def _note(self, key: str) -> str:
@@ -140,8 +150,9 @@ class Exchange:
 
     def _forget(self) -> None:
         """Know nothing of the server: it is another one, or was set back."""
-        for table in ("listed", "common", "usage", "notes"):
+        for table in ("listed", "common", "usage"):
             self.run(f"delete from team.{table}")
+        self.run("delete from team.notes where key not in ('machine', 'place')")  # whose counts would come twice
 
     def catch_up(self) -> None:
         """Learn what others pushed or took away since the last time, and how often they used what."""
@@ -229,10 +240,13 @@ class Exchange:
         rules_hash = blake2b(repr(rules).encode("utf-8", "replace"), digest_size=16).hexdigest()
         # Other rules find other secrets: `mem index` looks through all again.
         judges_anew = seconds is None and self._note("rules") not in ("", rules_hash)
-        if self._note("settled") == self._state() and not judges_anew:
+        model = self.index.embedding.table.model
+        if self._note("settled") == f"{self._state()} {model}" and not judges_anew:
             return 0
         self._note_common()
         self._remove()
+        if seconds is None:
+            self._push_other_vectors(model)
         done, batch, size = 0, list[tuple[int, str, str]](), 0
         for file, path, digest, chunks in self._changed(judges_anew):
             batch.append((file, path, digest))
@@ -247,9 +261,40 @@ class Exchange:
             self._set_note("rules", rules_hash)
         if done:
             self._tell_size()
-        elif not self.run(_WAITING).fetchone():
-            self._set_note("settled", self._state())
+        elif not self.run(_WAITING).fetchone() and self._note("model") == model:
+            self._set_note("settled", f"{self._state()} {model}")
         return done
+
+    def _push_other_vectors(self, model: str) -> None:
+        """Push the vectors of what is on the server already when they are of another model than at the last time."""
+        former, matrix = self._note("model"), self.index.embedding.table.matrix()
+        if former not in ("", model) and matrix is not None:
+            rows = self.run(
+                "select hash, max(vector) from chunks join files using(file) join team.listed using(path)"
+                " where vector is not null and listed.digest = files.digest group by hash"
+            ).fetchall()
+            for start in range(0, len(rows), BATCH):
+                batch = rows[start : start + BATCH]
+                vectors = zip(batch, matrix.take([row for _, row in batch]), strict=True)
+                own = [
+                    (self.workspace, model, hash_, HalfVector(vector), self.workspace, hash_)
+                    for (hash_, _), vector in vectors
+                ]
+
+                def work(connection: "Connection[Any]", own: Sequence[Sequence[Any]] = own) -> None:
+                    with connection.transaction():
+                        self._lock(connection)
+                        connection.cursor().executemany(
+                            "insert into embeddings(workspace, model, hash, vector) select %s, %s, %s, %b::halfvec"
+                            " where exists (select from chunks where workspace = %s and hash = %s)"
+                            " on conflict do nothing",
+                            own,
+                        )
+
+                self.server.attempt(work, self._pauses)
+            if rows:
+                self._tell_size()
+        self._set_note("model", model)
 
     def _tell_size(self) -> None:
         """Tell the server how many vectors there are, by which its owner makes a graph of them."""
@@ -328,9 +373,9 @@ class Exchange:
             with connection.transaction():
                 self._lock(connection)
                 gone = connection.execute(
-                    "update files set digest = '', pieces = 0, entry = null, pushed_at = clock_timestamp()"
+                    f"update files set digest = '', pieces = 0, entry = null, pushed_at = {_NOW}"
                     " where workspace = %s and file = any(%s) and digest = any(%s) returning file",
-                    (self.workspace, files, [digest for *_, digest in rows]),
+                    (self.workspace, self.workspace, files, [digest for *_, digest in rows]),
                 ).fetchall()
                 connection.execute(
                     "delete from chunks where workspace = %s and file = any(%s)",
@@ -403,14 +448,14 @@ class Exchange:
             numbers = dict(
                 connection.execute(
                     "insert into files(workspace, path, kind, status, digest, entry, pieces, pushed_at)"
-                    " select %s, path, kind, status, digest, entry, pieces, clock_timestamp()"
+                    f" select %s, path, kind, status, digest, entry, pieces, {_NOW}"
                     " from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[], %s::integer[])"
                     " as own(path, kind, status, digest, entry, pieces)"
                     " on conflict (workspace, path) do update set kind = excluded.kind, status = excluded.status,"
                     " digest = excluded.digest, entry = excluded.entry, pieces = excluded.pieces,"
                     " pushed_at = excluded.pushed_at"
                     " returning path, file",
-                    (self.workspace, *map(list, zip(*about, strict=True))),
+                    (self.workspace, self.workspace, *map(list, zip(*about, strict=True))),
                 ).fetchall()
             )
             files = list(numbers.values())
