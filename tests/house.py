@@ -74,10 +74,10 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST = 500
-MOST_MODULES = 271
+MOST_MODULES = 272
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
 transcripts are not counted: another one is a module of its own and nothing else grows. Four
-are the warm process and late recall, seven the page of `mem ui`, four what the files of other tools hold, five a team's
+are the warm process and late recall, seven the page of `mem ui`, four what the files of other tools hold, six a team's
 index on PostgreSQL."""
 MOST_IMPORTS = 25
 MOST_LINES, MOST_PARAMETERS = 60, 10

@@ -239,11 +239,11 @@ class PostgresIndex(Index):
             )
             for chunk, file, *values, entry in rows:
                 about = dict(zip(_OF_PIECE, values, strict=True))
-                said = self._sound(entry) if about["kind"] == "entry" else {}
-                if said is None:
+                fields = self._sound(entry) if about["kind"] == "entry" else {}
+                if fields is None:
                     continue
                 pieces[_FIRST + chunk] = Piece(
-                    chunk=_FIRST + chunk, file=_FIRST + file, entry=said, is_here=False, **about
+                    chunk=_FIRST + chunk, file=_FIRST + file, entry=fields, is_here=False, **about
                 )
         return pieces
 
@@ -255,7 +255,7 @@ class PostgresIndex(Index):
         for _, name, kind, *_ in self.connection.execute("pragma table_info(entries)"):
             value = entry.get(name)
             if name in _LISTS:
-                sound[name] = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+                sound[name] = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
             elif kind.lower() == "text":
                 sound[name] = value if isinstance(value, str) else None if value is None and name in entry else ""
             else:

@@ -6,10 +6,8 @@ behind overwrites nothing; it is taken from the server only where this machine p
 """
 
 import json
-import sqlite3
 import time
 import uuid
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -23,8 +21,8 @@ from ...store.redaction import Redactor, redactor, secret_in_name
 from ...store.settings import set_in_file
 from ...store.trust import has_purged, purged_on
 from ...store.workspace import MARKER, Workspace
-from ..database import TOKENIZE, texts_of
-from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of, storable
+from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of
+from .pushed_files import TEXTS, PushedFiles
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -33,8 +31,7 @@ if TYPE_CHECKING:
 
 FILE = "team.db"
 BATCH, AT_ONCE = 1_000, 100  # chunks a round trip, and while somebody waits for an answer
-_TEXTS = ("kind", "status", "anchor", "title", "prefix", "text", "timestamp")
-_COLUMNS = dict.fromkeys(_TEXTS, "text") | dict.fromkeys(("line", "stop"), "integer")
+_COLUMNS = dict.fromkeys(TEXTS, "text") | dict.fromkeys(("line", "stop"), "integer")
 _COLUMNS |= {"file": "bigint", "is_whole": "boolean", "words": "text[]", "counts": "smallint[]"}
 _SHARED = f"kept and kind <> 'session' and status <> 'archived' and not {IS_ITEM}"
 """Which files may leave this machine: no conversations, nothing that is only read here, nothing of the archive."""
@@ -49,8 +46,6 @@ _LISTING = (
 )
 _SLOW, _SILENT_SECONDS = 1.0, 30
 """Seconds from which waiting for a server in vain is not done by each command, and for which none asks it then."""
-_SAID = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
-_LONGEST = 500  # characters of a word in the server's index
 _NEVER = "-infinity"
 _NOW = (
     "greatest(clock_timestamp(),"
@@ -120,10 +115,10 @@ class Exchange:
             raise
         if not rows:
             raise ServerError("the workspace is not on the server, or not yours to see", "see docs/machines.md")
-        place = f"{identity} {rows[0][0]} {rows[0][1]}"  # tables that were made anew are another place
-        if self._note("place") not in ("", place):
+        server = f"{identity} {rows[0][0]} {rows[0][1]}"  # tables that were made anew are another place
+        if self._note("place") not in ("", server):
             self._forget()
-        self._set_note("place", place)
+        self._set_note("place", server)
         return int(rows[0][0])
 
     def _note(self, key: str) -> str:
@@ -396,7 +391,7 @@ class Exchange:
 
         What holds a secret stays here, and the text without it, which this machine and the server had, goes.
         """
-        rows = _Rows(self.index, [file for file, *_ in batch])
+        rows = PushedFiles(self.index, [file for file, *_ in batch])
         sound, held = [], list[str]()
         for file, path, digest in batch:
             found = len(guard.found)
@@ -430,7 +425,7 @@ class Exchange:
         self,
         connection: "Connection[Any]",
         sound: Sequence[tuple[int, str, str]],
-        rows: "_Rows",
+        rows: "PushedFiles",
         listed: dict[str, str],
     ) -> list[tuple[int, str, str, int]]:
         with connection.transaction():
@@ -484,62 +479,3 @@ class Exchange:
                 "delete from chunks where workspace = %s and chunk = any(%s)", (self.workspace, list(before))
             )
         return [(file, path, digest, numbers[path]) for file, path, digest in free]
-
-
-class _Rows:
-    """Files of the index as the server takes them."""
-
-    def __init__(self, index: "Index", files: Sequence[int]) -> None:
-        run, among = index.connection.execute, ", ".join(map(str, files))
-        entries = index._entries_of(files)
-        self.files = {
-            file: (path, kind, status, digest, json.dumps(storable(entries[file])) if file in entries else None)
-            for file, path, kind, status, digest in run(
-                f"select file, path, kind, status, digest from files where file in ({among})"
-            )
-        }
-        table = run(
-            "select chunk, file, kind, status, anchor, line, stop, title, timestamp, hash, vector,"
-            " kind <> 'entry' or not exists (select 1 from chunks as other where other.file = chunks.file"
-            f" and other.anchor <> '{WORDING}' limit 1 offset 1) from chunks where file in ({among}) order by chunk"
-        ).fetchall()
-        numbers = [row[0] for row in table]
-        texts = {stored.chunk: stored for stored in texts_of(index.connection, numbers)} if numbers else {}
-        words = _words(index.connection, numbers)
-        self.chunks: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        self.texts: dict[int, list[str]] = defaultdict(list)
-        for chunk, file, kind, status, anchor, line, stop, title, timestamp, hash_, _, is_whole in table:
-            text = texts[chunk]
-            stems = words.get(chunk, Counter[str]())
-            values = (kind, status, anchor, title, text.prefix, text.text, timestamp, hash_.hex())
-            own: dict[str, Any] = dict(zip((*_TEXTS, "hash"), map(storable, values), strict=True))
-            own |= {"line": line, "stop": stop, "is_whole": bool(is_whole)}
-            self.chunks[file].append(own | {"words": list(stems), "counts": list(stems.values())})
-            self.texts[file].append(f"{title}\n{text.text}")
-        for file, entry in entries.items():
-            self.texts[file].append("\n".join(str(entry[name]) for name in _SAID))
-        self.model, matrix = index.embedding.table.model, index.embedding.table.matrix()
-        self.vectors: dict[bytes, Any] = {}
-        if matrix is not None:
-            rows = {row[9]: row[10] for row in table if row[10] is not None}
-            self.vectors = dict(zip(rows, matrix.take(list(rows.values())), strict=True))
-
-
-def _words(connection: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, Counter[str]]:
-    """Return how often each stem stands in each chunk; one in the title counts twice."""
-    run = connection.execute
-    run(f'create virtual table temp.pushed using fts5(title, tags, body, tokenize="{TOKENIZE}")')
-    run("create virtual table temp.pushed_stems using fts5vocab(temp, pushed, 'instance')")
-    try:
-        run(
-            "insert into temp.pushed(rowid, title, tags, body) select rowid, title, tags, body from words"
-            " where rowid in (select value from json_each(?))",
-            (json.dumps(list(chunks)),),
-        )
-        counted: dict[int, Counter[str]] = defaultdict(Counter)
-        for stem, chunk, column in run("select term, doc, col from temp.pushed_stems"):
-            counted[chunk][storable(stem)[:_LONGEST]] += 2 if column == "title" else 1
-    finally:
-        run("drop table temp.pushed_stems")
-        run("drop table temp.pushed")
-    return counted
