@@ -296,15 +296,17 @@ def test_a_persons_edit_in_an_editor_renews(mem: Mem, workspace: Path, shape: st
     assert path.read_text() == before, "its place and its text are as the person left them"
 
 
-def test_what_does_not_change_the_text_renews_nothing(mem: Mem, workspace: Path) -> None:
+def test_what_changes_nothing_that_is_said_renews_nothing(mem: Mem, workspace: Path) -> None:
     path = put_old(workspace, "one", SHAPES["both"])
     other = put_old(workspace, "two", SHAPES["both"], "The toaster stands in the cellar.")
     assert age(mem, "one") > 300
     path.touch()
-    other.write_text(other.read_text().replace("type: fact\n", "type: fact\ntags: [house]\n"))
+    other.write_text(other.read_text().replace("type: fact\n", "type: fact\ncolour: red\n"))
     mem("read", "two")
     assert age(mem, "one") > 300
     assert age(mem, "two") > 300
+    other.write_text(other.read_text().replace("colour: red\n", "tags: [house]\n"))  # as `mem write --id two` would
+    assert age(mem, "two") < 1
 
 
 def test_git_checkout_renews_nothing_and_a_commit_of_somebody_does(mem: Mem, workspace: Path) -> None:
