@@ -55,14 +55,15 @@ def migrate(workspace: Workspace) -> list[str]:
     return server_of(workspace.settings).migrate()
 
 
-def team_sql(workspace: Workspace, whom: str) -> str:
+def team_sql(workspace: Workspace | None, whom: str) -> str:
     """Return the SQL by which an administrator makes `owner:NAME`, `proxy:NAME` or `members:NAME,NAME` of a workspace.
 
     Raise UsageError for what is none of these, and for members of a workspace that is not on a server.
     """
     from ..index.postgres.schema import administration_sql
 
-    return administration_sql(whom, str(workspace.settings["index.workspace"]), workspace.root.name)
+    identity = str(workspace.settings["index.workspace"]) if workspace else ""
+    return administration_sql(whom, identity, workspace.root.name if workspace else "")
 
 
 def index(

@@ -79,13 +79,18 @@ def index(
     named, the rest goes through, and the exit code is 3; it is 75 where another process writes the index and texts are
     left without a vector.
     """
-    if rebuild and status:
-        raise UsageError("--rebuild and --status", "give one of them")
+    modes = {"--rebuild": rebuild, "--status": status, "--share": share, "--migrate": migrate, "--sql": bool(sql)}
+    if sum(modes.values()) > 1:
+        raise UsageError(" and ".join(mode for mode, is_given in modes.items() if is_given), "give one of them")
     from ..api import stats
 
     if migrate or sql:
-        where = workspaces.reading(workspace, scope)[0]
-        lines = stats.migrate(where) if migrate else [stats.team_sql(where, sql)]
+        if migrate:
+            lines = stats.migrate(workspaces.reading(workspace, scope)[0])
+        elif sql.startswith("members"):
+            lines = [stats.team_sql(workspaces.reading(workspace, scope)[0], sql)]
+        else:  # to make an owner, the administrator of the server needs no workspace
+            lines = [stats.team_sql(None, sql)]
         if as_json:
             output.say_json({"done": lines})
         else:

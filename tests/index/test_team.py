@@ -110,3 +110,16 @@ def test_sql_for_nobody_is_refused(mem: Mem, workspace: Path, whom: str) -> None
     ran = mem("index", "--sql", whom or "owner")
     assert ran.code == 2
     assert ran.out == ""
+    assert "''" not in ran.err, "no name of nothing"
+
+
+def test_the_administrator_needs_no_workspace_to_make_an_owner(mem: Mem, world: Path) -> None:
+    ran = mem("index", "--sql", "owner:ann")
+    assert ran.code == 0, ran.err
+    assert "create role" in ran.out
+
+
+def test_the_index_does_one_thing_at_a_time(mem: Mem, workspace: Path) -> None:
+    ran = mem("index", "--status", "--migrate", "--sql", "owner:ann")
+    assert ran.code == 2
+    assert "--status and --migrate and --sql" in ran.err

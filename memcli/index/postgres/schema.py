@@ -112,13 +112,13 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
     Raise UsageError for anything else.
     """
     kind, _, names = whom.partition(":")
-    if kind == "owner":
+    if kind == "owner" and names:
         return owner_sql(names)
-    if kind == "proxy":
+    if kind == "proxy" and names:
         return proxy_sql(names)
-    if kind == "members" and identity:
+    if kind == "members" and names and identity:
         return members_sql(identity, name, names.split(","))
-    if kind == "members":
+    if kind == "members" and names:
         raise UsageError("the workspace is not on a server", "run `mem index --share` first")
     raise UsageError(f"--sql {whom}", "say owner:NAME, proxy:NAME or members:NAME,NAME")
 
