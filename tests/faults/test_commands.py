@@ -22,6 +22,7 @@ ONLY_READ = {
 }
 ELSEWHERE = {
     *("mcp", "serve", "ui"),  # run what is tried by name
+    *("index --migrate", "index --share"),  # need a server: tests/index/test_team.py and test_postgres.py
     "model calibrate",  # writes into the folder of a model alone
     *(
         "consolidate --judge",

@@ -48,7 +48,7 @@ def test_a_record_that_gives_way_to_talk_remains_as_what_says_later_what_another
     earlier = hit("mem_1", 0.4, text="the lamp costs four euro")
     later = hit("hist_1", 0.3, kind="history", text="lamp costs four euro", later_than="mem_1")
     talk = SearchResults((hit("sessions/a:1", 0.2, kind="session", text="it hangs above the table"),))
-    monkeypatch.setattr(search, "ask", lambda *_: (SearchResults((earlier, later)), talk))
+    monkeypatch.setattr(search, "ask", lambda *_, **__: (SearchResults((earlier, later)), talk))
     at = opened(Surroundings(workspace, {"HOME": str(workspace)}, datetime(2026, 11, 21, tzinfo=UTC)), workspace)
     results = search.search([at], search.SearchRequest("lamp", 2, Filter(), shown=2))
     assert [each.id for each in results.hits] == ["mem_1", "sessions/a:1", "hist_1"]

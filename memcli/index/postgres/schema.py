@@ -120,7 +120,7 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
         return members_sql(identity, name, names.split(","))
     if kind == "members" and names:
         raise UsageError("the workspace is not on a server", "run `mem index --share` first")
-    raise UsageError(f"--sql {whom}", "say owner:NAME, proxy:NAME or members:NAME,NAME")
+    raise UsageError(f"{whom!r} names nobody to make SQL for", "say owner:NAME, proxy:NAME or members:NAME,NAME")
 
 
 def owner_sql(name: str) -> str:
