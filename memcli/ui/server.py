@@ -178,7 +178,8 @@ class PageServer:
 
     def __init__(self, open_now: Open, port: int = 0) -> None:
         """Listen at a port of this machine, 0 for one that is free; raise UsageError where it is taken."""
-        self._socket = socket.socket()
+        # Named, or asyncio would not know it for TCP: each answer would wait 40 ms for an acknowledgement of its head.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((ADDRESS, port))
