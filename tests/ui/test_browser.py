@@ -617,7 +617,10 @@ def test_pictures_for_the_docs(tab: Callable[..., Tab]) -> None:
             page.screenshot(path=folder / f"ui-memories-{scheme}.png")
         page = tab(url, color_scheme="light")
         page.wait_for_selector("#waiting:not([hidden])")
-        for view in ("inbox", "session", "pictures"):
+        rows(page).filter(has_text="Deliver free from 50 euros").click()
+        page.get_by_role("button", name="Pin", exact=True).click()
+        page.get_by_role("button", name="Unpin", exact=True).wait_for()
+        for view in ("inbox", "days", "session", "pictures", "changes"):
             go(page, view)
             if view == "session":
                 page.fill("#prompt-text", "When do we close orders for tomorrow?")
@@ -627,4 +630,4 @@ def test_pictures_for_the_docs(tab: Callable[..., Tab]) -> None:
             page.screenshot(path=folder / f"ui-{view}.png")
         phone = tab(url, viewport=PHONE, color_scheme="light")
         phone.screenshot(path=folder / "ui-phone.png")
-    assert len(list(folder.glob("ui-*.png"))) == 6
+    assert len(list(folder.glob("ui-*.png"))) == 8
