@@ -22,7 +22,7 @@ FILE = "index.db"
 TOKENIZE = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """Marks count as letters, or Thai and Hindi fall apart."""
 NO_PLACE = ("the index cannot be kept here", "give write access or free disk space")
-_MOST_KEPT = 16  # answers, of a megabyte each at 10,000 memories
+_MOST_ANSWERS = 16  # answers, of a megabyte each at 10,000 memories
 LOCK_WAIT = 0.25  # seconds; whoever cannot write by then answers from a copy in memory
 
 _SCHEMA = data.path("index.sql").read_text(encoding="utf-8").replace("@tokenize", TOKENIZE)
@@ -227,12 +227,12 @@ class Database:
         self.connection = copied(self.connection)
         self.folder = None
 
-    def kept(self, name: Hashable, answer: Callable[[], T]) -> T:
+    def answered_once(self, name: Hashable, answer: Callable[[], T]) -> T:
         """Return an answer; where letters come, the one given before under its name if nobody wrote since."""
         if self.answers is None:
             return answer()
         if name not in self.answers:
-            if len(self.answers) >= _MOST_KEPT:
+            if len(self.answers) >= _MOST_ANSWERS:
                 self.answers.clear()
             self.answers[name] = answer()
         return self.answers[name]  # type: ignore[no-any-return]

@@ -306,7 +306,7 @@ class Embedding:
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Map the `limit` chunks nearest to a unit vector to their scaled cosines, and so the chunks of `also`."""
-        table, matrix = self.index.kept(("rows", wanted), lambda: self.rows(wanted))
+        table, matrix = self.index.answered_once(("rows", wanted), lambda: self.rows(wanted))
         if matrix is None or not len(table):
             return {}, {}
         import numpy as np

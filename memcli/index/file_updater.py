@@ -57,8 +57,8 @@ def _is_rewritten(before: str, after: str) -> bool:
     What mem changes says so; this is for editors, and for tools that keep no such word.
     """
     old, new = document.parse(before), document.parse(after)
-    said = [[document.body.split(), *map(document.fields.get, _SAID)] for document in (old, new)]
-    if said[0] == said[1] or not before:
+    contents = [[document.body.split(), *map(document.fields.get, _SAID)] for document in (old, new)]
+    if contents[0] == contents[1] or not before:
         return False
     names = ("updated_at", *SPELLINGS["updated_at"])
     return all(old.fields.get(name) == new.fields.get(name) for name in names)

@@ -229,7 +229,7 @@ class Index(Database):
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
         where = chunk_condition(wanted)
         if self.answers is not None and among is not None:
-            every = self.kept(("documents", wanted), lambda: self._documents(where))
+            every = self.answered_once(("documents", wanted), lambda: self._documents(where))
             return {chunk: every[chunk] for chunk in among if chunk in every}
         if among is not None and len(among) < _FEW:
             where.parts.append(f"chunk in ({', '.join(map(str, among))})")

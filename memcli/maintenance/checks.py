@@ -157,7 +157,7 @@ def check(workspace: Workspace) -> Checked:
         )
         for path in abandoned(workspace.root, listing)
     ]
-    kept, faults_in_files = _read_faults(workspace, readings)
+    managed, faults_in_files = _read_faults(workspace, readings)
     listed += faults_in_files
     listed += _strays(workspace)
     reason = (
@@ -166,7 +166,7 @@ def check(workspace: Workspace) -> Checked:
     listed += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
     listed += _settings(workspace)
     listed += ask(workspace, lambda index: _index(index, readings))
-    return Checked.of(listed, kept)
+    return Checked.of(listed, managed)
 
 
 def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
@@ -192,8 +192,8 @@ def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
         return [(row["id"], row["path"], row["title"]) for row in rows if row["path"] not in here], history
 
     entries, history = ask(workspace, others)
-    kept, faults_in_files = _read_faults(workspace, readings, entries, history)
-    return Checked.of([*problems, *faults_in_files], kept)
+    managed, faults_in_files = _read_faults(workspace, readings, entries, history)
+    return Checked.of([*problems, *faults_in_files], managed)
 
 
 def _read_faults(
@@ -208,11 +208,11 @@ def _read_faults(
     that were not read, `history` the texts of the history files that were not.
     """
     names = _names(readings, others, is_file_in(workspace), history)
-    kept = [reading for reading in readings if reading.is_kept(workspace.layout)]
+    managed = [reading for reading in readings if reading.is_kept(workspace.layout)]
     notes = (reading for reading in readings if not reading.is_kept(workspace.layout))
     unread = [Fault(note.path, problem.line, problem.reason, "read") for note in notes for problem in note.problems]
-    unread += faults(kept, names, workspace.zone, workspace.settings["memory.budget"])
-    return kept, [*unread, *doubles(kept, {identifier: path for identifier, path, _ in others})]
+    unread += faults(managed, names, workspace.zone, workspace.settings["memory.budget"])
+    return managed, [*unread, *doubles(managed, {identifier: path for identifier, path, _ in others})]
 
 
 def is_file_in(workspace: Workspace) -> Callable[[str], bool]:

@@ -128,7 +128,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     hits, later = _shown(index, question, request, pieces, enough, stand_in, by_meaning=bool(near))
     return SearchResults(
         hits,
-        index.kept(("problems", request.wanted), lambda: tuple(index.problems(request.wanted, whole=True))),
+        index.answered_once(("problems", request.wanted), lambda: tuple(index.problems(request.wanted, whole=True))),
         (*_unreached(index, request), *meaning.notices),
         meaning.missing,
         meaning.total,

@@ -166,8 +166,8 @@ class Exchange:
         machine = self._note("machine") or uuid.uuid4().hex
         self._set_note("machine", machine)
         own = {name: noted for name, noted in counts(self.index.workspace).items() if name.startswith(CONFIRMED)}
-        told = json.dumps(sorted((name, noted.count) for name, noted in own.items()))
-        if self._note("used") != told and (own or self._note("used")):
+        confirmed = json.dumps(sorted((name, noted.count) for name, noted in own.items()))
+        if self._note("used") != confirmed and (own or self._note("used")):
             self.server.run(
                 "with gone as (delete from usage where workspace = %s and machine = %s and not id = any(%s))"
                 " insert into usage(workspace, id, machine, count, last)"
@@ -179,7 +179,7 @@ class Exchange:
                     *([noted.count for noted in own.values()], [noted.last for noted in own.values()]),
                 ),
             )
-            self._set_note("used", told)
+            self._set_note("used", confirmed)
         rows = self.server.run(
             "select id, sum(count)::bigint, max(last) from usage where workspace = %s and machine <> %s group by id",
             (self.workspace, machine),
@@ -394,10 +394,10 @@ class Exchange:
         rows = PushedFiles(self.index, [file for file, *_ in batch])
         sound, held = [], list[str]()
         for file, path, digest in batch:
-            found = len(guard.found)
+            secrets_before = len(guard.found)
             for text in rows.texts[file]:
                 guard.text(text)
-            if len(guard.found) == found and not secret_in_name(guard, path):
+            if len(guard.found) == secrets_before and not secret_in_name(guard, path):
                 sound.append((file, path, digest))
             else:
                 held.append(path)
