@@ -51,7 +51,7 @@ def recall_in_time(
     request = replace(request, earlier=tuple(recalled.turn for recalled in earlier))
     recalled = Recalled(Pack(), SurfacedTurn())
     if not request.gate or is_telling(request.asked):
-        nothing = Pack(notices=(f"nothing was found within {1000 * seconds:,.0f} ms",))
+        nothing = Pack(notices=("hooks.within was over before the search: what it finds comes with the next prompt",))
         recalled = _searched(workspaces, request, seconds, behind) or Recalled(nothing, SurfacedTurn(turns=0))
     given = set(map(mark, recalled.pack.chosen))
     earlier = [] if recalled.turn.reset == TOPIC else earlier

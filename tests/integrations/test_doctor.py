@@ -83,6 +83,21 @@ def test_what_is_not_installed_is_told(mem: Mem, workspace: Path) -> None:
     assert "/hooks" in ran.err
 
 
+def test_an_empty_memory_and_a_slow_machine_are_no_fault(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("hook", "install", "claude-code")
+    monkeypatch.setenv("MEM_HOOKS_WITHIN", "50")
+    ran = mem("hook", "doctor", "claude-code")
+    assert (ran.code, "error" in ran.out) == (0, False)
+    assert "nothing is in memory yet" in ran.err
+    assert "UserPromptSubmit took longer than hooks.within (50 ms)" in ran.err
+    mem("write", "Always run the linter before a commit.", "--type", "constraint")
+    ran = mem("hook", "doctor", "claude-code")
+    assert (ran.code, "nothing is in memory" in ran.err) == (0, False)
+    assert not (workspace / ".mem" / "log").exists()
+
+
 def test_an_unknown_agent_is_a_usage_error(mem: Mem, workspace: Path) -> None:
     assert mem("hook", "doctor", "emacs").code == 2
 

@@ -694,7 +694,7 @@ def test_a_hook_that_began_too_long_ago_recalls_nothing_and_keeps_the_prompt(
     began = time.monotonic() - 120.0
     assert respond("codex", data, around, lambda *_: True, nobody, began).context == ""
     assert list((workspace / ".mem/turns").glob("*.jsonl"))
-    assert "nothing was found within 0 ms" in log(workspace)[-1]
+    assert "hooks.within was over before the search" in log(workspace)[-1]
     assert "5433" in respond("codex", data, around, lambda *_: True).context
 
 

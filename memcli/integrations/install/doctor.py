@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Annotated, Any
 
 from ...api.agents import Surroundings, Workspace, open_workspaces
+from ...api.stats import index
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ...results import IF_ANY, Result
@@ -91,6 +92,14 @@ def diagnose(target: str, around: Surroundings) -> HookDiagnosis:
     if workspaces and not workspaces[0].settings["hooks.enabled"]:
         faults.append("hooks do nothing here: hooks.enabled is off")
     tried = [_try(name, event, around, workspaces[0]) for name, event in events if workspaces]
+    was_told = any(row.outcome == "ok" for row in tried)
+    if tried and not was_told and not any(row.chunks for row in index(workspaces, status=True).workspaces):
+        notes.append('nothing is in memory yet, so there is nothing to tell: `mem write "…"`')
+    within = workspaces[0].settings["hooks.within"] if workspaces else 0
+    for row in tried:
+        if AGENTS[row.agent].events[row.event].act == PROMPT and row.milliseconds > within:
+            late = "what is found later comes with the next prompt"
+            notes.append(f"{row.event} took longer than hooks.within ({within:,} ms): {late}")
     return HookDiagnosis(tuple(tried), tuple(faults), tuple(notes))
 
 
@@ -115,7 +124,10 @@ def _faults_in(name: str, to: Destination) -> list[str]:
 
 
 def _try(name: str, event: str, around: Surroundings, workspace: Workspace) -> TriedEvent:
-    """Run our command for an event in the place of the conversation, with writing off and without a session."""
+    """Run our command for an event in the place of the conversation, with writing off and without a session.
+
+    It is waited for as long as the agent would, to see what it takes: a search that is late is no fault.
+    """
     row = AGENTS[name].events[event]
     sample = {"hook_event_name": event, "cwd": str(around.folder), **_SAMPLES.get(row.act, {})}
     log = workspace.derived / "log"
@@ -128,7 +140,7 @@ def _try(name: str, event: str, around: Surroundings, workspace: Workspace) -> T
             capture_output=True,
             check=False,
             cwd=around.folder,
-            env={**around.environ, "MEM_MEMORY_WRITING": "off"},
+            env={**around.environ, "MEM_MEMORY_WRITING": "off", "MEM_HOOKS_WITHIN": str(1000 * row.seconds)},
             timeout=row.seconds,
         )
         out, error = done.stdout, done.stderr.decode("utf-8", "replace").strip()
