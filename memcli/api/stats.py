@@ -8,7 +8,8 @@ from ..maintenance.stats import IndexReport as IndexReport
 from ..maintenance.stats import Stats as Stats
 from ..maintenance.stats import index as update
 from ..store import access_log
-from .workspace import Workspace, Workspaces, every, recorded
+from ..store.settings import load_settings
+from .workspace import Surroundings, Workspace, Workspaces, every, recorded, surroundings
 
 
 def stats(workspace: Workspace) -> Stats:
@@ -45,14 +46,17 @@ def share(workspace: Workspace) -> None:
     put_on_server(workspace)
 
 
-def migrate(workspace: Workspace) -> list[str]:
+def migrate(around: Surroundings | None = None) -> list[str]:
     """Bring the tables on the server of the user's settings up to date, as their administrator; return what was done.
+
+    No workspace is needed.
 
     Raise UnavailableError where the server cannot be had, or it or the role is not fit for them.
     """
     from ..index.postgres.connection import server_of
 
-    return server_of(workspace.settings).migrate()
+    world = around or surroundings()
+    return server_of(load_settings(world.config_file, None, world.environ)).migrate()
 
 
 def team_sql(workspace: Workspace | None, whom: str) -> str:

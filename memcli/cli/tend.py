@@ -85,11 +85,11 @@ def index(
     from ..api import stats
 
     if migrate or sql:
-        if migrate:
-            lines = stats.migrate(workspaces.reading(workspace, scope)[0])
+        if migrate:  # the administrator of the server needs no workspace, nor to make an owner
+            lines = stats.migrate()
         elif sql.startswith("members"):
             lines = [stats.team_sql(workspaces.reading(workspace, scope)[0], sql)]
-        else:  # to make an owner, the administrator of the server needs no workspace
+        else:
             lines = [stats.team_sql(None, sql)]
         if as_json:
             output.say_json({"done": lines})

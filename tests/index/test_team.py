@@ -119,6 +119,15 @@ def test_the_administrator_needs_no_workspace_to_make_an_owner(mem: Mem, world: 
     assert "create role" in ran.out
 
 
+def test_the_administrator_needs_no_workspace_to_make_the_tables(
+    bare: TeamDatabase, mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = mem("index", "--migrate")
+    assert (ran.code, ran.err) == (6, "mem: index.dsn names no server: `mem config set index.dsn service=NAME`\n")
+    monkeypatch.setenv("MEM_INDEX_DSN", bare.dsn("administrator"))
+    assert mem("index", "--migrate").out == "made the tables of version 1\n"
+
+
 def test_the_index_does_one_thing_at_a_time(mem: Mem, workspace: Path) -> None:
     ran = mem("index", "--status", "--migrate", "--sql", "owner:ann")
     assert ran.code == 2
