@@ -2,12 +2,13 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from shlex import quote
 from textwrap import fill, indent
 from typing import Any, NamedTuple
 
@@ -180,6 +181,30 @@ def _usage_pieces(argument: TyperArgument, ctx: Any) -> list[str]:
     return [name if argument.required or name.startswith("[") else f"[{name}]"]
 
 
+def _parsing(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a parser that refuses `-key` where `--key` is an option, which would be `-k` and more."""
+
+    def parsed(self: Any, ctx: Any, args: list[str]) -> Any:
+        taking = {
+            option: 1 + (0 if getattr(parameter, "is_flag", True) else parameter.nargs)
+            for parameter in self.get_params(ctx)
+            for option in parameter.opts
+        }
+        position = 0
+        while position < len(args) and args[position] != "--" and not ctx.resilient_parsing:
+            name = args[position].partition("=")[0]
+            if name[:1] != "-" and not ctx.allow_interspersed_args:
+                break
+            if name[2:] and f"-{name}" in taking:
+                raise UsageError(f"{ctx.command_path} has no option {name}", f"did you mean -{name}?")
+            position += taking.get(args[position], 1)
+        return parse(self, ctx, args)
+
+    return parsed
+
+
+TyperCommand.parse_args = _parsing(TyperCommand.parse_args)  # type: ignore[method-assign]
+TyperGroup.parse_args = _parsing(TyperGroup.parse_args)  # type: ignore[method-assign]
 TyperArgument.get_usage_pieces = _usage_pieces  # type: ignore[assignment, method-assign]
 """Replaces the braces that Typer puts around required arguments: a shell would expand them."""
 
@@ -315,7 +340,11 @@ def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
         return better
     if message.startswith("Got unexpected extra argument"):
         extra = message.partition(" (")[2].removesuffix(")")
-        return f"too many words: {extra}", f"quote words that belong together; see `{command} --help`"
+        fix = f"quote words that belong together; see `{command} --help`"
+        taken = {option for parameter in error.ctx.command.params for option in parameter.opts}
+        if "--output" in taken:
+            fix = f"did you mean `{command} --output {quote(extra)}`?"
+        return f"too many words: {extra}", fix
     return message[:1].lower() + message[1:], f"see `{command} --help`"
 
 

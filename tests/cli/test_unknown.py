@@ -22,6 +22,13 @@ def test_a_name_that_is_not_known_gets_the_command_that_does_it(
     assert "?:" not in ran.err
 
 
+def test_a_value_or_a_text_may_look_like_an_option_with_one_dash(mem: Mem, workspace: Path) -> None:
+    entry = mem("write", "The flag is -kind.", "--json").json["id"]
+    assert mem("edit", entry, "--replace", "-kind", "-type").code == 0
+    assert mem("search", "--json", "--", "-type").json["hits"][0]["id"] == entry
+    assert mem("ls", "--key", "-key").code == 0
+
+
 def test_every_command_that_a_wrong_name_leads_to_exists(mem: Mem) -> None:
     from memcli.cli.app import commands
     from memcli.cli.completion import ELSEWHERE
