@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
@@ -202,6 +203,25 @@ def list_entries(
             rows.append(row)
         problems += faults
     return EntryList(tuple(rows[offset : most if limit else None]), tuple(problems), total)
+
+
+def why_nothing(workspaces: Workspaces, choice: Choice) -> str:
+    """Return why no memory lies where the paths of a choice lead, in a line; empty where some do."""
+    from ..index.index import ask
+    from ..index.lookups import has_files
+
+    def any_at(name: str, *statuses: str) -> bool:
+        wanted = [
+            (where, Filter(statuses=statuses, paths=Choice(path=[name]).paths(where))) for where in every(workspaces)
+        ]
+        return any(ask(where, partial(has_files, wanted=each)) for where, each in wanted)
+
+    for name in () if DOCUMENT in (choice.kind or ()) else choice.path or ():
+        if not any_at(name):
+            return f"no memory's path begins with {name!r}"
+        if not (choice.archived or choice.status or any_at(name, "active")) and any_at(name, "archived"):
+            return f"what lies at {name} is in the archive: add --archived"
+    return ""
 
 
 def values_in_use(workspace: Workspace) -> Mapping[str, Sequence[str]]:

@@ -1,6 +1,7 @@
 """`mem search`, `mem ls` and `mem grep`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -66,8 +67,12 @@ def search(
         if results.weaker:
             output.note(f"nothing found but {results.weaker} of hardly any relevance: --min-score 0 shows them")
         elif not as_json:
-            output.note("nothing found")
+            output.note(_with("nothing found", api.why_nothing(found_in, choice)))
         raise typer.Exit(1)
+
+
+def _with(message: str, why: str) -> str:
+    return f"{message}: {why}" if why else message
 
 
 def _turns(hit: Hit) -> int:
@@ -154,7 +159,9 @@ def ls(
         ]
         output.table(("id", "type", "changed", "what it says"), rows, flexible=3)
     else:
-        output.note("no entries")
+        output.note(
+            _with("no entries", api.why_nothing(found_in, replace(choice, path=[prefix]) if prefix else choice))
+        )
 
 
 @choosing
@@ -203,6 +210,8 @@ def grep(
         _show_matches(results.matches, context, with_counts=not names)
         if results.is_cut:
             output.note(f"more than {limit:,} match: raise --limit, or look for less")
+    if not (results.matches or as_json) and (why := api.why_nothing(found_in, choice)):
+        output.note(why)
     if results.late or not results.matches:
         raise typer.Exit(3 if results.late else 1)
 

@@ -81,9 +81,11 @@ def from_folder(workspace: Workspace, path: str) -> str:
 def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
     """Return what the paths of a workspace may begin with where a person asks for those below `name`.
 
-    It is read as `by_path` reads a name, and what lies in the archive is below the folder it was in. A glob stays one.
+    It is read as `by_path` reads a name, and what lies in the archive is below the folder it was in. A folder that the
+    workspace lies in has all of it. A glob stays one.
     """
-    inside = _inside(workspace.root, folder / name)
+    above = workspace.root.is_relative_to(os.path.normpath(folder / name))
+    inside = "" if above else _inside(workspace.root, folder / name)
     closing = "/" if inside and name.endswith("/") else ""
     here = () if inside is None else (f"{inside}{closing}",)
     if name.startswith(("./", "../", "/")):

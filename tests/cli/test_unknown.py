@@ -128,7 +128,7 @@ def test_help_for_what_there_is_not_says_so(mem: Mem) -> None:
     assert mem("help", "settings", "more").code == 2
 
 
-@pytest.mark.parametrize("options", [(), ("--mode", "keyword"), ("--tag", "none"), ("--path", "nowhere/")])
+@pytest.mark.parametrize("options", [(), ("--mode", "keyword"), ("--tag", "none"), ("--path", "MEMORY.md")])
 def test_a_search_without_hits_says_so_in_a_pipe(mem: Mem, workspace: Path, options: tuple[str, ...]) -> None:
     ran = mem("search", "zebra", *options)
     assert (ran.code, ran.out, ran.err) == (1, "", "mem: nothing found\n")
@@ -275,3 +275,35 @@ def test_an_answer_that_names_a_memory_gets_its_question(mem: Mem, workspace: Pa
     (question,) = mem("review", "--json").json["questions"]
     assert asked.code == 4
     assert question["id"] in asked.err
+
+
+@pytest.mark.parametrize("command", [("search", "storks"), ("grep", "storks"), ("ls",)])
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("nosuch", "no memory's path begins with 'nosuch'"),
+        ("entries/2026-11/storks.md/", "no memory's path begins with 'entries/2026-11/storks.md/'"),
+        ("entries/old/", "what lies at entries/old/ is in the archive: add --archived"),
+        ("entries/2026-11/", ""),
+        ("MEMORY.md", ""),
+    ],
+)
+def test_a_path_without_memories_says_so(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], path: str, told: str
+) -> None:
+    monkeypatch.setattr("memcli.cli.output.to_terminal", lambda stream: True)
+    mem("write", "A heron.", "--path", "2026-11/storks.md")
+    mem("write", "An egret.", "--path", "old/egret.md")
+    mem("forget", "old/egret.md")
+    ran = (
+        mem(*command, "--path", path, "--mode", "keyword") if command[0] == "search" else mem(*command, "--path", path)
+    )
+    assert told in ran.err
+    assert ("memory's path" in ran.err, "--archived" in ran.err) == ("path" in told, "--archived" in told)
+
+
+@pytest.mark.parametrize("path", [".", "..", "memory", "memory/", "/", "./", "{root}", "entries", "memory/entries/"])
+def test_a_folder_around_the_workspace_has_all_of_it(mem: Mem, workspace: Path, path: str) -> None:
+    mem("write", "Storks nest on the mill.")
+    ran = mem("search", "storks", "--path", path.format(root=workspace), "--json", "--mode", "keyword")
+    assert [hit["summary"] for hit in ran.json["hits"]] == ["Storks nest on the mill."]
