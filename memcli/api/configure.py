@@ -130,7 +130,7 @@ def set_setting(
     own = user or setting.user_only
     root = Path() if own else workspaces.find(world, str(path), even_off=True)[0].root
     file = world.config_file if own else root / workspaces.MARKER
-    checked = setting.read(value, f"mem config set {name}")
+    checked = setting.read(value)
     _require_workable(world, name, checked)
     set_in_file(file, name, checked)
     return SettingChange(name, _shown(setting, checked), str(file), _missing(checked) if name == "llm.command" else ())

@@ -42,21 +42,22 @@ class Setting:
         """Return the name of the environment variable that sets it."""
         return "MEM_" + self.name.upper().replace(".", "_")
 
-    def read(self, value: object, where: str) -> Any:
-        """Return a value with the default's type; raise UsageError, naming `where`, if it is not allowed."""
+    def read(self, value: object, where: str = "") -> Any:
+        """Return a value with the default's type; raise UsageError, naming `where` it stands, if it is not allowed."""
+        subject = f"{where}: {self.name}" if where else self.name
         try:
             result = _READERS[type(self.default)](value)
         except (TypeError, ValueError):
             kind = _KINDS[type(self.default)]
-            raise UsageError(f"{where}: {self.name} should be {kind}, not {value!r}") from None
+            raise UsageError(f"{subject} should be {kind}, not {value!r}") from None
         given = result if isinstance(result, tuple) else (result,)
         if self.choices and any(choice not in self.choices for choice in given):
-            raise UsageError(f"{where}: {self.name} is one of {', '.join(self.choices)}, not {value!r}")
+            raise UsageError(f"{subject} is one of {', '.join(self.choices)}, not {value!r}")
         if isinstance(result, int | float) and not isinstance(result, bool):
             if self.low is not None and result < self.low:
-                raise UsageError(f"{where}: {self.name} is at least {self.low:g}, not {result:g}")
+                raise UsageError(f"{subject} is at least {self.low:g}, not {result:g}")
             if self.high is not None and result > self.high:
-                raise UsageError(f"{where}: {self.name} is at most {self.high:g}, not {result:g}")
+                raise UsageError(f"{subject} is at most {self.high:g}, not {result:g}")
         return result
 
 
