@@ -208,13 +208,12 @@ def list_entries(
 def why_nothing(workspaces: Workspaces, choice: Choice) -> str:
     """Return why no memory lies where the paths of a choice lead, in a line; empty where some do."""
     from ..index.index import ask
-    from ..index.lookups import has_files
 
     def any_at(name: str, *statuses: str) -> bool:
-        wanted = [
+        paths = [
             (where, Filter(statuses=statuses, paths=Choice(path=[name]).paths(where))) for where in every(workspaces)
         ]
-        return any(ask(where, partial(has_files, wanted=each)) for where, each in wanted)
+        return any(ask(where, partial(_files, wanted=wanted)) for where, wanted in paths)
 
     for name in () if DOCUMENT in (choice.kind or ()) else choice.path or ():
         if not any_at(name):
@@ -222,6 +221,10 @@ def why_nothing(workspaces: Workspaces, choice: Choice) -> str:
         if not (choice.archived or choice.status or any_at(name, "active")) and any_at(name, "archived"):
             return f"what lies at {name} is in the archive: add --archived"
     return ""
+
+
+def _files(index: "Index", wanted: Filter) -> list[tuple[str, str]]:
+    return index.files(wanted)
 
 
 def values_in_use(workspace: Workspace) -> Mapping[str, Sequence[str]]:

@@ -12,7 +12,7 @@ from ..formats.text_lines import normalized
 from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trust
 from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
-from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition, entry_condition, file_condition
+from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition, entry_condition
 from .index import Index
 
 
@@ -449,14 +449,6 @@ def count_entries(index: Index, wanted: Filter) -> int:
     where = entry_condition(wanted)
     query = f"select count(*) from entries join files using(file) where {where}"
     return int(index.connection.execute(query, where.values).fetchone()[0])
-
-
-def has_files(index: Index, wanted: Filter) -> bool:
-    """Return whether a file passes a filter, in an index brought in step first."""
-    where = file_condition(wanted)
-    return bool(
-        index.connection.execute(f"select exists(select 1 from files where {where})", where.values).fetchone()[0]
-    )
 
 
 def field_values(index: Index) -> dict[str, list[str]]:
