@@ -10,6 +10,7 @@ from ..recall.session_start import SessionStart as SessionStart
 from ..recall.session_start import StartLine as StartLine
 from ..recall.session_start import Surrounding, known_entries
 from ..recall.session_start import session_start as _session_start
+from ..results import number_of
 from ..store import access_log
 from ..store.conversation_keeper import keeper
 from .workspace import Workspace, Workspaces, every
@@ -65,6 +66,6 @@ def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int,
     forgotten = frozenset().union(*(entries.forgotten for entries in known))
     last = last_session(kept_by, place, session, forgotten) if kept_by else []
     count = waiting_count(workspaces[0], known[0].rows)
-    waiting = "1 memory needs" if count == 1 else f"{count:,} memories need"
+    waiting = number_of(count, "memory", "needs", "need")
     closing = [f"mem: {waiting} a yes or no: mem review"] if count else []
     return _session_start(workspaces, Surrounding(place.name, known, last, closing), characters)

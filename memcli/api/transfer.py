@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem, FileProblems
-from ..results import Numbers, Result
+from ..results import Numbers, Result, number_of
 from ..store.layouts import SESSION_FOLDER
 from ..store.redaction import RedactedPlaces
 from ..store.workspace import MARKER, nearest
@@ -92,7 +92,7 @@ def export(
     chosen = chosen_files(workspace, wanted)
     notices: list[str] = []
     if workspace.layout.is_vault and wanted.kept and (own := own_note_count(workspace, wanted)):
-        notes = f"{own:,} note{'s' * (own > 1)} of your own {'are' if own > 1 else 'is'} left out"
+        notes = number_of(own, "note", "of your own is left out", "of your own are left out")
         notices.append(f"{notes}: --own-notes takes them in")
     if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
         chosen = [*settings_file(workspace), *chosen, *inbox_files(workspace)]
@@ -186,7 +186,7 @@ def _left_out(
     """Yield what a file holds besides memories; raise UsageError where it holds no memory at all."""
     name = "" if not isinstance(file, (str, Path)) else str(file)
     if reading.conversations:
-        holds = f"{reading.conversations:,} conversation{'s' * (reading.conversations > 1)}"
+        holds = number_of(reading.conversations, "conversation")
         command = f"`mem session import {name or '-'}`"
         if is_empty:
             raise UsageError(f"it holds {holds} and no memories", f"{command} takes them in")
@@ -255,6 +255,6 @@ def _document(
     rows = ask(workspace, lambda index: index.list_entries(wanted, "path"))
     ordered = in_reading_order(chosen, {row["path"]: row["type"] for row in rows})
     if len(ordered) < len(chosen):
-        left = len(chosen) - len(ordered)
-        notices.append(f"{left} conversations are left out of a document: use --format jsonl")
+        left = number_of(len(chosen) - len(ordered), "conversation", "is", "are")
+        notices.append(f"{left} left out of a document: use --format jsonl")
     yield from markdown_document(workspace, read_files(workspace, ordered, problems))

@@ -20,7 +20,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
-from ..results import Applied, OptionalDiff, Result
+from ..results import Applied, OptionalDiff, Result, number_of
 from ..store.access_log import read_review
 from ..store.entries import is_kept
 from ..store.journal import Change
@@ -248,7 +248,7 @@ def _with_near(index: Index, indexed: _IndexedEntries, most: int) -> _IndexedEnt
         missing = index.embedding.embed_missing(index.workspace.settings["search.embed_budget"], wanted=_ENTRIES)
     except UnavailableError as error:
         return replace(indexed, notices=(f"what says the same in other words is not looked for: {error}",))
-    notices = [f"{missing:,} texts not embedded yet are not compared: run `mem index`"] if missing else []
+    notices = [f"{number_of(missing, 'text')} not embedded yet, so not compared: run `mem index`"] if missing else []
     paths = paths_of_chunks(index)
     count = 0
     nearest: list[tuple[float, str, str]] = []

@@ -11,6 +11,7 @@ from ..api.stats import TOP, Stats
 from ..api.stats import stats as counted
 from ..api.workspace import Workspace
 from ..errors import UsageError
+from ..results import number_of
 from . import completion, output, workspaces
 from .options import AsJson, InScope, InWorkspace
 
@@ -106,12 +107,10 @@ def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: 
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
     if report.nameless:
-        what = (
-            "1 entry has no id but its" if report.nameless == 1 else f"{report.nameless:,} entries have no id but their"
-        )
+        what = number_of(report.nameless, "entry", "has no id but its", "have no id but their")
         output.note(f"{what} path: `mem check --fix` gives one")
     if not report.problems and output.is_heard():
-        output.note(f"{report.files:,} files, nothing wrong")
+        output.note(f"{number_of(report.files, 'file')}, nothing wrong")
 
 
 def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) -> None:
@@ -192,7 +191,7 @@ def _sections(report: Stats) -> list[tuple[str, Mapping[str, int]]]:
 def _draw(report: Stats) -> None:
     """Draw the numbers for a person, on one screen."""
     state, page = report.index, report.memory
-    output.say_wrapped(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
+    output.say_wrapped(f"{number_of(report.entries, 'entry')}: {_listed(report.statuses)}; {report.pinned:,} pinned")
     if report.layers:
         output.say_wrapped(f"layers: {_listed(report.layers)}; sources: {_listed(report.sources)}")
     _pair(("type", report.types), ("made in", report.growth))
@@ -209,7 +208,7 @@ def _draw(report: Stats) -> None:
     kinds = {FILES.get(kind, kind): count for kind, count in report.files.items()}
     output.say_wrapped(f"{page.path}: {page.bytes:,} of {page.budget:,} bytes; files: {_listed(kinds)}")
     output.say_wrapped(
-        f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.bytes / 1e6:.1f} MB"
+        f"index: {number_of(state.chunks, 'text')}, {state.not_embedded:,} not embedded, {state.bytes / 1e6:.1f} MB"
     )
     for count, what, command in (
         (len(report.problems), "problems", "mem check"),

@@ -9,6 +9,7 @@ import typer
 
 from ..api import consolidate as api
 from ..errors import UsageError
+from ..results import number_of
 from . import completion, output, workspaces
 from .options import AsJson, DryRun, InScope, InWorkspace, Judge, Quiet
 from .output import counted, judge_progress, tell_redacted, tell_unheard
@@ -130,7 +131,7 @@ def _tell_remarks(report: "api.ConsolidationReport") -> None:
     for name, session in report.imported:
         tell_redacted(session.redacted)
         if session.unreadable:
-            output.note(f"{name}: {session.unreadable:,} parts could not be read")
+            output.note(f"{name}: {number_of(session.unreadable, 'part')} could not be read")
     tell_redacted([secret for session in report.sessions for secret in session.redacted])
     for done in report.sessions:
         for remark in done.remarks:
@@ -149,8 +150,7 @@ def _tell(report: "api.ConsolidationReport") -> None:
                 output.note(reason)
             output.say(session.diff, end="")
         elif output.is_watched():
-            memories = "1 memory" if session.entries == 1 else f"{session.entries:,} memories"
-            parts = (f"{output.number_of(session.messages, 'message')}, {memories}", *besides)
+            parts = (number_of(session.messages, "message"), number_of(session.entries, "memory"), *besides)
             output.say_wrapped(f"{session.session}: {', '.join(parts)} ({session.how})")
         else:
             output.say_row((session.session, session.how, session.messages, session.entries, *besides))

@@ -78,7 +78,7 @@ def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bo
     shown = others if everything else [entry for entry in others if entry.verdict == "keep"][:NEAREST]
     if faded:
         count = f"{len(faded):,} of {len(entries):,}"
-        output.say_wrapped(f"{count} have faded (below {report.threshold:g}, or expired); search loses these:")
+        output.say_wrapped(f"{count} faded (below {report.threshold:g}, or expired); search loses these:")
         _table(faded)
     if shown:
         output.say("these stay:" if everything else "the next ones:")

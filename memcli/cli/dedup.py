@@ -7,6 +7,7 @@ import typer
 from ..api import maintain
 from ..api.workspace import Workspace
 from ..errors import UsageError
+from ..results import number_of
 from . import completion, output, workspaces
 from .options import AsJson, InScope, InWorkspace, Source
 from .output import judge_progress, tell_unheard
@@ -83,7 +84,7 @@ def _show_dedup(where: Workspace, report: "DedupReport", options: str) -> None:
     count = sum(len(group.merged) for group in report.groups)
     if output.is_heard() and (count or not report.questions):
         hint = "" if report.applied or not count else f": `mem dedup {options}` merges them"
-        repeats = f"{output.number_of(count, 'repeat')} of {output.number_of(len(report.groups), 'text')}{hint}"
+        repeats = f"{number_of(count, 'repeat')} of {number_of(len(report.groups), 'text')}{hint}"
         output.note(repeats if count else "nothing to merge")
     if report.questions:
         _offer(where, report)

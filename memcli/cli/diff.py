@@ -12,6 +12,7 @@ import typer
 
 from ..api import sync as api
 from ..errors import UsageError
+from ..results import number_of
 from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, in_format
 
@@ -101,7 +102,7 @@ def _comment(compared: api.MemoryDiff) -> str:
             size += len(piece)
             title = ""
     if left:
-        pieces.append(f"\n{output.number_of(left, 'change')} more had no room here: see `mem diff`.\n")
+        pieces.append(f"\n{number_of(left, 'change')} more had no room here: see `mem diff`.\n")
     return "".join(pieces)
 
 
@@ -132,7 +133,7 @@ def fenced(lines: Sequence[str]) -> str:
     shown = [output.visible(" ".join(line.splitlines())) for line in lines[:MOST_LINES]]
     shown = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in shown]
     if len(lines) > MOST_LINES:
-        shown.append(f"… {len(lines) - MOST_LINES:,} more lines")
+        shown.append(f"… {number_of(len(lines) - MOST_LINES, 'more line')}")
     longest = max(map(len, re.findall("`+", "\n".join(shown))), default=0)
     fence = "`" * max(3, longest + 1)
     body = "".join(f"  {line}\n" for line in shown)

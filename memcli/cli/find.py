@@ -8,6 +8,7 @@ import typer
 
 from ..api import find as api
 from ..api.find import MODES, SORTS, Choice, FileMatches, Hit, LineMatch
+from ..results import number_of
 from . import completion, output
 from . import workspaces as world
 from .options import AsJson, InScope, InWorkspace, choosing
@@ -58,7 +59,7 @@ def search(
     for notice in results.notices:
         output.note(notice)
     if results.in_conversations > sum(_turns(hit) for hit in results.hits if hit.kind == "session"):
-        text = "1 turn matches" if results.in_conversations == 1 else f"{results.in_conversations:,} turns match"
+        text = number_of(results.in_conversations, "turn", "matches", "match")
         from shlex import quote
 
         output.note(f"{text} in conversations: mem search --kind session {quote(query)}")

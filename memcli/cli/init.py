@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..api import configure
+from ..results import number_of
 from . import completion, output, workspaces
 from .app import STYLE
 from .options import AsJson, InWorkspace
@@ -47,7 +48,7 @@ def _remarks(report: configure.Made) -> list[str]:
     """Say whose layout was taken and why, and that the new files will show in somebody's git."""
     remarks = []
     if report.outside:
-        what = "1 markdown file here is" if report.outside == 1 else f"{report.outside:,} markdown files here are"
+        what = number_of(report.outside, "markdown file", "here is", "here are")
         folder = "" if report.root == Path.cwd() else f" {shlex.quote(str(shown(report.root)))}"
         remarks.append(f"{what} outside the workspace: `mem init --layout markdown{folder}`")
     if report.is_markdown:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ..errors import ErrorDocument, MemError
+from ..results import number_of
 
 if TYPE_CHECKING:
     from ..api.consolidate import Admitted
@@ -315,12 +316,6 @@ def leave(code: int = 0) -> NoReturn:
     os._exit(code)
 
 
-def number_of(number: int, what: str) -> str:
-    """Return a number of things as words: `1 event`, `2 events`, `2 memories`."""
-    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number:,} {what if number == 1 else many}"
-
-
 MOST_SECRETS = 20
 """Secrets that are listed one by one."""
 
@@ -376,4 +371,4 @@ def tell_redacted(redacted: Sequence["Redacted"]) -> None:
     for secret in redacted[:MOST_SECRETS]:
         note(str(secret))
     if len(redacted) > MOST_SECRETS:
-        note(f"and {len(redacted) - MOST_SECRETS:,} more secrets redacted: --json lists them")
+        note(f"and {number_of(len(redacted) - MOST_SECRETS, 'more secret')} redacted: --json lists them")

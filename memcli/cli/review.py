@@ -9,6 +9,7 @@ from ..api import review as api
 from ..api.review import Decision, EntryFile, Question, ReviewSession, shorten
 from ..api.workspace import Workspace
 from ..errors import MemError, UsageError
+from ..results import number_of
 from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace
 from .output import judge_progress
@@ -283,7 +284,7 @@ def _tell_judged(done: api.Proposed) -> None:
         output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
     parts = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
     if done.asked and (done.settled or done.proposed or not done.unheard):
-        output.note(f"the LLM looked at {output.number_of(done.asked, 'pair')}: {', '.join(parts)}")
+        output.note(f"the LLM looked at {number_of(done.asked, 'pair')}: {', '.join(parts)}")
 
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:

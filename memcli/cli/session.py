@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from ..api import sessions as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
+from ..results import number_of
 from . import completion, output, workspaces
 from .app import STYLE
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
@@ -99,7 +100,7 @@ def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: A
     for label, value in (
         ("session", stats.id),
         ("state", stats.state),
-        ("messages", f"{stats.messages:,} of {stats.events:,} events"),
+        ("messages", f"{stats.messages:,} of {number_of(stats.events, 'event')}"),
         ("tokens", f"about {stats.tokens:,} of {limits}{over}"),
         ("waiting", f"{stats.waiting:,} to be consolidated"),
         ("created", stats.created_at),
@@ -119,9 +120,7 @@ def recap(
     if as_json:
         output.say_json(recap_of.as_dict())
         return
-    output.say_wrapped(
-        f"Session {recap_of.session}, {recap_of.ended[:10]}, {output.number_of(recap_of.messages, 'message')}"
-    )
+    output.say_wrapped(f"Session {recap_of.session}, {recap_of.ended[:10]}, {number_of(recap_of.messages, 'message')}")
     if recap_of.history:
         output.say(recap_of.history)
     for message in recap_of.said:
@@ -258,7 +257,7 @@ def append(
         output.say_json(done.as_dict())
         return
     if output.is_watched():
-        output.say_wrapped(f"added {output.number_of(done.added, 'event')} to {done.session.id}")
+        output.say_wrapped(f"added {number_of(done.added, 'event')} to {done.session.id}")
         for identifier in done.remembered:
             output.say(f"kept in memory as {identifier}")
     else:
@@ -329,7 +328,7 @@ def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, a
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say_wrapped(f"imported {output.number_of(done.added, 'event')} into {done.session.id} ({done.format})")
+        output.say_wrapped(f"imported {number_of(done.added, 'event')} into {done.session.id} ({done.format})")
     else:
         output.say_row(("imported", done.session.id, done.added, done.format))
     if not as_json:
@@ -346,7 +345,7 @@ def _tell_notices(session: api.Session) -> None:
 def _tell_skipped(skipped: Mapping[str, int], already_there: int) -> None:
     """Say on stderr what was left out, by reason."""
     if already_there:
-        output.note(f"{output.number_of(already_there, 'event')} known already")
+        output.note(f"{number_of(already_there, 'event')} known already")
     if skipped:
         reasons = sorted(skipped.items(), key=lambda reason: (-reason[1], reason[0]))
         output.note("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons))
@@ -358,9 +357,7 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
         output.note(f"{path}: {reason}")
     if report.redacted and not dry_run:
         places = len({secret.name for secret in report.redacted})
-        output.note(
-            f"{output.number_of(len(report.redacted), 'secret')} redacted in {output.number_of(places, 'conversation')}"
-        )
+        output.note(f"{number_of(len(report.redacted), 'secret')} redacted in {number_of(places, 'conversation')}")
     if as_json:
         output.say_json(report.as_dict())
         return
@@ -411,7 +408,7 @@ def compact(
         before, after = done.tokens_before, done.tokens_after
         path = workspaces.here(where, done.archived or "")
         if not as_json and done.moved and output.is_watched():
-            what = output.number_of(done.moved, "event")
+            what = number_of(done.moved, "event")
             output.say_wrapped(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
         elif not as_json and done.moved:
             output.say_row(("compacted", done.session, done.moved, before, after, path))

@@ -8,6 +8,7 @@ import typer
 from ..api.sync import sync as synced
 from ..api.workspace import Workspace
 from ..errors import SwitchedOffError, UsageError
+from ..results import number_of
 from . import output, workspaces
 from .options import AsJson, InScope, InWorkspace, Quiet
 
@@ -62,7 +63,7 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
     if done.received:
         rows.append(("receive" if done.dry_run else "received", done.received + " (merged)" * done.is_merge))
     if done.sent:
-        rows.append(("send" if done.dry_run else "sent", f"{output.number_of(done.sent, 'commit')} to {to}"))
+        rows.append(("send" if done.dry_run else "sent", f"{number_of(done.sent, 'commit')} to {to}"))
     shown_rows = [row for row in rows if row[1]]
     if not quiet:
         for row in shown_rows:
@@ -75,7 +76,7 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
         left_out = "" if problem in done.clashes else " (not committed)"
         output.note(f"{replace(problem, path=workspaces.here(where, problem.path))}{left_out}")
     if done.ignored and not quiet:
-        count = output.number_of(len(done.ignored), "file")
+        count = number_of(len(done.ignored), "file")
         why = f"`git check-ignore -v {workspaces.here(where, done.ignored[0])}` tells by what rule"
         output.note(f"git is told to ignore {count} of memory, and none of it travels: {why}")
     if done.state == "clash":

@@ -7,6 +7,7 @@ import typer
 
 from ..api import maintain
 from ..errors import SwitchedOffError, UsageError
+from ..results import number_of
 from . import output, workspaces
 from .options import MORE, AsJson, InScope, InWorkspace, Quiet
 
@@ -110,8 +111,8 @@ def index(
     else:
         for row in report.workspaces:
             output.say_wrapped(
-                f"{row.workspace}: {row.files:,} files ({row.added:,} new, {row.changed:,} changed,"
-                f" {row.removed:,} gone), {row.chunks:,} texts, {row.not_embedded:,} not embedded"
+                f"{row.workspace}: {number_of(row.files, 'file')} ({row.added:,} new, {row.changed:,} changed,"
+                f" {row.removed:,} gone), {number_of(row.chunks, 'text')}, {row.not_embedded:,} not embedded"
                 + (f", {row.pushed:,} pushed" if row.pushed else "")
             )
         for row in report.workspaces:
@@ -121,7 +122,9 @@ def index(
         if row.elsewhere:
             output.note(f"{row.workspace}: nothing can be written there: its index is kept in {row.elsewhere}")
         if row.unfinished:
-            output.note(f"{row.workspace}: {row.not_embedded:,} texts are not embedded: {row.unfinished}")
+            output.note(
+                f"{row.workspace}: {number_of(row.not_embedded, 'text', 'is', 'are')} not embedded: {row.unfinished}"
+            )
         if row.unreached:
             output.note(f"{row.workspace}: nothing went to the server: {row.unreached}")
     if report.error is not None:

@@ -12,6 +12,7 @@ from ..api import transfer as api
 from ..api.choice import Choice
 from ..api.workspace import Workspace
 from ..errors import UsageError
+from ..results import number_of
 from . import output, workspaces
 from .app import STYLE
 from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, choosing, in_format
@@ -54,7 +55,7 @@ def export(
     if as_json:
         output.say_json(done.as_dict())
     elif done.file:
-        output.note(f"{done.files:,} files in {file}")
+        output.note(f"{number_of(done.files, 'file')} in {file}")
     if done.problems:
         raise typer.Exit(3)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ..api import sync as api
+from ..results import number_of
 from . import output, workspaces
 from .options import AsJson, DryRun, InScope, InWorkspace
 
@@ -65,4 +66,6 @@ def _list(undo_list: api.UndoList, *, as_json: bool) -> None:
     if not rows and output.is_heard():
         output.note("nothing is noted")
     if undo_list.strangers:
-        output.note(f"{undo_list.strangers:,} records in .mem/undo are not of this user's mem: they are never used")
+        output.note(
+            f"{number_of(undo_list.strangers, 'record', 'is', 'are')} in .mem/undo that another wrote: never used"
+        )

@@ -17,7 +17,7 @@ from ..formats.text_lines import first_line, require_no_conflict, shorten
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..llm.client import Llm
-from ..results import FilePath, OptionalDiff, Result
+from ..results import FilePath, OptionalDiff, Result, number_of
 from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
@@ -266,7 +266,7 @@ def _lists(body: str) -> dict[str, list[str]]:
 
 
 def _body(text: str, episodes: Sequence[_Episode]) -> str:
-    count = f"{len(episodes):,} episode{'' if len(episodes) == 1 else 's'}, {episodes[0].day} to {episodes[-1].day}."
+    count = f"{number_of(len(episodes), 'episode')}, {episodes[0].day} to {episodes[-1].day}."
     links = [f"- {episode.day} {_plain(episode.title)} ({episode.id})" for episode in episodes[-NAMED:]]
     if len(episodes) > NAMED:
         links.insert(0, f"- and {len(episodes) - NAMED:,} before")

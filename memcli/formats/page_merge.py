@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from ..dataclass import dataclass
+from ..results import number_of
 from .memory_page import CLOSING, END_OF_KEEP, HEADINGS, KEEP, OPENING, promoted_line, read_promoted, with_lines
 from .text_lines import BOM, lines
 from .three_way import MARKER, Merged, chunks, common_ends, matches, merge_texts
@@ -170,10 +171,11 @@ def accepted(
         new = supported
     else:
         put_back = _with_dropped(base, new)[1]
-        remark = f"{_lines(put_back)} that the update would have dropped stay on the page" if put_back else ""
+        stay = number_of(put_back, "line", "stays", "stay")
+        remark = f"{stay} on the page that the update would have dropped" if put_back else ""
         new = _with_dropped(base, supported)[0]
     if unsaid:
-        left_out = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
+        left_out = f"{number_of(len(unsaid), 'line', 'was', 'were')} left out that nobody's own words bear out"
         remark = f"{remark}; {left_out}" if remark else left_out
     if base != now:
         both = merged(base, now, new)
@@ -187,10 +189,6 @@ def lines_lost(before: str, after: str) -> int:
     """Return how many lines of a page do not stand on another one."""
     existing = {line.strip() for line in _plain(after)}
     return sum(bool(line.strip()) and line.strip() not in existing for line in _plain(before))
-
-
-def _lines(count: int) -> str:
-    return f"{count} line{'' if count == 1 else 's'}"
 
 
 def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], int]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from ..dataclass import dataclass
+from ..results import number_of
 from .ids import blake2b, parse_time, stamp
 from .text_lines import Problem
 
@@ -288,7 +289,7 @@ def view(event: Event, position: int, zone: tzinfo, limit: int = 0) -> str:
     """Write an event to be read; what tools were given and answered is cut to `limit` characters, if there is one."""
     text = said(event)
     if limit and event.type != "message" and len(text) > limit:
-        text = f"{text[:limit].rstrip()}… [{len(text) - limit:,} more characters]"
+        text = f"{text[:limit].rstrip()}… [{number_of(len(text) - limit, 'more character')}]"
     return f"{heading(event, position, zone)}: {text}"
 
 

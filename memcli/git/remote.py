@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import BusyError, MemError, RefusedError, UsageError
+from ..results import number_of
 from ..store import atomic_files, file_steps
 from ..store.access_log import note_disputed, replace_text, text_of
 from ..store.lock import BRINGING
@@ -102,8 +103,8 @@ def require_not_taken_back(
         raise RefusedError(f"{name} is no longer there, and was when it was last seen here", f"`{push}` makes it again")
     reset = f"`git reset --hard {theirs[:12]}` takes what is there"
     if _follows(repository, lost, theirs):
-        count = change(repository.top, "rev-list", "--count", f"{theirs}..{lost}").decode().strip()
-        what = f"{name} was put back by {count} commit{'s' * (count != '1')} since it was last seen here"
+        count = int(change(repository.top, "rev-list", "--count", f"{theirs}..{lost}"))
+        what = f"{name} was put back by {number_of(count, 'commit')} since it was last seen here"
         raise RefusedError(what, f"{reset}, `{push}` puts them there again")
     is_cut_off = repository.is_shallow and attempt(repository.top, "merge-base", ours, theirs).code  # nobody can tell
     if not _follows(repository, ours, theirs) and not is_cut_off:

@@ -17,6 +17,7 @@ from ..api import agents
 from ..api.agents import Surroundings, Workspace, keeper, log, session_name
 from ..dataclass import dataclass
 from ..errors import MemError, SwitchedOffError, UsageError
+from ..results import number_of
 from . import AGENTS, COMPACTION, END, PROMPT, START, SUBAGENT, TOOL, TURN, Agent
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ def _unexplained(here: HookContext) -> str:
     if not unexplained:
         return ""
     names = ", ".join(unexplained[:_NAMED]) + (f" and {len(unexplained) - _NAMED:,} more" * (len(unexplained) > _NAMED))
-    what = "1 memory lies" if len(unexplained) == 1 else f"{len(unexplained):,} memories lie"
+    what = number_of(len(unexplained), "memory", "lies", "lie")
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 

@@ -22,7 +22,7 @@ from ..formats.text_lines import FileProblem, FileProblems
 from ..index.filters import Filter
 from ..index.index import MemoryIndex, ask
 from ..recall.retention import COLUMNS, Judged, judged, last_accessed, unread_paths, verdicts
-from ..results import Applied, FilePath, Reason, Result
+from ..results import Applied, FilePath, Reason, Result, number_of
 from ..store import access_log
 from ..store.access_log import Access
 from ..store.history import history_steps
@@ -133,7 +133,7 @@ def decay_plan(
     if needed := needed_fraction(entries, fraction):
         count = sum(not entry.is_expired for entry in faded)
         raise RefusedError(
-            f"{count:,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
+            f"{count:,} of {number_of(len(entries), 'active entry')} faded, more than {fraction:.0%}",
             f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
         )
     moves: list[Step] = []
@@ -199,6 +199,6 @@ def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> fl
 
 
 def _told(ids: Sequence[str], earlier: Collection[str]) -> str:
-    what = "1 entry has" if len(ids) == 1 else f"{len(ids):,} entries have"
+    what = number_of(len(ids), "entry", "has", "have")
     more = f", with what had been superseded: {listed(earlier)}" if earlier else ""
     return f"{what} faded and went to the archive: {listed(ids)}{more}."

@@ -23,7 +23,7 @@ from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
 from ..formats.session_event import Event, parse_event, render_event, word
 from ..formats.text_lines import FileProblem, has_marker, leftover_marker, underlines, without_code
 from ..index.file_reader import Reading, try_bytes
-from ..results import OPTIONAL
+from ..results import OPTIONAL, number_of
 from ..store.journal import Change
 from ..store.sessions.call_filter import CallFilter, call_filter
 from ..store.sessions.sessions import Session, sessions
@@ -318,7 +318,7 @@ class ExcludedReads:
         if not workspace.is_trusted or self.needed_fraction(fraction):
             return Plan()
         counts = Counter(path for path, _ in self.blanked)
-        reasons = (f"{path}: {count:,} calls and results of tools blanked out" for path, count in counts.items())
+        reasons = (f"{path}: {number_of(count, 'event')} of tools blanked out" for path, count in counts.items())
         return Plan(tuple(self.changes), tuple(reasons))
 
     def faults(self, workspace: Workspace, fraction: float = FRACTION) -> Iterator[Fault]:

@@ -36,6 +36,7 @@ from ..git.repository import (
 )
 from ..git.resolution import Read, identifier_of, text
 from ..git.run import attempt, blobs, change, joined, split
+from ..results import number_of
 from ..store.archive import KEEP
 from ..store.atomic_files import read
 from ..store.privacy import IGNORE
@@ -283,7 +284,7 @@ def _require_no_secret(workspace: Workspace, repository: Repository, files: Sequ
     first, fault = left[0]
     commit = first.commit[:_SHORT]
     others = len({file.path for file, _ in left}) - 1
-    more = f" (and {others:,} more file{'s' * (others > 1)})" if others else ""
+    more = f" (and {number_of(others, 'more file')})" if others else ""
     what = f"{fault.path}:{fault.line} {fault.reason.partition(':')[0]} in commit {commit}{more}"
     undo = f"git reset {commit}^" if first.parents else "git update-ref -d HEAD"
     fix = f"`{undo}` undoes it and what follows, and keeps the files: take it out of them and run `mem sync`"
@@ -428,7 +429,7 @@ def _require_few_deleted(repository: Repository, workspace: Workspace, old: str,
     count = sum(workspace.layout.kind_of(name) == "entry" for name in names)
     if len(deleted) > _FRACTION * count:
         fix = f"`git restore {repository.prefix or '.'}` brings them back; commit it yourself if they are to go"
-        what = f"{len(deleted):,} of {count:,} memories are gone, and not in the archive"
+        what = f"{len(deleted):,} of {number_of(count, 'memory')} gone, and not in the archive"
         raise RefusedError(f"{what} ({deleted[0]})", fix)
 
 

@@ -14,7 +14,7 @@ from ..errors import BusyError, LlmError, MemError, UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
-from ..results import Result
+from ..results import Result, number_of
 from ..store.lock import alone
 from ..store.workspace import Workspace
 
@@ -107,7 +107,7 @@ def _archive(workspace: Workspace, report: "DecayReport") -> str:
     left, total = "", len(report.entries)
     if report.needed_fraction:  # a person has to look at so many, and a failure every night would be read by nobody
         faded = sum(not entry.is_expired for entry in report.faded)
-        left = f"{faded:,} of {total:,} have faded, too many to archive unasked: look at them with `mem decay`"
+        left = f"{faded:,} of {total:,} faded, too many to archive unasked: look at them with `mem decay`"
         report = _of_expired(report)
     if not report.faded:
         return left
@@ -115,7 +115,7 @@ def _archive(workspace: Workspace, report: "DecayReport") -> str:
     expired = [entry for entry in report.entries if entry.archived and entry.is_expired]
     count = sum(entry.archived is not None for entry in report.entries)
     counts = (count - len(expired), "faded"), (len(expired), "expired")
-    done = " and ".join(f"{count:,} that have {what}" for count, what in counts if count)
+    done = " and ".join(f"{count:,} that {what}" for count, what in counts if count)
     return "; ".join(filter(None, (f"archived {done or 'nothing'}", left)))
 
 
@@ -146,7 +146,7 @@ def _remove(workspace: Workspace, paths: list[str]) -> str:
     from .checks import removed
 
     count = len(removed(workspace, paths))
-    return f"removed {count:,} unfinished file{'s' * (count != 1)} of killed writes"
+    return f"removed {number_of(count, 'unfinished file')} of killed writes"
 
 
 def _undecided(workspace: Workspace) -> "Sequence[EntryFile]":
@@ -190,8 +190,8 @@ def _embed(workspace: Workspace, missing: int) -> str:
 
     left, is_kept = ask(workspace, embed)
     if left and not is_kept:
-        raise UnavailableError(f"{left:,} texts are not embedded: {NO_PLACE[0]}", NO_PLACE[1])
-    return f"embedded {missing - left:,} text{'s' * (missing - left != 1)}" + (f", {left:,} left" if left else "")
+        raise UnavailableError(f"{number_of(left, 'text', 'is', 'are')} not embedded: {NO_PLACE[0]}", NO_PLACE[1])
+    return f"embedded {number_of(missing - left, 'text')}" + (f", {left:,} left" if left else "")
 
 
 TASKS = (
@@ -245,7 +245,8 @@ def _consolidate(workspace: Workspace, chosen: "list[Session]") -> str:
     if failed:
         raise LlmError(f"{len(failed)} of {len(outcomes)}: {failed[0].error}", "the messages stay due")
     messages = sum(outcome.messages for outcome in outcomes if outcome.how != "nothing")
-    return f"{messages:,} messages, {sum(outcome.entries for outcome in outcomes):,} memories" if messages else ""
+    memories = sum(outcome.entries for outcome in outcomes)
+    return f"{number_of(messages, 'message')}, {number_of(memories, 'memory')}" if messages else ""
 
 
 def _long(workspace: Workspace) -> "list[Session]":
@@ -266,7 +267,7 @@ def _compact(workspace: Workspace, chosen: "list[Session]") -> str:
     if fault:
         raise fault
     moved = sum(report.moved for report in done)
-    return f"{moved:,} events of {len(chosen):,} long sessions archived" if moved else ""
+    return f"{number_of(moved, 'event')} of {number_of(len(chosen), 'long session')} archived" if moved else ""
 
 
 def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":

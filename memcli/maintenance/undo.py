@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import conflict_marker, first_line, shorten
-from ..results import Applied, Diff, FilePath, Reason, Result
+from ..results import Applied, Diff, FilePath, Reason, Result, number_of
 from ..store import access_log, atomic_files
 from ..store.atomic_files import digest
 from ..store.file_steps import watcher
@@ -54,7 +54,7 @@ class Deed:
         confirmed = sum((row["text"] or "").count("\n") for row in self.record.changes if row["op"] == "count")
         parts += [f"{confirmed:,} confirmed"] * bool(confirmed)
         files = len(self.record.paths)
-        return (", ".join(parts) or f"{files:,} file{'s' * (files > 1)}") + (f": {named}" if named else "")
+        return (", ".join(parts) or number_of(files, "file")) + (f": {named}" if named else "")
 
     def _what(self, path: str, fate: "_Fate") -> str:
         """Say what became of a file; empty for what another file tells better, and for files of mem's own."""

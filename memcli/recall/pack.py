@@ -19,7 +19,20 @@ from ..formats.ids import blake2b, day_in, day_of, parse_time
 from ..formats.memory_page import OPENING, says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, FileProblems, conflict_marker
 from ..language.foreign_text import quoted
-from ..results import IF_ANY, EntryType, FilePath, Id, Kind, Numbers, Relevance, Result, Scope, Source, Summary
+from ..results import (
+    IF_ANY,
+    EntryType,
+    FilePath,
+    Id,
+    Kind,
+    Numbers,
+    Relevance,
+    Result,
+    Scope,
+    Source,
+    Summary,
+    number_of,
+)
 from ..store import atomic_files
 from ..store.workspace import Workspace
 
@@ -160,7 +173,7 @@ def left_out_text(pack: Pack, room: int = NAMES) -> str:
 
 def _parts(omission: LeftOut) -> str:
     part = "note" if omission.section == NOTES or "HISTORY" not in omission.id else "record"
-    return f"1 earlier {part}" if omission.count == 1 else f"{omission.count:,} earlier {part}s"
+    return number_of(omission.count, f"earlier {part}")
 
 
 def _named(names: list[str], room: int) -> str:

@@ -26,7 +26,7 @@ from ..index.lookups import (
     shared_tails,
     telling_files,
 )
-from ..results import Id, Result
+from ..results import Id, Result, number_of
 from ..store.workspace import Workspace
 from .pack import (
     CHARACTERS_A_TOKEN,
@@ -345,7 +345,11 @@ def _raw_days(memories: Sequence[Memory], forgotten: Collection[str]) -> list[St
             lines.append(StartLine(RAW, blanked(text, forgotten), "notes as they stand"))
     if len(inside) < len(memories):
         count = len(memories) - len(inside)
-        lines.append(StartLine(RAW, f"Left out for length: {count:,} earlier notes and records.", "had no room"))
+        lines.append(
+            StartLine(
+                RAW, f"Left out for length: {number_of(count, 'earlier line')} of notes and history.", "had no room"
+            )
+        )
     return lines
 
 

@@ -15,6 +15,7 @@ from ..index.filters import Filter, Posting, TurnPiece, scores
 from ..index.index import Index, MemoryIndex, Piece
 from ..index.lookups import chunks_named, names_of_one
 from ..language.lexicon import ENGLISH
+from ..results import number_of
 from ..store.addresses import prefixes
 from ..store.workspace import Workspace
 from .later import LaterFirst
@@ -212,7 +213,7 @@ def _meaning(
             raise
         return _Meaning({}, notices=(f"searching by words alone: {error}",))
     total = index.chunk_count() if missing else 0
-    notices = (f"{missing:,} of {total:,} texts not embedded yet: run `mem index`",) if missing else ()
+    notices = (f"{missing:,} of {number_of(total, 'text')} not embedded yet: run `mem index`",) if missing else ()
     model = index.embedding.embedder().model
     return _Meaning(near, tuple(vector.tolist()), model, notices, missing, total, index.embedding.scale().readable)
 

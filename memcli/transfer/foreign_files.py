@@ -17,6 +17,7 @@ from ..formats.entry import FIELDS, key_of
 from ..formats.foreign_record import CONTENTS, TOOL, TOOL_ID, memory_of
 from ..formats.ids import blake2b
 from ..formats.json_stream import CutOffError, JsonStream, rejoined
+from ..results import number_of
 from ..transcripts.chat_log import EXPORT, LONGEST_CONVERSATION
 from ..transcripts.reader import detect
 from ..transcripts.transcript_format import TranscriptFile
@@ -300,7 +301,9 @@ class ForeignFiles:
             if rows.line_num <= skipped or not any(map(str.strip, row)):
                 continue
             if len(row) > len(names) and any(row[len(names) :]):
-                yield RecordLine(rows.line_num, None, f"{len(row)} cells, where the header names {len(names)}")
+                yield RecordLine(
+                    rows.line_num, None, f"{number_of(len(row), 'cell')}, where the header names {len(names)}"
+                )
                 continue
             yield RecordLine(rows.line_num, _row_record(row, fields, names, stem))
         text.detach()

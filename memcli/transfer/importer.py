@@ -25,6 +25,7 @@ from ..formats.foreign_record import TOOL, unread_dates
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import normalized
 from ..index.filters import Filter
+from ..results import number_of
 from ..store import access_log, atomic_files, entries
 from ..store.access_log import EDITED, RESTORED, Access
 from ..store.entries import Admitted
@@ -275,11 +276,11 @@ class Importer:
         if not self.dry_run:
             discard(self.workspace.derived / RESTORING)
         self.notices += [
-            f"{count:,} of source {source} say more trust than it has: they count for {TRUST[source]:g}"
+            f"{number_of(count, 'memory', 'says', 'say')} more trust than source {source} has: {TRUST[source]:g} counts"
             for source, count in sorted(self._capped.items())
         ]
         if self._undated:
-            unread, day = f"{self._undated:,} dates could not be read", self.workspace.stamp[:10]
+            unread, day = f"{number_of(self._undated, 'date')} could not be read", self.workspace.stamp[:10]
             self.notices.append(f"{unread}: dated as of {day}, the text is in metadata")
 
     def _begin(self, first: Sequence[RecordLine]) -> None:

@@ -8,6 +8,7 @@ from ..api.read import read
 from ..api.workspace import recording
 from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
+from ..results import number_of
 from .views import Asked, has, mark_of, rendered, short
 
 USER = "user"
@@ -154,7 +155,7 @@ def _settled(asked: Asked, questions: Sequence[review.Question]) -> ActionResult
     done, problems, _ = review.ReviewSession(asked.where).answer(questions, decision, lambda *_: None)
     if problems and not done:
         raise RefusedError(problems[0])
-    words = "1 question" if len(done) == 1 else f"{len(done):,} questions"
+    words = number_of(len(done), "question")
     return ActionResult(f"{words} answered", notices=problems)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api.choice import TYPES
 from ..dataclass import dataclass
+from ..results import number_of
 
 WIDTH, HEIGHT = 720, 200
 MONTHS, DAYS = 12, 30
@@ -92,9 +93,8 @@ def tokens_picture(counts: Mapping[str, int], today: date) -> Picture:
     for position, (day, number) in enumerate(zip(days, numbers, strict=True)):
         height, x = number / largest * (HEIGHT - 24), position * step
         if number:
-            bars.append(
-                Part(x + step * 0.16, HEIGHT - height, step * 0.68, height, "fact", f"{day}: {number:,} tokens")
-            )
+            title = f"{day}: {number_of(number, 'token')}"
+            bars.append(Part(x + step * 0.16, HEIGHT - height, step * 0.68, height, "fact", title))
         if number == largest:
             labels.append((x + step / 2, HEIGHT - height - 6, f"{number:,}"))
         if (DAYS - 1 - position) % 7 == 0:

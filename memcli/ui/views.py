@@ -18,6 +18,7 @@ from ..api.find import is_id
 from ..api.workspace import Workspace
 from ..dataclass import dataclass, field
 from ..errors import MemError, NotFoundError, UsageError
+from ..results import number_of
 from .pictures import growth_picture, share_picture, tokens_picture
 
 PAGE = 60
@@ -94,7 +95,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"day": _day, "number": lambda value: f"{value:,}", "short": short, "listed": _listed}
+    environment.filters |= {
+        "day": _day,
+        "number": lambda value: f"{value:,}",
+        "number_of": number_of,
+        "short": short,
+        "listed": _listed,
+    }
     environment.filters["name"] = name_of
     environment.globals |= {"TYPES": TYPES}
     return environment
@@ -324,7 +331,7 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
             moment = str(read.read(where, row.path, limit=1, counts=False).fields.get("forgotten_at", ""))
             yield {"what": "forgotten", "at": moment, "text": row.summary, "id": row.path}
     for session in sessions.list_sessions(where).sessions:
-        count = "1 message" if session.messages == 1 else f"{session.messages:,} messages"
+        count = number_of(session.messages, "message")
         yield {
             "what": "session",
             "at": session.updated_at,

@@ -52,7 +52,7 @@ def test_it_is_found_blanked_out_and_had_back(mem: Mem, workspace: Path, stored:
     assert stored.read_bytes() == before
     ran = mem("check", "--secrets", "--fix")
     assert ran.code == 0, ran
-    assert "sessions/s/session.jsonl: 2 calls and results of tools blanked out" in ran.err
+    assert "sessions/s/session.jsonl: 2 events of tools blanked out" in ran.err
     assert "marzipan" not in kept(workspace)
     assert "open 19" in kept(workspace)
     assert stored.read_text().count(MARK) == 2
@@ -125,7 +125,7 @@ def test_a_result_that_another_tool_wrote_before_its_call_is_found(mem: Mem, wor
     text = "\n".join([*odd * 10, json.dumps(result), json.dumps(call)])
     (folder / "session.jsonl").write_text(text)
     ran = mem("check", "--secrets", "--fix", "--max-fraction", ".2")
-    assert "2 calls and results of tools blanked out" in ran.err
+    assert "2 events of tools blanked out" in ran.err
     now = (folder / "session.jsonl").read_text()
     assert "marzipan" not in now
     assert now.split("\n")[:40] == text.split("\n")[:40]

@@ -135,7 +135,7 @@ def test_a_score_of_trust_is_kept(
 def test_the_command_says_what_states_more_trust_than_its_source_has(mem: Mem, workspace: Path) -> None:
     record = {"id": "x-1", "content": PORT, "source": "observed", "trust": 0.95}
     ran = mem("import", "-", stdin=json.dumps(record))
-    assert "1 of source observed say more trust than it has: they count for 0.7" in ran.err
+    assert "1 memory says more trust than source observed has: 0.7 counts" in ran.err
     assert "0.7" not in mem("import", "-", stdin=json.dumps(record)).err
 
 

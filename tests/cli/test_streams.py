@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli import output
+from memcli.results import number_of
 from tests.conftest import Mem
 
 SEQUENCES = {
@@ -299,3 +300,30 @@ def test_how_many_texts_were_embedded_is_said_of_this_run_alone(mem: Mem, worksp
         (workspace / "entries" / f"{number}.md").write_text(f"Paper {number} lies on the desk.\n")
         counts.append(mem("index", "--json").json["embedded"])
     assert counts == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "said"),
+    [
+        (1, ("entry",), "1 entry"),
+        (0, ("entry",), "0 entries"),
+        (2, ("day",), "2 days"),
+        (1200, ("more secret",), "1,200 more secrets"),
+        (1, ("text", "is", "are"), "1 text is"),
+        (2, ("memory", "lies", "lie"), "2 memories lie"),
+    ],
+)
+def test_a_number_of_things_has_their_plural(number: int, words: tuple[str, ...], said: str) -> None:
+    assert number_of(number, *words) == said
+
+
+def test_one_of_each_is_counted_as_one(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem("write", "Storks nest on the mill.")
+    (workspace / "MEMORY.md").unlink()
+    assert "1 file (1 new, 0 changed, 1 gone), 1 text, 0 not embedded" in mem("index").out
+    assert "1 file in out.jsonl" in mem("export", "--output", "out.jsonl", "--kind", "entry").err
+    monkeypatch.setattr("memcli.cli.output.to_terminal", lambda stream: True)
+    shown = mem("stats").out
+    assert "1 entry: 1 active" in shown
+    assert "1 text, 0 not embedded" in shown
+    assert "1 file, nothing wrong" in mem("check").err

@@ -112,7 +112,7 @@ def test_a_line_may_be_changed_and_moved_but_its_neighbour_stays() -> None:
     page = f"- Rita lives in Lisbon\n- Tea is in the cupboard\n{rest}- The office is closed on Mondays\n"
     update = accepted(page, f"- The office is closed on Mondays\n- Rita lives in Porto\n{rest}", page)
     assert sorted(update.text.splitlines()) == sorted(page.replace("Lisbon", "Porto").splitlines())
-    assert update.remark == "1 line that the update would have dropped stay on the page"
+    assert update.remark == "1 line stays on the page that the update would have dropped"
 
 
 def test_a_line_that_nobody_said_is_left_out() -> None:

@@ -50,7 +50,7 @@ def test_decay_and_promotion_wait_for_their_settings(tmp_path: Path) -> None:
     assert tend(workspace, (DECAY, PROMOTE)).tasks == ()
     willing = at(workspace.root, MEM_DECAY_AUTO="yes", MEM_PROMOTE_AUTO="yes")
     done = tend(willing, (DECAY, PROMOTE)).tasks
-    assert [one.said for one in done] == ["archived 1 that have faded", "MEMORY.md: 3 promoted"]
+    assert [one.said for one in done] == ["archived 1 that faded", "MEMORY.md: 3 promoted"]
     assert (workspace.root / "archive/entries/old.md").exists()
     assert tend(willing, (DECAY, PROMOTE)).tasks == ()
 
@@ -70,5 +70,5 @@ def test_too_many_faded_at_once_are_left_for_a_person_and_are_no_failure_every_n
     put(workspace, "old", "2026-01-01")
     (done,) = tend(workspace, (DECAY,)).tasks
     assert done.error is None
-    assert "1 of 1 have faded, too many to archive unasked: look at them with `mem decay`" in done.said
+    assert "1 of 1 faded, too many to archive unasked: look at them with `mem decay`" in done.said
     assert (workspace.root / "entries/old.md").exists()

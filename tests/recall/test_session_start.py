@@ -128,7 +128,7 @@ def test_notes_are_told_as_the_setting_says(
     assert ("step 599" in told) == is_told
     assert "step 000" not in told
     assert ("Rita called about the invoice" in told) == (form != "off")
-    assert ("earlier notes" in told) == is_told
+    assert ("earlier lines of notes" in told) == is_told
 
 
 def test_a_day_is_one_line_of_what_history_and_notes_say_it_was_about(mem: Mem, workspace: Path) -> None:
