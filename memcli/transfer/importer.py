@@ -258,10 +258,9 @@ class Importer:
                     yield from self._admit(waiting)
                     waiting, count = [], 0
                     taken = self._take(line)
-            except (ValueError, MemError) as error:
-                taken = ImportedLine(line.number, "refused", "", str(error))
-            except RecursionError:
-                taken = ImportedLine(line.number, "refused", "", "its lists and objects are nested too deeply")
+            except (ValueError, MemError, RecursionError) as error:
+                reason = "its lists and objects are nested too deeply" if type(error) is RecursionError else str(error)
+                taken = ImportedLine(line.number, "refused", "", reason)
             if isinstance(taken, ImportedLine) and not waiting:
                 yield taken
                 continue
@@ -280,8 +279,8 @@ class Importer:
             for source, count in sorted(self._capped.items())
         ]
         if self._undated:
-            unread, day = f"{number_of(self._undated, 'date')} could not be read", self.workspace.stamp[:10]
-            self.notices.append(f"{unread}: dated as of {day}, the text is in metadata")
+            unread = number_of(self._undated, "unreadable date")
+            self.notices.append(f"{unread}: dated as of {self.workspace.stamp[:10]}, the text is in metadata")
 
     def _begin(self, first: Sequence[RecordLine]) -> None:
         """Note that an export comes into an empty workspace, or go on as there where its import was cut off.

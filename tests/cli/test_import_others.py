@@ -728,7 +728,7 @@ def test_a_table_is_mapped_and_json_is_not_and_an_unreadable_date_is_told(
 ) -> None:
     (tmp_path / "x.json").write_text('{"content": "Likes fado", "created_at": "soon"}')
     assert "a table has columns to map; " in mem("import", str(tmp_path / "x.json"), "--map", "text=content").err
-    assert "1 dates could not be read: dated as of 2026-" in mem("import", str(tmp_path / "x.json")).err
+    assert "1 unreadable date: dated as of 2026-" in mem("import", str(tmp_path / "x.json")).err
     assert "could not be read" not in mem("import", str(tmp_path / "x.json")).err
 
 
