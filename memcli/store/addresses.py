@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, RefusedError
 from . import atomic_files
-from .layouts import Layout, is_item
-from .privacy import contained
+from .layouts import DOCUMENTS, IGNORE, Layout, is_item
+from .privacy import contained, kept_out, shut_out
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
     """Read a name as a path: within the workspace, below its entries or from the current folder, or of what was there.
 
     What was there lies in the archive. A name that begins with a dot or a slash is of the current folder first. Raises
-    AmbiguousError where the workspace and a folder of it both have a file of that name.
+    AmbiguousError where the workspace and a folder of it both have a file of that name, RefusedError for one that is
+    shut out of memory.
     """
     if "\x00" in name:
         return None
@@ -65,6 +66,7 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
             address = workspace.relative(contained(root, file))
             if file in candidates and bases[0] != folder:
                 _require_one(workspace, address, folder, path)
+            _require_shown(workspace, address)
             return Place(address, anchor)
     return None
 
@@ -111,6 +113,22 @@ def _require_one(workspace: Workspace, path_there: str, folder: Path, path: str)
         return
     if there != path_there:
         raise AmbiguousError(f"{path} is {path_there} and {there}", f"write ./{path} for the one in this folder")
+
+
+def _require_shown(workspace: Workspace, path: str) -> None:
+    """Raise RefusedError for a file that no search shows, since it is shut out; what mem keeps itself never is."""
+    layout, is_memory = workspace.layout, workspace.layout.kind_of(path) is not None
+    if layout is DOCUMENTS:
+        reason = "an ignore file, or as .env* is" if kept_out(workspace.root, [path]) else ""
+    elif is_memory and not layout.is_vault:
+        return
+    else:
+        reason = shut_out(workspace.root / path)
+        if is_memory and not Path(reason).is_relative_to(workspace.root.resolve()):
+            reason = ""  # it counts for what is brought in, not for the vault's own notes
+        reason = reason or (f"{IGNORE} or what Obsidian leaves out" if layout.ignores(path) else "")
+    if reason:
+        raise RefusedError(f"{path} is shut out of memory by {reason}", "open it with another program")
 
 
 def _is_file(path: Path) -> bool:

@@ -115,7 +115,7 @@ class Layout:
     def kind_of(self, path: str) -> str | None:
         """Return the kind of a path relative to the workspace; None for a file that is no memory."""
         match = self._expression.fullmatch(path.removeprefix(self.archive))
-        return None if match is None or _HIDDEN.search(path) or self._ignores(path) else match.lastgroup
+        return None if match is None or _HIDDEN.search(path) or self.ignores(path) else match.lastgroup
 
     @cached_property
     def endings(self) -> tuple[str, ...]:
@@ -148,7 +148,8 @@ class Layout:
         """Return whether another tool keeps its memories here as lines of JSON, which are read where they lie."""
         return any(pattern.endswith(".jsonl") for pattern in self.patterns.get("note", ()))
 
-    def _ignores(self, path: str) -> bool:
+    def ignores(self, path: str) -> bool:
+        """Return whether a pattern of the layout, or of the folder's own, leaves a path out."""
         if not self.ignore:
             return False
         from ..formats.ignore_patterns import ignored

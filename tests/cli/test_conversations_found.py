@@ -256,6 +256,17 @@ def test_what_a_search_prints_of_a_document_is_read(
     assert "8081" in (documented / "guide.md").read_text()
 
 
+@pytest.mark.parametrize("ignore", [".gitignore", ".secretsignore"])
+def test_a_document_that_is_shut_out_is_neither_found_nor_read(mem: Mem, documented: Path, ignore: str) -> None:
+    asked = ("search", "port of the quagga server", "--kind", "document", "--mode", "keyword")
+    assert "guide.md" in mem(*asked).out
+    assert mem("read", "docs/guide.md").code == 0
+    (documented / ignore).write_text("guide.md\n")
+    assert "guide.md" not in mem(*asked).out
+    ran = mem("read", "docs/guide.md")
+    assert (ran.code, ran.out) == (5, "")
+
+
 def test_a_secret_in_a_document_is_not_shown(mem: Mem, documented: Path) -> None:
     for options in ((), ("--json",)):
         ran = mem("search", "gateway token", "--kind", "document", "--mode", "keyword", *options)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from memcli import open_workspace
+from memcli.api.read import read
+from memcli.errors import RefusedError
 from tests.conftest import Mem
 from tests.tables import cases, table
 
@@ -216,6 +219,47 @@ def test_a_folder_of_a_persons_that_is_called_archive_is_searched(mem: Mem, kept
     (kept / "archive").mkdir()
     (kept / "archive/Old kitchen.md").write_text("The old kitchen had a zebrawood table.\n")
     assert found(mem, "zebrawood") == ["archive/Old kitchen.md"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Private/Diary.md",
+        "./Private/Diary.md",
+        "Private/Diary",
+        "idea.draft.md",
+        "idea.draft",
+        "Templates/Meeting.md",
+        "People/Rui.md",
+        "Things/Coffee machine.md",
+        "Things/Coffee machine.md#house",
+        ".env",
+        "keys.txt",
+    ],
+)
+def test_what_no_search_shows_no_command_opens(mem: Mem, kept: Path, name: str) -> None:
+    (kept / ".secretsignore").write_text("People/\nkeys.txt\n")
+    (kept / "Things/.secretsignore").write_text("Coffee*\n")
+    for file in (".env", "keys.txt"):
+        (kept / file).write_text("TOKEN = descale\n")
+    before = {path: path.read_bytes() for path in kept.rglob("*.md")}
+    for command in (("read",), ("read", "--raw"), ("read", "--json"), ("edit", "--replace", "a", "b"), ("forget",)):
+        ran = mem(*command[:1], name, *command[1:])
+        assert (ran.code, ran.out) == (5, ""), command
+        assert "is shut out of memory by " in ran.err
+    with pytest.raises(RefusedError):
+        read(open_workspace(kept), name)
+    assert {path: path.read_bytes() for path in kept.rglob("*.md")} == before
+    assert mem("read", "Home.md").code == 0
+
+
+def test_a_secret_file_beside_memories_is_not_opened_and_what_mem_keeps_is(mem: Mem, workspace: Path) -> None:
+    mem("write", "The gate is open.", "--path", "gate.md")
+    (workspace / ".secretsignore").write_text("entries/\nprod.yaml\n")
+    for file in (".env.local", "prod.yaml"):
+        (workspace / file).write_text("TOKEN: gate\n")
+        assert (mem("read", file).code, mem("grep", "TOKEN").code) == (5, 1)
+    assert (mem("read", "gate.md").code, mem("grep", "gate").code) == (0, 0)
 
 
 def test_a_secretsignore_shuts_notes_out_of_a_vault_also_those_that_were_searched_before(mem: Mem, kept: Path) -> None:
