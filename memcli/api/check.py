@@ -8,11 +8,10 @@ from ..beliefs.citations import cited as citations
 from ..beliefs.citations import refresh_plan
 from ..beliefs.plan import Plan, applied, as_diff
 from ..dataclass import dataclass
-from ..errors import NotFoundError, UsageError
+from ..errors import NotFoundError
 from ..git.repository import changed_files, left_behind, since
 from ..git.run import Staged, staged
 from ..maintenance import checks
-from ..maintenance.invariants import FRACTION, ExcludedReads, excluded_reads
 from ..maintenance.invariants import Fault as Fault
 from ..maintenance.rivals import with_conflicts
 from ..results import Diff, Result
@@ -34,50 +33,29 @@ class CheckReport(Result):
 
 
 @recorded("check")
-def check(
-    workspace: Workspace,
-    *,
-    secrets: bool = False,
-    fix: bool = False,
-    dry_run: bool = False,
-    max_fraction: float = FRACTION,
-) -> CheckReport:
+def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry_run: bool = False) -> CheckReport:
     """Check every file of a workspace, and the index; with `fix` change what has one right answer.
 
-    With `secrets` conversations and what is staged for git are searched for secrets too, and conversations for what
-    tools read from files that are shut out by now: `fix` blanks that out if the workspace is trusted and it is no more
-    than `max_fraction` of all events. `dry_run` only shows the fixes as a diff. Raise RefusedError if a file changed in
-    the middle of it, UsageError for a wrong share.
+    With `secrets` conversations and what is staged for git are searched for secrets too. `dry_run` only shows the fixes
+    as a diff. Raise RefusedError if a file changed in the middle of it.
     """
-    if not 0 <= max_fraction <= 1:
-        raise UsageError(f"{max_fraction:g} is no share of what is stored", "give --max-fraction between 0 and 1")
     checked, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
         plan = checks.mend_plan(workspace, checked.readings, checked.faults)
         plan = merge.plan(workspace, checked, plan)
-    reads = excluded_reads(workspace) if secrets else ExcludedReads()
-    if fix:
-        plan += reads.plan(workspace, max_fraction)
-    others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
-    faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
-    fixed = checks.fix(workspace, faults, plan) if fix and not dry_run else ()
+    fixed = checks.fix(workspace, checked.faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
         checked, merge = with_conflicts(workspace, checks.check(workspace))
         if second_plan := merge.plan(workspace, checked, Plan()):  # what came back into use may fill another's key
             fixed += checks.fix(workspace, (), second_plan)
             checked, _ = with_conflicts(workspace, checks.check(workspace))
-        reads = excluded_reads(workspace) if secrets else ExcludedReads()
-        others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
-        faults = (*checked.faults, *others, *reads.faults(workspace, max_fraction))
+    hidden = [Fault(path, 1, reason, "hidden") for path, reason in left_behind(workspace).items()]
+    faults = (*checked.faults, *hidden, *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(checks.lacks_id, checked.readings)) if is_own else 0
     return CheckReport(faults, len(checked.readings), fixed, as_diff(plan), nameless)
-
-
-def _hidden(workspace: Workspace) -> list[Fault]:
-    return [Fault(path, 1, reason, "hidden") for path, reason in left_behind(workspace).items()]
 
 
 def check_staged(workspace: Workspace) -> CheckReport:

@@ -25,12 +25,6 @@ def check(
     for_secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
     ] = False,
-    max_fraction: Annotated[
-        float,
-        typer.Option(
-            metavar="F", help="With --secrets --fix: blank out at most this share of what conversations hold."
-        ),
-    ] = api.FRACTION,
     since: Annotated[
         str,
         typer.Option(
@@ -62,8 +56,6 @@ def check(
     and makes a damaged index anew; it merges files with conflict markers of git as `mem merge-driver` does, but for
     lines that both sides changed, settles what one side put away and the other changed as `mem sync` does, tells git of
     the files it settled, and flags memories that fill one key; it exits with 3 when other problems remain.
-    --secrets also names what tools read from files, or wrote there, that are shut out of memory by now, and with --fix
-    blanks it out of conversations, by the ignore files of a trusted workspace alone; `mem undo` takes that back.
     --cited names the memories whose cited lines changed or are gone, and follows a rename that git knows of.
     As a git hook (.git/hooks/pre-commit): mem check --staged
     In a workflow: mem check --since origin/main...
@@ -74,8 +66,6 @@ def check(
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     if since and (fix or in_index or cited or refresh):
         raise UsageError("--since looks at what changed since a commit", "give it alone")
-    if max_fraction != api.FRACTION and not (fix and for_secrets):
-        raise UsageError("--max-fraction is for what --secrets --fix blanks out", "give all three")
     where = workspaces.writing(workspace, scope, even_off=True)
     if cited or refresh:
         if fix or in_index or for_secrets:
@@ -87,7 +77,7 @@ def check(
     elif in_index:
         report = api.check_staged(where)
     else:
-        report = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run, max_fraction=max_fraction)
+        report = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run)
     if as_json:
         output.say_json(report.as_dict())
     elif dry_run:

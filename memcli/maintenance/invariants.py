@@ -5,29 +5,21 @@ Pure: judges files that were read by others, from disk or from git's index.
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import tzinfo
 from typing import Annotated
 
-from ..beliefs.plan import Plan
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, STATUSES, Entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.history import disorder, records, unreal_dates
 from ..formats.ids import parse_time
-from ..formats.ignore_patterns import ignored
 from ..formats.links import bare, links
 from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
-from ..formats.session_event import Event, parse_event, render_event, word
 from ..formats.text_lines import FileProblem, has_marker, leftover_marker, underlines, without_code
-from ..index.file_reader import Reading, try_bytes
-from ..results import OPTIONAL, number_of
-from ..store.journal import Change
-from ..store.sessions.call_filter import CallFilter, call_filter
-from ..store.sessions.sessions import Session, sessions
-from ..store.workspace import Workspace
+from ..index.file_reader import Reading
+from ..results import OPTIONAL
 
 LEFT_OVER = "a git conflict marker that was left: remove it and look whether both sides are there, or indent it"
 _REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
@@ -292,93 +284,3 @@ def _word(name: str) -> str:
 def shown_name(name: str) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in name)
     return plain if len(plain) <= 80 else f"{plain[:79]}…"
-
-
-FRACTION = 0.1
-"""Share of all that is stored which is blanked out without being asked."""
-_WHAT = "a tool read this from a file that is shut out of memory, or wrote it there"
-
-
-@dataclass
-class ExcludedReads:
-    """What conversations hold of files that are shut out."""
-
-    total: int = 0  # events of all conversations
-    changes: list[Change] = field(default_factory=list)
-    blanked: list[tuple[str, int]] = field(default_factory=list)  # path and line
-    foreign: list[tuple[str, int]] = field(default_factory=list)  # in files of other tools, which stay as they are
-
-    def needed_fraction(self, fraction: float = FRACTION) -> float:
-        """Return the share to allow, rounded up to two digits, if more than `fraction` would go; else 0."""
-        count = len(self.blanked)
-        return min(1.0, -(-100 * count // self.total) / 100) if count > fraction * self.total else 0.0
-
-    def plan(self, workspace: Workspace, fraction: float = FRACTION) -> Plan:
-        """Return the changes that blank it out; none in a workspace that is not trusted, or where it is too much."""
-        if not workspace.is_trusted or self.needed_fraction(fraction):
-            return Plan()
-        counts = Counter(path for path, _ in self.blanked)
-        reasons = (f"{path}: {number_of(count, 'event')} of tools blanked out" for path, count in counts.items())
-        return Plan(tuple(self.changes), tuple(reasons))
-
-    def faults(self, workspace: Workspace, fraction: float = FRACTION) -> Iterator[Fault]:
-        """Yield the places with what blanks them out."""
-        needed = self.needed_fraction(fraction)
-        way = "`mem check --secrets --fix` blanks it out"
-        if not workspace.is_trusted:
-            way = "`mem check --secrets --fix` blanks it out once the workspace is trusted (`mem trust`)"
-        elif needed:
-            way = (
-                f"it is {len(self.blanked):,} of {self.total:,} events that are stored:"
-                f" `mem check --secrets --fix --max-fraction {needed:g}` blanks all of them out"
-            )
-        for path, line in self.blanked:
-            yield Fault(path, line, f"{_WHAT}: {way}", "secret", fixable=workspace.is_trusted and not needed)
-        for path, line in self.foreign:
-            yield Fault(path, line, f"{_WHAT}: the file is another tool's, which is never changed", "secret")
-
-
-def excluded_reads(workspace: Workspace) -> ExcludedReads:
-    """Look through all conversations, archived ones too, but for those that the setting `secrets.allow` names."""
-    reads = ExcludedReads()
-    allowed = "\n".join(workspace.settings["secrets.allow"])
-    filters: dict[str, CallFilter] = {}
-    for session in (*sessions(workspace, archived=True), *sessions(workspace)):  # what was put away was said first
-        if not (allowed and ignored(allowed, session.path)):
-            calls = filters.get(session.id) or call_filter(workspace, word(session.metadata.metadata.get("cwd")))
-            _look_through(workspace, session, filters.setdefault(session.id, calls), reads)
-    return reads
-
-
-def _look_through(workspace: Workspace, session: Session, calls: CallFilter, reads: ExcludedReads) -> None:
-    if session.document:
-        from ..store.sessions.event_file import read_events
-
-        read = [event for _, event in read_events(workspace.path(session.document))]
-        reads.total += len(read)
-        reads.foreign += [
-            (session.path, old.line or 1)
-            for old, new in zip(read, calls.events(read), strict=True)
-            if new is not old and old.type != "message"
-        ]
-        return
-    got = try_bytes(workspace, session.path)
-    if isinstance(got, str):
-        return
-    text = got[0].decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
-    reads.total += sum(map(bool, lines))
-    if "tool" not in text and "function" not in text:
-        return
-    events: dict[int, Event] = {}
-    for number, line in enumerate(lines):
-        event = parse_event(line) if line else None
-        if event:
-            events[number] = event
-    clean = calls.events(list(events.values()))
-    blanked = [(number, new) for (number, old), new in zip(events.items(), clean, strict=True) if new is not old]
-    if blanked:
-        reads.blanked += [(session.path, number + 1) for number, _ in blanked]
-        for number, new in blanked:
-            lines[number] = render_event(new)
-        reads.changes.append(Change(session.path, text, "\n".join(lines)))

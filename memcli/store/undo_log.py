@@ -194,8 +194,6 @@ def telling_lines(text: str) -> set[str]:
 MOST, MOST_OF_HOOKS = 50, 20
 LARGEST = 16 << 20
 """Bytes of all records together; a command that changes more than that is noted without the texts."""
-_GIVES_BACK = "check"
-"""The command whose redactions can be taken back: what patterns name later was no secret when it was kept."""
 _REDACTED = b"REDACTED:"  # without its bracket, which frontmatter does not have
 _APART = (".mem", ".git")
 _LEFT_OUT = {"text": None, "large": True}
@@ -247,7 +245,7 @@ class Recording:
         if before is not None:
             fields |= {"was": digest(before), "mode": mode}
             is_redacted = after is not None and after.count(_REDACTED) > before.count(_REDACTED)
-            if after is not None and is_redacted and self.command != _GIVES_BACK:
+            if after is not None and is_redacted:
                 fields["purged"] = True  # what was blanked out must not stay here
                 lost = set(before.splitlines()) - set(after.splitlines())
                 self._scrub(path, {name: b"\n".join(lost)})

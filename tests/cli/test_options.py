@@ -175,7 +175,6 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--dry-run": [],
             "--staged": [],
             "--secrets": [],
-            "--max-fraction": ["0.5"],
             "--since": ["HEAD"],
             "--cited": [],
             "--refresh": ["all"],
