@@ -243,14 +243,11 @@ def words_of(content: object) -> str:
 
 def cut(text: str, limit: int = KEPT) -> str:
     """Keep both ends of a text that is too long: errors stand at the end."""
-    return "".join(ends(text, limit)) if len(text) > limit else text
-
-
-def ends(text: str, limit: int = KEPT) -> tuple[str, str, str]:
-    """Return the beginning that is kept of a long text, a note of what is left out, and the end that is kept."""
+    if len(text) <= limit:
+        return text
     note = f"\n… [{len(text) - limit} characters left out] …\n"
     head = (limit - len(note)) * 3 // 4
-    return text[:head], note, text[len(text) - (limit - len(note) - head) :]
+    return f"{text[:head]}{note}{text[len(text) - (limit - len(note) - head) :]}"
 
 
 def sound(text: str) -> str:

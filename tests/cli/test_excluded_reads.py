@@ -1,4 +1,4 @@
-"""What a tool shows of many files is stored without the lines of those that are shut out of memory."""
+"""What a tool shows of many files is left out where it shows lines of one that is shut out of memory."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def project(world: Path, workspace: Path) -> Path:
 
 @pytest.mark.parametrize("field", ["content", "output", "parts", "nested"])
 @pytest.mark.parametrize("way", SHOWN)
-def test_lines_of_such_files_that_a_search_shows_are_blanked_out(
+def test_a_result_that_shows_lines_of_such_a_file_is_left_out(
     mem: Mem, project: Path, world: Path, way: str, field: str
 ) -> None:
     text = SHOWN[way].format(said=SAID, root=world)
@@ -62,8 +62,7 @@ def test_lines_of_such_files_that_a_search_shows_are_blanked_out(
     said = (project / "sessions/s/session.jsonl").read_text()
     assert "marzipan" not in kept(project)
     assert MARK in said
-    assert all(words in said for words in ("open word", "open end", "rg KEY"))
-    assert mem("check", "--secrets").code == 0, "what is blanked out is not found again"
+    assert "rg KEY" in said
 
 
 def test_a_result_in_another_process_or_a_transcript_is_looked_at_too(mem: Mem, project: Path, world: Path) -> None:
@@ -73,14 +72,11 @@ def test_a_result_in_another_process_or_a_transcript_is_looked_at_too(mem: Mem, 
     (world / "talk.jsonl").write_text("\n".join(map(json.dumps, [{"role": "user", "content": "Look"}, call, result])))
     assert mem("session", "import", "talk.jsonl", "--session", "t").code == 0
     assert "marzipan" not in kept(project)
-    assert kept(project).count("open end") >= 2
 
 
 @pytest.mark.parametrize("way", SHOWN)
 @pytest.mark.parametrize("room", [0, 30, 400, 5000])
-def test_what_is_cut_out_of_the_middle_of_a_long_result_names_its_end_too(
-    mem: Mem, project: Path, world: Path, way: str, room: int
-) -> None:
+def test_all_of_a_long_result_is_looked_at(mem: Mem, project: Path, world: Path, way: str, room: int) -> None:
     text = SHOWN["grep" if way == "JSON" else way].format(said=SAID, root=world)
     end = text.rindex(SAID) + len(SAID)
     filler = "src/b.py:1:open\n" * 300
@@ -95,7 +91,6 @@ def test_what_is_cut_out_of_the_middle_of_a_long_result_names_its_end_too(
     assert mem("session", "import", "talk.jsonl", "--session", "t").code == 0
     assert mem("session", "append", "-", "--session", "s", stdin=(world / "talk.jsonl").read_text()).code == 0
     assert "marzipan" not in kept(project)
-    assert "src/b.py:1:open" in kept(project)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ A call that names such a file is known by its arguments, whatever their keys; it
 where there is none, by their order. Both lose all that they say. A file that a tool only runs, such as
 `.venv/bin/python`, is not read: there a `.gitignore` does not count.
 
-A call that searches a folder names no file: of its result only the lines of such files are blanked out
+A call that searches a folder names no file: its result is left out where it shows lines of such a file
 (`excluded_lines`).
 """
 
@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ from ..lock import Held
 from ..privacy import EVERY, OUTSIDE_GIT, ExcludedFiles
 from ..workspace import Workspace
 from .event_file import lines_of, lines_with, mapped, recent_events, replace_lines
-from .excluded_lines import MARK, ExcludedLines, texts_in, with_texts
+from .excluded_lines import ExcludedLines, texts_in
 
+MARK = "[REDACTED:secret-file]"
+"""All that stays of what a tool was given or answered."""
 _WRITTEN = "content contents file_text new_str old_str new_string old_string new_text old_text code_edit codeedit body"
 _CONTENTS = frozenset((*_WRITTEN.split(), "description", "explanation", "message", "prompt", "thought", "todos"))
 """Keys of what is written or said, which may speak of any file."""
@@ -95,14 +97,14 @@ class CallFilter:
 
     def event(self, event: Event) -> Event:
         """Take in an event; return it as it may be stored."""
-        return blanked(event) if self.withholds(event) else self._without_excluded_lines(event)
+        return blanked(event) if self.withholds(event) or self._shows_excluded_lines(event) else event
 
     def events(self, events: Sequence[Event]) -> list[Event]:
         """Take in events; return them as they may be stored, a result that stands before its call included."""
         named = [event if event.id else replace(event, id=f"\0{number}") for number, event in enumerate(events)]
         out = [self.withholds(event) for event in named]
         return [
-            blanked(event) if is_out or twin.id in self.late else self._without_excluded_lines(event)
+            blanked(event) if is_out or twin.id in self.late or self._shows_excluded_lines(event) else event
             for event, twin, is_out in zip(events, named, out, strict=True)
         ]
 
@@ -179,22 +181,14 @@ class CallFilter:
             shown = (match for match in self._listings[parent] if match[0] != "." or name[:1] == ".")
             yield from (f"{parent}/{match}" for match in shown if fnmatchcase(match, name))
 
-    def _without_excluded_lines(self, event: Event) -> Event:
-        """Return a result without the lines of files that are shut out, which its call did not name."""
+    def _shows_excluded_lines(self, event: Event) -> bool:
+        """Return whether a result shows lines of files that are shut out, which its call did not name."""
         if event.type != "tool_result":
-            return event
+            return False
         names = (*call_ids(event), "") if self._entered else ()
         folders = next((self._entered[name] for name in names if name in self._entered), ())
-        clean = partial(self._lines.clean, folders=folders)
-        text = (
-            self._lines.clean_ends(event.arguments, folders) if isinstance(event.arguments, str) else clean(event.text)
-        )
-        if text == event.text and all(clean(part) == part for part in texts_in(event.extra)):
-            return event
-        try:
-            return replace(event, text=text, extra=with_texts(event.extra, clean), arguments=None)
-        except RecursionError:
-            return blanked(event)
+        whole = event.arguments if isinstance(event.arguments, str) else event.text
+        return any(self._lines.are_in(text, folders) for text in (whole, *texts_in(event.extra)))
 
 
 def call_filter(workspace: Workspace, *folders: str) -> CallFilter:
