@@ -1,7 +1,6 @@
 """Clones of one memory on machines of their own, which meet at a bare repository."""
 
 import os
-import re
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -136,11 +135,6 @@ def refused(machine: Machine, code: int, *words: str) -> str:
     for word in words:
         assert word in found.err, found.err
     return found.err
-
-
-def unmarked(file: Path) -> str:
-    """Read an archived file as it was before it was put there."""
-    return re.sub(r"(?m)^archived_as: .*\n", "", file.read_text(encoding="utf-8"))
 
 
 def exchanged(one: Machine, other: Machine) -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from memcli.formats.frontmatter.document import edit, parse, render
 from memcli.formats.memory_page import HEADINGS, read_promoted, with_lines
-from memcli.store.archive import settled
-from memcli.store.layouts import LAYOUTS
 from tests import merge_judge
 from tests.merge_judge import TOKEN
 from tests.two_branches import OURS, THEIRS, Repository
@@ -186,7 +184,7 @@ class History:
         for path in [self._any(side)] if len(self._entries(side)) > 2 else []:
             text = side.files.pop(path)
             self._off_page(side, text)
-            side.files[f"archive/{path}"] = settled(LAYOUTS["mem"], f"archive/{path}", text)
+            side.files[f"archive/{path}"] = text
             side.files[f"{path.rpartition('/')[0]}/.gitkeep"] = ""
 
     def _purge(self, side: Side) -> None:

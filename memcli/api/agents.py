@@ -228,10 +228,3 @@ def take_handoff(path: Path) -> bool:
     from ..consolidation.recap import is_taken
 
     return is_taken(path)
-
-
-def unexplained_files(workspace: Workspace, most: int) -> list[str]:
-    """List the archived files that no forgetting put there, among the `most` that changed last."""
-    from ..store.archive import strays
-
-    return [problem.path for problem in strays(workspace, most)]

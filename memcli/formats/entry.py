@@ -128,10 +128,6 @@ class Entry:
     """Who forgot it: `user`, or `observed` where an agent or a script did."""
     reason: str = stated("", merge=KEPT)
     """Why it was forgotten, as `mem forget --reason` told."""
-    archived_as: str = stated("", merge=KEPT)
-    """Of a file in `archive/`: the digest of what it said when it was put there. One that has none, or that says
-    something else by now, is named by `mem check`: git, or somebody, put it there or changed it. `mem restore` takes it
-    off."""
     wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Other texts that say the same, found by search as the entry itself is."""
     conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT, branches=UNION)

@@ -226,7 +226,7 @@ LOST = "merged"
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
 _FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "distinct", "cited")
 _STANDING = ("status", "superseded_by", "superseded_at", "references")
-_PUT_AWAY = ("forgotten_at", "forgotten_by", "reason", "archived_as")
+_PUT_AWAY = ("forgotten_at", "forgotten_by", "reason")
 
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
@@ -405,8 +405,6 @@ class _Rules:
 
     def _by_field(self, key: str, base: Any, newer: Any, older: Any) -> Any:
         rule, read = FIELDS[key].branches, FIELDS[key].read
-        if key == "archived_as":  # a digest of what else there is: made anew where the merge ends
-            return older if newer is MISSING else newer
         if rule == UNION:
             sides = [base, newer, older]
             if not all(isinstance(side, list) for side in (newer, older)):

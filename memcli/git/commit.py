@@ -65,16 +65,6 @@ def _path_change(path: str, fields: str) -> PathChange:
     return PathChange(path, *fields.removeprefix(":").split(" ")[:4])
 
 
-def before_merge(workspace: Workspace, path: str) -> list[bytes]:
-    """Return the versions of a file that the last merge, done or under way, began with; none outside a repository."""
-    try:
-        repository = repository_of(workspace)
-    except MemError:
-        return []
-    names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
-    return [done.out for name in names if not (done := attempt(repository.top, "cat-file", "blob", name)).code]
-
-
 @dataclass(frozen=True)
 class Merging:
     """The files of a workspace that a merge brought together: the blob of each by path, where there is one."""

@@ -17,7 +17,6 @@ from ..formats.frontmatter import document
 from ..formats.text_lines import conflict_marker
 from ..formats.three_way import Merged, merge_texts
 from ..store.access_log import DISPUTED as DISPUTED
-from ..store.archive import settled
 from ..store.workspace import Workspace
 from .commit import PathChange
 from .merge_driver import kind_in, merge_content
@@ -234,11 +233,7 @@ class _Work:
         self.notices.append(f"{self.within(path)}: deleted on one side and {how} on the other: it is gone")
 
     def done(self) -> Resolution:
-        """Return all files; those that are put into the archive have a mark that fits them, the others none."""
-        for path, file in self.files.items():
-            if file is not None and file[0] in _PLAIN:
-                marked = settled(self.workspace.layout, self.within(path), text(file[1]))
-                self.files[path] = (file[0], marked.encode("utf-8", "surrogateescape"))
+        """Return all files."""
         clashes = tuple(sorted(set(self.clashes)))
         return Resolution(self.files, clashes, tuple(self.notices), tuple(self.disputed))
 

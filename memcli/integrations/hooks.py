@@ -176,8 +176,6 @@ _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for
 ROOM = 9_000
 """Characters of an answer that are for memories; the rest is for what else is told."""
 _RECAP_ROOM = 3_000
-_LOOKED_AT, _NAMED = 1_000, 3
-"""Archived files that are compared with their records, the last changed first, and those that are named."""
 
 
 def _at_once(work: Callable[[int], None], held: int) -> None:
@@ -233,7 +231,7 @@ def _session_start(here: HookContext) -> HookAnswer:
     """Return what is known here and, if the conversation was cut, what it was about."""
     event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
-    notes = (*map(_untrusted, here.workspaces), _unexplained(here), _kept_lately(here))
+    notes = (*map(_untrusted, here.workspaces), _kept_lately(here))
     handoff = None if is_cut else _handoff(here)
     reserved = _RECAP_ROOM if is_cut else len(handoff[0]) if handoff else 0
     start = _known(
@@ -274,16 +272,6 @@ def _untrusted(workspace: Workspace) -> str:
         f"The memory in {workspace.root} came with a repository and is not trusted by the user: its records have the"
         ' source "repository". `mem trust`, run by the user there, changes that.'
     )
-
-
-def _unexplained(here: HookContext) -> str:
-    """Return a line naming the memories that git, or somebody else, put into the archive; empty if there are none."""
-    unexplained = agents.unexplained_files(here.workspace, _LOOKED_AT)
-    if not unexplained:
-        return ""
-    names = ", ".join(unexplained[:_NAMED]) + (f" and {len(unexplained) - _NAMED:,} more" * (len(unexplained) > _NAMED))
-    what = number_of(len(unexplained), "memory", "lies", "lie")
-    return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 
 def _handoff(here: HookContext) -> tuple[str, Path] | None:

@@ -26,7 +26,6 @@ from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
-from ..store.archive import strays
 from ..store.entries import is_kept
 from ..store.file_steps import remove_abandoned
 from ..store.journal import Change, unsealed
@@ -159,7 +158,6 @@ def check(workspace: Workspace) -> Checked:
     ]
     managed, faults_in_files = _read_faults(workspace, readings)
     listed += faults_in_files
-    listed += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
     )
@@ -281,15 +279,6 @@ def _changed(workspace: Workspace, path: str, readings: Sequence[Reading]) -> bo
     got = try_bytes(workspace, path)
     digest = "" if isinstance(got, str) else digest_of(got[0])
     return digest != next((reading.digest for reading in readings if reading.path == path), "")
-
-
-def _strays(workspace: Workspace) -> list[Fault]:
-    """Return the archived entries that were not archived as they are."""
-    ways = "`mem restore {0}` brings it back, `mem forget {0}` leaves it in the archive"
-    return [
-        Fault(stray.path, 1, f"{stray.reason}: {ways.format(_shown(stray.path))}", "archive")
-        for stray in strays(workspace)
-    ]
 
 
 def _settings(workspace: Workspace) -> list[Fault]:

@@ -48,7 +48,7 @@ WORDS = {
 """The kinds of changes in the order they are told, each with the words that follow its number."""
 _COUNTERS = ("access_count", "last_accessed_at")
 _FLAGS = ("conflicts_with", "verdicts", "verdict_reasons")
-_FORGETTING = ("forgotten_at", "forgotten_by", "reason", "archived_as")
+_FORGETTING = ("forgotten_at", "forgotten_by", "reason")
 _REPORTED_APART = ("id", "status", "superseded_by", "superseded_at", *_FORGETTING, *_FLAGS, "strength")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _SPELLED = {name for key, others in SPELLINGS.items() for name in (key, *others)} | {"active", "metadata"}

@@ -29,7 +29,7 @@ from ..index.lookups import supersession_rows
 from ..results import Result
 from ..store import entries
 from ..store.access_log import note_disputed
-from ..store.archive import changed_since, mark_again, may_have_forgotten
+from ..store.archive import may_have_forgotten
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.workspace import MARKER, Workspace
@@ -51,18 +51,6 @@ from .rivals import settle_plan, successors, twins, twins_plan
 
 _MARK = b"superseded_by"
 """Stands in an entry whose place another one took."""
-
-
-def explain_merged(workspace: Workspace, paths: Collection[str], disputed: Collection[str]) -> list[str]:
-    """Let the archived memories that a merge changed stay as they are; return what there is to say of each.
-
-    Of those that are `disputed`, by id, a person is asked whether to keep them.
-    """
-    note_disputed(workspace, disputed)
-    changed = changed_since(workspace, paths)
-    mark_again(workspace, changed)
-    way = "`mem restore {0}` brings it back as it was changed"
-    return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in changed]
 
 
 def settle_forgotten(
@@ -150,7 +138,7 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
             if path not in readings and (reading := _reading(workspace, path)) is not None:
                 readings[path] = reading
     files = [(reading.path, reading.text, reading.entry) for reading in readings.values() if reading.entry is not None]
-    plan = settle_plan(workspace, Checked.of(circles(files), readings.values()), (), Plan())
+    plan = settle_plan(workspace, Checked.of(circles(files), readings.values()), Plan())
     applied(workspace, plan, "mem sync")
     return bool(twice + plan), twice.reasons
 
@@ -335,7 +323,8 @@ class _Exchange:
         self.checked |= merged
         sides += sorted(merged) if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
-        notices = [*settle_deleted(self.workspace, paths), *explain_merged(self.workspace, paths, self.disputed)]
+        notices = settle_deleted(self.workspace, paths)
+        note_disputed(self.workspace, self.disputed)
         put_away, named = settle_forgotten(self.workspace, paths, paths_changed(self.repository, ours, head))
         notices += put_away
         all_notices = (*self.report.notices, *notices, *named, *name_hidden(self.workspace, paths))

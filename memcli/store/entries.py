@@ -16,7 +16,7 @@ from ..formats.frontmatter import document
 from ..formats.ids import drawn, new_id
 from ..formats.text_lines import first_line, shorten
 from ..results import IF_ANY, OPTIONAL, ConflictsWith, FilePath, Id, Reason
-from . import archive, atomic_files
+from . import atomic_files
 from .addresses import Place, hide, require_ours, show_again
 from .archive import keep_folders
 from .atomic_files import remove
@@ -237,7 +237,6 @@ def edit(
         identifier = stated_id(document.parse(new).fields) or path
         if new == text:
             return EntryChange(identifier, path, "unchanged", text)
-        new = archive.settled(workspace.layout, path, new)
         held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
@@ -313,7 +312,6 @@ def _marking(workspace: Workspace, path: str, new_path: str, fields_told: Mappin
         text = decoded(path, atomic_files.read(workspace.path(path)))
         fields = document.parse(text).fields
         new = text if fields.get("forgotten_at") else revised(workspace, path, text, fields_told, touch=False)
-        new = archive.settled(workspace.layout, new_path, new)
     except RefusedError:  # no frontmatter that can be changed: it is put away as it is
         return []
     if new == text:

@@ -20,7 +20,7 @@ from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
-from .archive import keep_folders, put, settled, with_marks
+from .archive import keep_folders, put
 from .atomic_files import move, move_all, remove
 from .lock import BRINGING, Held, changing, locked
 from .plan_steps import (
@@ -107,8 +107,8 @@ def apply(
     """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another.
 
     Raise UnfinishedError if the disk fails once they are noted: `finish` does the rest. Unless they are to be done
-    `exactly`, what enters the archive is marked, the promoted lines of what changes follow it, and an emptied folder is
-    kept in git. `folded` names the counters that the steps bring into files: whoever does the steps ends the folding.
+    `exactly`, the promoted lines of what changes follow it, and an emptied folder is kept in git. `folded` names the
+    counters that the steps bring into files: whoever does the steps ends the folding.
     """
     path_of = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, path_of)]
@@ -116,8 +116,6 @@ def apply(
         from .page_lines import with_page_lines  # late: what only adds files has no line yet
 
         steps = with_page_lines(workspace, steps, path_of)
-    if not exactly:
-        steps = with_marks(workspace, steps, path_of)
     moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for step in steps:
         if not is_as_planned(step, path_of if isinstance(step, Move) else lambda path: path_of(_before(moves, path))):
@@ -305,7 +303,7 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     archive = workspace.layout.archive
     stem, _, ending = step.path.removeprefix(archive).rpartition(".")
     path = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
-    data = encoded(settled(workspace.layout, path, step.after or ""))
+    data = encoded(step.after or "")
     for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
         if other.is_file() and atomic_files.read(other) == data:
             return workspace.relative(other)

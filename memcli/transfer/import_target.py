@@ -45,7 +45,7 @@ DERIVED_FIELDS = (
         ]
     )
     | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
-    | frozenset(["forgotten_at", "forgotten_by", "reason", "archived_as"])
+    | frozenset(["forgotten_at", "forgotten_by", "reason"])
 )
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}([^,\]\n]+)")
@@ -159,7 +159,7 @@ class ImportTarget:
             return "unchanged", ""
         return "conflict", "it exists and says something else"
 
-    def make(self, file: BundledFile, *, is_restored: bool = False) -> tuple[str, str]:
+    def make(self, file: BundledFile) -> tuple[str, str]:
         """Make the file, in the archive with a mark unless it is restored; return what was done and why nothing was."""
         digest = atomic_files.digest(file.data)
         if self.dry_run:
@@ -173,7 +173,7 @@ class ImportTarget:
             if file.kind == INBOX:
                 with suppress(FileExistsError):  # git passes it over
                     atomic_files.create(self.workspace.path(f"{self.workspace.layout.inbox}.gitignore"), b"*\n")
-            put(self.workspace, file.path, file.data, mode, modified, over=fresh, is_restored=is_restored)
+            put(self.workspace, file.path, file.data, mode, modified, over=fresh)
         except FileExistsError:  # by somebody else, just now
             is_same = self._digest(file.path) == digest
             return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")

@@ -341,7 +341,7 @@ class Importer:
         if not action and entry is not None and (barred := self._forgotten(entry)):
             return ImportedLine(line.number, "forgotten", file.path, barred)
         if not action:
-            action, reason = target.make(file, is_restored=is_restored)
+            action, reason = target.make(file)
         if action == "created" and entry is not None and entry.id != file.path:
             target.known.paths.setdefault(entry.id, file.path)
         if own and not is_restored and action in ("created", "unchanged"):

@@ -30,7 +30,7 @@ def test_write_makes_one_readable_file(mem: Mem, workspace: Path) -> None:
 
 
 NOT_GIVEN = {
-    "cited", "superseded_at", "version_of", "forgotten_at", "forgotten_by", "reason", "archived_as", "wordings",
+    "cited", "superseded_at", "version_of", "forgotten_at", "forgotten_by", "reason", "wordings",
     "verdict_reasons", "distinct", "access_count", "last_accessed_at",
 }  # fmt: skip
 """Fields of an entry that no option of `mem write` sets: they follow from what is done with it."""

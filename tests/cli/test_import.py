@@ -82,7 +82,7 @@ def test_odd_files_come_through_too(mem: Mem, workspace: Path, other: Path) -> N
         "entries/broken.md": b"---\na: [b\n---\nx\n",
         "entries/conflict.md": b"<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n",
         "notes/2026-11-20.md": b"[10:00] x\n",
-        "archive/entries/2026-01/old.md": b"---\narchived_as: c600886ad1ff3e28\n---\n\nx\n",
+        "archive/entries/2026-01/old.md": b"x\n",
         "HISTORY-2026-11.md": b"## 2026-11-20T10:00:00Z\nx\n",
     }
     for name, data in odd.items():
@@ -432,7 +432,7 @@ NOT_TAKEN_OVER = {
     "status", "superseded_by", "superseded_at",  # a retraction is followed by itself
     "confidence", "salience", "strength", "pinned", "access_count", "last_accessed_at",  # counted or computed
     "aliases", "sources", "references", "files", "cited", "metadata",  # added to here as well
-    "version_of", "forgotten_at", "forgotten_by", "reason", "archived_as",
+    "version_of", "forgotten_at", "forgotten_by", "reason",
     "wordings", "conflicts_with", "verdicts", "verdict_reasons", "distinct",
 }  # fmt: skip
 

@@ -385,12 +385,3 @@ def test_settings_merge_by_setting() -> None:
         "# mine\nformat: 1\n# another machine had set search.limit: 8\nsearch.limit: 9  # more\n"
         "secrets.allow: [a.md, c.md, b.md]\ndecay.days.fact: 10\n"
     )
-
-
-def test_of_two_marks_of_the_archive_none_stays_as_a_value_that_was_lost() -> None:
-    base = "---\nid: mem_a\n---\n\nText.\n"
-    ours, theirs = (base.replace("\n---\n", f'\narchived_as: "{mark * 16}"\n---\n', 1) for mark in "ab")
-    merged = merge_entry(base, ours, theirs)
-    assert not merged.clashes
-    assert merged.text.count("archived_as") == 1
-    assert "merged" not in merged.text

@@ -60,7 +60,7 @@ def entries(draw: st.DrawFn) -> Entry:
         "expires_at": TIMES, "access_count": st.integers(0, 10**6), "last_accessed_at": TIMES,
         "key": SLOTS, "wordings": LISTS, "superseded_at": TIMES, "verdict_reasons": LISTS, "version_of": PLAIN,
         "cited": LISTS, "verdicts": LISTS, "distinct": st.just(("mem_beside",)),
-        "forgotten_at": TIMES, "forgotten_by": PLAIN, "reason": PLAIN, "archived_as": PLAIN,
+        "forgotten_at": TIMES, "forgotten_by": PLAIN, "reason": PLAIN,
         "metadata": st.dictionaries(PLAIN.filter(lambda key: key not in ("type", "modified")), PLAIN, max_size=2),
     }  # fmt: skip
     assert optional.keys() | {"id", "type", "created_at", "updated_at", "source"} == FIELDS.keys()

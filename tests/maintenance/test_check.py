@@ -11,7 +11,6 @@ from memcli.formats.memory_page import page_line
 from memcli.git.run import Staged
 from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import circles
-from memcli.store.archive import settled
 from memcli.store.workspace import Workspace
 from tests.conftest import FIXTURES, Mem
 from tests.scenes import at
@@ -27,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def put(workspace: Workspace, path: str, text: str) -> Path:
     file = workspace.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(settled(workspace.layout, path, text))
+    file.write_text(text)
     return file
 
 

@@ -8,7 +8,6 @@ import pytest
 from memcli.formats.frontmatter.document import parse, render
 from memcli.git import merge_driver
 from tests.conftest import Mem
-from tests.machines import unmarked
 from tests.two_branches import OURS, THEIRS, Repository
 
 ENTRY = "entries/2026-11/a.md"
@@ -142,7 +141,7 @@ def test_what_one_machine_deleted_and_the_other_changed_is_kept_by_sync(
     assert f"mended {ENTRY}: put away on one side and changed on the other: `mem restore archive/{ENTRY}`" in told.err
     assert not repository.git("ls-files", "--unmerged")
     settled = {path.relative_to(repository.root).as_posix(): path.read_text() for path in files_of(repository)}
-    assert unmarked(repository.root / f"archive/{ENTRY}") == changed
+    assert (repository.root / f"archive/{ENTRY}").read_text() == changed
     repository.git("reset", "-q", "--hard")
     repository.git("clone", "-q", "--bare", ".", "../hub.git")
     repository.git("remote", "add", "hub", "../hub.git")
@@ -172,7 +171,7 @@ def test_a_forgotten_memory_that_git_did_not_see_move_is_not_doubled(
     mem("check", "--fix")
     assert not repository.git("ls-files", "--unmerged")
     assert not (repository.root / ENTRY).exists()
-    assert unmarked(repository.root / "archive" / ENTRY) == long.replace("One", "Uno")
+    assert (repository.root / "archive" / ENTRY).read_text() == long.replace("One", "Uno")
 
 
 def test_a_memory_that_a_person_edited_in_the_middle_of_a_merge_is_left_to_that_person(

@@ -7,7 +7,7 @@ import pytest
 
 from memcli.formats.frontmatter.document import render
 from tests.cli.test_purge import saying
-from tests.machines import Machine, Merge, by_git, by_sync, unmarked
+from tests.machines import Machine, Merge, by_git, by_sync
 from tests.sample import pairwise
 
 SIDES, MERGES = ("laptop", "desktop"), (by_sync, by_git)
@@ -58,7 +58,7 @@ def test_an_edit_stays_with_its_memory_where_a_new_one_reads_like_it(
     finish(laptop, desktop)
     assert (desktop.root / new).read_text() == before
     assert (desktop.root / path).exists() == (new == path)
-    assert unmarked(desktop.root / f"archive/{path}") == edited
+    assert (desktop.root / f"archive/{path}").read_text() == edited
     assert f"mem restore archive/{path}" in told
 
 
@@ -290,5 +290,5 @@ def test_a_comment_that_a_person_put_into_a_memory_purged_elsewhere_is_not_lost(
     text = (desktop.root / path).read_text().replace("type: fact", "# ask Kai first\ntype: fact")
     (desktop.root / path).write_text(text)
     told = merge(laptop, desktop)
-    assert unmarked(desktop.root / f"archive/{path}") == text
+    assert (desktop.root / f"archive/{path}").read_text() == text
     assert f"mem restore archive/{path}" in told
