@@ -81,7 +81,7 @@ class Cited:
 
 
 def cited(workspace: Workspace) -> list[Cited]:
-    """Return the citations of active entries that are not what they were, those of files that were renamed included."""
+    """Return the citations of active entries that are not what they were."""
 
     def with_citations(index: Index) -> list[tuple[str, str]]:
         index.refresh()
@@ -135,17 +135,9 @@ def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]
         return "", state.now
     if state.kind == "new":
         return f"{citation.place} was never looked at" + (f": it {state.why}" if state.why else ""), state.now
-    to = project.went_to(citation.path) if state.kind == "gone" else ""
-    if to:
-        state = project.state(citation._replace(path=to))
-        reason = f"{citation.path} was renamed to {to}"
-        if state.kind != "changed":
-            return reason, state.now
-        reason += ", and the lines changed"
-    else:
-        reason = project.news(citation).replace(citation.path, citation.place, 1)
-        if state.kind == "gone":
-            return reason, None
-    current = project.followed(citation._replace(path=to or citation.path))
+    reason = project.news(citation).replace(citation.path, citation.place, 1)
+    if state.kind == "gone":
+        return f"{reason}: where it was renamed `mem write --id ID --about` cites it anew", None
+    current = project.followed(citation)
     state = project.state(current._replace(blob="", digest=""))
     return reason + (f": {current.path} {state.why}" if state.why else ""), state.now

@@ -40,7 +40,7 @@ def check(
         str,
         typer.Option(
             metavar="ID",
-            help="Accept what this entry cites as it is now, renamed files too; `all` takes every one.",
+            help="Accept what this entry cites as it is now; `all` takes every one.",
             autocompletion=completion.ids,
             show_default=False,
         ),
@@ -56,7 +56,7 @@ def check(
     and makes a damaged index anew; it merges files with conflict markers of git as `mem merge-driver` does, but for
     lines that both sides changed, settles what one side put away and the other changed as `mem sync` does, tells git of
     the files it settled, and flags memories that fill one key; it exits with 3 when other problems remain.
-    --cited names the memories whose cited lines changed or are gone, and follows a rename that git knows of.
+    --cited names the memories whose cited lines changed or are gone.
     As a git hook (.git/hooks/pre-commit): mem check --staged
     In a workflow: mem check --since origin/main...
     """

@@ -16,7 +16,6 @@ from .workspace import Workspace
 LARGEST = 4 << 20
 """Bytes of a file whose lines can be cited."""
 _SECONDS = 5.0
-_RENAMES = 20
 _COMPARED = 5_000  # lines of a file
 
 
@@ -105,18 +104,6 @@ class Project:
             return f"{citation.path} changed since {citation.since}"
         return f"{citation.path} is gone (was {citation.since})" if kind == "gone" else ""
 
-    def went_to(self, path: str) -> str:
-        """Return the path that a file which is gone has now, as git tells it; empty where it does not."""
-        seen = {path}
-        for _ in range(_RENAMES):
-            path = _renamed(self.root, path)
-            if not path or path in seen:
-                return ""
-            if isinstance(self.data(path), bytes):
-                return path
-            seen.add(path)
-        return ""
-
 
 def root_of(workspace: Workspace) -> Path:
     """Return the top of the repository a workspace lies in; without one the folder around the workspace."""
@@ -145,24 +132,3 @@ def _data(root: Path, path: str) -> bytes | str:
     except OSError as error:
         return f"cannot be read ({(error.strerror or 'unknown').lower()})"
     return "is not text" if b"\0" in data else data
-
-
-def _renamed(root: Path, path: str) -> str:
-    """Return the name that a file got in what is staged, or in the last commit that took it away."""
-    from ..git import run  # late: what marks hits needs none
-
-    listed = ("--name-status", "-z", "-M", "--diff-filter=R")
-    try:
-        if to := _to(run.run(root, "diff", "--cached", *listed, "HEAD", seconds=_SECONDS), path):
-            return to
-        words = ("log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", "--", path)
-        commit = run.text(root, *words, seconds=_SECONDS).strip()
-        return _to(run.run(root, "show", "--format=", *listed, commit, seconds=_SECONDS), path) if commit else ""
-    except GitError:
-        return ""
-
-
-def _to(output: bytes, path: str) -> str:
-    """Find a path among what git tells of renames: status, old name, new name, over and over."""
-    words = [os.fsdecode(word) for word in output.strip(b"\n").split(b"\0")]
-    return next((new for old, new in zip(words[1::3], words[2::3], strict=False) if old == path), "")
