@@ -258,20 +258,11 @@ class LineMatch:
 
 
 @dataclass(frozen=True)
-class FileMatches:
-    """A file with matches."""
-
-    workspace: Workspace
-    path: FilePath  # absolute for a workspace that is not the first
-    count: Annotated[int, "matching lines of the file"]
-
-
-@dataclass(frozen=True)
 class GrepResults(Result):
     """What grep found, and what it could not look at."""
 
     pattern: Annotated[str, "what was looked for"]
-    matches: Annotated[tuple[LineMatch | FileMatches, ...], "the lines or files"]  # FileMatches if asked `by_file`
+    matches: Annotated[tuple[LineMatch, ...], "the lines"]
     is_cut: Annotated[bool, "whether there are more than the limit"]
     late: tuple[FileProblem, ...]  # files that took too long, or of which only the beginning was looked through
     unindexed: tuple[FileProblem, ...]  # files that are not in the index as they should be
@@ -289,15 +280,14 @@ def grep(
     fixed: bool = False,
     ignore_case: bool = False,
     words: bool = False,
-    by_file: bool = False,
     context: int = 0,
     limit: int = 0,
     choice: Choice = Choice(),
 ) -> GrepResults:
     """Return the lines of every file that match a regular expression, or a `fixed` text, in the order of their files.
 
-    `words` matches whole words only. `context` is how many lines around a match come with it; with `by_file` files
-    are counted instead. `limit` is the most matches, or files; 0 is no limit. Superseded memories count too, and
+    `words` matches whole words only. `context` is how many lines around a match come with it; `limit` is the
+    most matches, 0 is no limit. Superseded memories count too, and
     conversations only where the choice has their kind. Raise UsageError for an empty or bad expression, and for one
     that takes longer than the setting grep.timeout before anything is found.
     """
@@ -310,16 +300,16 @@ def grep(
         raise UsageError(f"context {context}, limit {limit}", "give 0 or more")
     found_in = every(workspaces)
     require_stored(choice, found_in)
-    matches: list[LineMatch | FileMatches] = []
+    matches: list[LineMatch] = []
     problems: list[FileProblem] = []
     late: list[FileProblem] = []
     is_cut = False
     for where in found_in:
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
         wanted = _everything(choice, where)
-        room = limit - sum(not isinstance(match, LineMatch) or match.is_match for match in matches) if limit else None
+        room = limit - sum(match.is_match for match in matches) if limit else None
         root = "" if where is found_in[0] else str(where.root)
-        job = _Grep(where, looked, wanted, by_file, context, room, root)
+        job = _Grep(where, looked, wanted, context, room, root)
         part = ask(where, job.answer)
         matches += part.matches
         is_cut |= part.is_cut
@@ -346,32 +336,23 @@ class _Grep:
     workspace: Workspace
     pattern: "Pattern"
     wanted: Filter
-    by_file: bool
     context: int
-    room: int | None  # matches, or files, that are still asked for
+    room: int | None  # matches that are still asked for
     root: str  # put before paths; empty for relative ones
 
     def answer(self, index: "Index") -> GrepResults:
-        from ..search.grep import count_matches, first_matches
+        from ..search.grep import first_matches
         from ..search.grep import grep as matches
 
         late: list[FileProblem] = []
-        all_matches: list[LineMatch | FileMatches] = []
         index.refresh(talk="session" in self.wanted.kinds)
-        if self.by_file:
-            files = list(count_matches(index, self.pattern, self.wanted, late))
-            all_matches += [
-                FileMatches(self.workspace, self._path(path), number) for path, number in files[: self.room]
-            ]
-            is_cut = len(files) > len(all_matches)
-        else:
-            every_line = matches(index, self.pattern, self.wanted, self.context, late)
-            lines, is_cut = first_matches(every_line, self.room, self.context)
-            all_matches += [
-                LineMatch(self.workspace, self._path(line.path), line.line, line.text, line.is_match) for line in lines
-            ]
+        every_line = matches(index, self.pattern, self.wanted, self.context, late)
+        lines, is_cut = first_matches(every_line, self.room, self.context)
+        all_matches = tuple(
+            LineMatch(self.workspace, self._path(line.path), line.line, line.text, line.is_match) for line in lines
+        )
         problems = index.problems(self.wanted, within="texts")
-        return GrepResults(self.pattern.text, tuple(all_matches), is_cut, tuple(late), tuple(problems))
+        return GrepResults(self.pattern.text, all_matches, is_cut, tuple(late), tuple(problems))
 
     def _path(self, path: str) -> str:
         return str(self.workspace.root / path) if self.root else path

@@ -126,8 +126,6 @@ def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) 
         raise typer.Exit(3 if report.fixed else 1)
 
 
-WIDEST, NAME, NARROW = 52, 14, 72
-"""Columns of a set of bars at most, of a name in it, and of a terminal too narrow for two sets."""
 FILES = {"entry": "of entries", "memory": "of long-term memory", "note": "of notes", "session": "of sessions"}
 FILES |= {"history": "of history"}
 
@@ -135,7 +133,7 @@ FILES |= {"history": "of history"}
 def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show what is in memory, how it grows, what is used and what fades.
 
-    A terminal gets bars; a pipe gets lines of section, name and value.
+    A pipe gets lines of section, name and value.
     """
     where = workspaces.writing(workspace, scope, "counted in")
     report = counted(where)
@@ -181,11 +179,10 @@ def _sections(report: Stats) -> list[tuple[str, Mapping[str, int]]]:
 def _draw(report: Stats) -> None:
     """Draw the numbers for a person, on one screen."""
     state, page = report.index, report.memory
-    output.say_wrapped(f"{number_of(report.entries, 'entry')}: {_listed(report.statuses)}; {report.pinned:,} pinned")
-    if report.layers:
-        output.say_wrapped(f"layers: {_listed(report.layers)}; sources: {_listed(report.sources)}")
-    _pair(("type", report.types), ("made in", report.growth))
-    _pair(("changed", report.ages), ("tag", report.tags))
+    output.say_wrapped(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
+    for name, numbers in _sections(report)[1:]:
+        if numbers:
+            output.say_wrapped(f"{name}: {_listed(numbers)}")
     for head, rows in (
         ("reads", [(f"{entry.accesses:,}", entry.id, entry.summary) for entry in report.most_used]),
         ("days old", [(f"{entry.age_days:,.0f}", entry.id, entry.summary) for entry in report.stalest]),
@@ -211,40 +208,3 @@ def _draw(report: Stats) -> None:
 
 def _listed(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items()) or "none"
-
-
-def _pair(first_chart: tuple[str, Mapping[str, int]], second_chart: tuple[str, Mapping[str, int]]) -> None:
-    """Draw two sets of bars beside each other, or below where the terminal is narrow."""
-    from itertools import zip_longest
-
-    columns = output.columns()
-    width = columns // 2 - 1 if columns >= NARROW else columns
-    left, right = (
-        bars(title, numbers, min(width, WIDEST)) if numbers else [] for title, numbers in (first_chart, second_chart)
-    )
-    output.say("")
-    if columns < NARROW:
-        for line in (*left, "", *right):
-            output.say(line.rstrip())
-    else:
-        for first, second in zip_longest(left, right, fillvalue=""):
-            output.say(f"{first or ' ' * min(width, WIDEST)}  {second}".rstrip())
-
-
-def bars(title: str, numbers: Mapping[str, int], width: int) -> list[str]:
-    """Draw a line a number: its name, the number, and a bar in the proportion of the largest."""
-    most = max(max(numbers.values()), 1)
-    digits = len(f"{most:,}")
-    room = max(width - NAME - digits - 3, 1)
-    lines = [title.ljust(width)]
-    for name, count in numbers.items():
-        eighths = round(8 * room * count / most)
-        bar = ("█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8]).ljust(room + 1)
-        lines.append(f"{_padded(output.visible(name))} {count:>{digits},} {bar}")
-    return lines
-
-
-def _padded(name: str) -> str:
-    """Cut or fill a name to its column; letters of some scripts take two places."""
-    name = output.cut(name, NAME)
-    return name + " " * (NAME - output.width(name))

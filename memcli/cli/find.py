@@ -1,5 +1,6 @@
 """`mem search`, `mem ls` and `mem grep`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -7,8 +8,7 @@ from typing import Annotated
 import typer
 
 from ..api import find as api
-from ..api.find import MODES, SORTS, Choice, FileMatches, Hit, LineMatch
-from ..results import number_of
+from ..api.find import MODES, SORTS, Choice, Hit, LineMatch
 from . import completion, output
 from . import workspaces as world
 from .options import AsJson, InScope, InWorkspace, choosing
@@ -177,7 +177,7 @@ def grep(
     counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
     context: Annotated[int, typer.Option("-C", "--context", min=0, help="Lines to show around a match.")] = 0,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", min=0, help="At most so many matches, or files.", show_default="all")
+        int, typer.Option("-n", "--limit", min=0, help="At most so many matches.", show_default="all")
     ] = 0,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
@@ -197,8 +197,7 @@ def grep(
         fixed=fixed,
         ignore_case=ignore_case,
         words=words,
-        by_file=names or counts,
-        context=context,
+        context=0 if names or counts else context,
         limit=limit,
         choice=choice,
     )
@@ -208,7 +207,11 @@ def grep(
     if as_json:
         output.say_json(results.as_dict())
     else:
-        _show_matches(results.matches, context, with_counts=not names)
+        if names or counts:
+            for path, count in Counter(world.here(match.workspace, match.path) for match in results.matches).items():
+                output.say(path if names else f"{path}:{count}")
+        else:
+            _show_matches(results.matches, context)
         if results.is_cut:
             output.note(f"more than {limit:,} match: raise --limit, or look for less")
     if not (results.matches or as_json) and (why := api.why_nothing(found_in, choice)):
@@ -217,13 +220,10 @@ def grep(
         raise typer.Exit(3 if results.late else 1)
 
 
-def _show_matches(matches: Sequence[LineMatch | FileMatches], context: int, *, with_counts: bool) -> None:
+def _show_matches(matches: Sequence[LineMatch], context: int) -> None:
     last: LineMatch | None = None
     for match in matches:
         path = world.here(match.workspace, match.path)
-        if isinstance(match, FileMatches):
-            output.say(f"{path}:{match.count}" if with_counts else path)
-            continue
         if context and last is not None and (last.path != match.path or last.line + 1 != match.line):
             output.say("--")
         mark = ":" if match.is_match else "-"

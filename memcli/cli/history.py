@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from ..api.history import add_history, add_note, read_history
-from ..errors import MemError
 from . import output, workspaces
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
@@ -71,9 +70,6 @@ def note(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to note; - reads standard input.")] = "",
     user: Annotated[str, typer.Option(help="What the user said.")] = "",
     assistant: Annotated[str, typer.Option(help="What the assistant answered.")] = "",
-    fail_safe: Annotated[
-        bool, typer.Option("--fail-safe", help="For hooks: what goes wrong is only a warning, the exit code is 0.")
-    ] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -82,15 +78,6 @@ def note(
 
     With --user and --assistant the line says both, cut to 200 and 300 characters. Secrets are blanked out and told.
     """
-    try:
-        _note(text, user, assistant, workspace, scope, as_json=as_json)
-    except MemError as error:
-        if not fail_safe:
-            raise
-        output.note(f"not noted: {error}")
-
-
-def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, as_json: bool) -> None:
     if text == "-" and not (user or assistant):
         text = workspaces.standard_input("the note")
     where = workspaces.writing(workspace, scope, make=True)

@@ -29,7 +29,7 @@ from ..index.scan import abandoned, scan
 from ..store.entries import is_kept
 from ..store.file_steps import remove_abandoned
 from ..store.journal import Change, unsealed
-from ..store.privacy import IGNORE, small_text
+from ..store.privacy import small_text
 from ..store.redaction import redactor, secret_in_name
 from ..store.sessions.append import end_cut_off
 from ..store.sessions.event_file import cut_off_lines
@@ -307,7 +307,7 @@ def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     """
     texts = dict(all_texts(workspace, sessions=everywhere))
     searched = texts.items() if everywhere else ask(workspace, lambda index: _unsearched(index, texts))
-    result = [*leaks(workspace, searched, names=everywhere), *misplaced(workspace, texts)]
+    result = list(leaks(workspace, searched, names=everywhere))
     if not everywhere and searched:
         clean = dict(searched)
         for fault in result:
@@ -393,24 +393,6 @@ def credentials(
             what = "personal data" if finding.group == "personal" else "a secret"
             reason = f"looks like {what} ({finding.rule}){where}: remove it, {fix}"
             yield Fault(shown, finding.line, reason, "secret"), text[finding.start : finding.end]
-
-
-def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
-    """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
-    names = list(paths)
-    for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
-        for number, line in enumerate(small_text(folder, IGNORE).splitlines(), 1):
-            named = [path for path in names if line.strip() and ignored(line, f"{prefix}{path}")]
-            if not named:
-                continue
-            moved = line.strip().removeprefix("/").removeprefix(prefix)
-            allowed = ", ".join(dict.fromkeys((*workspace.settings["secrets.allow"], moved)))
-            also = f" and {len(named) - 1:,} more" if named[1:] else ""
-            reason = (
-                f"names {named[0]}{also}, in memory already: what it names is kept out, and exceptions of `mem check`"
-                f" are a setting: remove the line and run `mem config set secrets.allow '{allowed}'`"
-            )
-            yield Fault(f"../{IGNORE}" if prefix else IGNORE, number, reason, "secret")
 
 
 def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:

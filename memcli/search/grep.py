@@ -89,15 +89,6 @@ def first_matches(lines: Iterable[GrepLine], most: int | None, context: int) -> 
     return taken, False
 
 
-def count_matches(
-    index: Index, pattern: Pattern, wanted: Filter, late: list[FileProblem] | None = None
-) -> Iterator[tuple[str, int]]:
-    """Yield every file that matches with its number of matching lines; files not looked through go to `late`."""
-    for path, _, numbers in _matches(index, pattern, wanted, [] if late is None else late):
-        if count := len(set(numbers) - _hidden_lines(index, path)):
-            yield path, count
-
-
 def _hidden_lines(index: Index, path: str) -> frozenset[int]:
     """Return the lines, counted from 0, of another tool's memories that were forgotten here."""
     if not is_items(path, index.workspace.layout.kind_of(path)):

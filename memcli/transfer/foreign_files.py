@@ -120,8 +120,11 @@ class ForeignFiles:
             return
         encoding = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
         if encoding:
-            whole = _recoded(whole, encoding)
-            head = whole.peek(_HEAD) if isinstance(whole, io.BufferedReader) else b""
+            data = whole.read(LARGEST + 1)
+            if len(data) > LARGEST:
+                raise RefusedError(f"{name} has more than {LARGEST >> 20} MiB of {encoding}", "save it as UTF-8")
+            whole = io.BytesIO(data.decode(encoding, "replace").encode("utf-8", "replace"))
+            head = whole.getvalue()[:_HEAD]
         text = head.decode("utf-8", "replace").removeprefix("\ufeff")
         start = text.lstrip()
         if "\0" in text:
@@ -402,32 +405,6 @@ def _refuse_a_conversation(head: bytes, name: str) -> None:
     except UnknownTranscriptError:
         return
     raise UsageError(f"{name} is a conversation ({form.name})", f"`mem session import {name}` takes it in")
-
-
-def _recoded(stream: BinaryIO, encoding: str) -> BinaryIO:
-    """Return a stream of UTF-8 that gives what another gives in an encoding with a mark at its beginning."""
-    return io.BufferedReader(_Recoded(stream, encoding), _HEAD)
-
-
-class _Recoded(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        while not self._ready:
-            piece = self._stream.read(_HEAD)
-            self._ready = self._decoder.decode(piece, final=not piece).encode("utf-8", "replace")
-            if not piece:
-                break
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
 
 
 def mapping_of(stated: str) -> dict[str, str]:

@@ -41,7 +41,6 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], Callable[[Workspace], Any]]] = {
     ),
     "ls": (("ls", "--sort", "title"), lambda opened: find.list_entries(opened, sort="title").as_dict()),
     "grep": (("grep", "p.rt", "-C", "1"), lambda opened: find.grep(opened, "p.rt", context=1).as_dict()),
-    "grep -c": (("grep", "-c", "port"), lambda opened: find.grep(opened, "port", by_file=True).as_dict()),
     "read": (("read", "ID", "--limit", "5"), lambda opened: read.read(opened, _first_id(opened), limit=5).as_dict()),
     "read --history": (("read", "ID", "--history"), lambda o: read.read_history(o, _first_id(o)).as_dict()),
     "key": (("read", "--key", "staging/port"), lambda o: read.read(o, read.Which(key="staging/port")).as_dict()),

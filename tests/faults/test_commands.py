@@ -34,7 +34,7 @@ ELSEWHERE = {
 }
 NO_OTHER_WAY = {
     *("--json", "--quiet", "--dry-run", "--list", "--status", "--explain", "--gate", "--raw", "--history"),
-    *("--staged", "--secrets", "--cited", "--no-wait", "--wait", "--fail-safe", "--fresh", "--error", "--pinned"),
+    *("--staged", "--secrets", "--cited", "--no-wait", "--wait", "--fresh", "--error", "--pinned"),
     *("--all", "--archived", "--source", "--project", "--user", "--shared", "--tool-errors"),
     *("--no-dedup", "--allow-secret", "--ask"),
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memcli.maintenance import checks
-from memcli.maintenance.checks import all_texts, leaks, leaks_in, misplaced
+from memcli.maintenance.checks import all_texts, leaks, leaks_in
 from memcli.maintenance.invariants import Fault
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.tables import cases
@@ -62,20 +62,6 @@ def test_files_named_in_the_setting_are_passed_over(tmp_path: Path, allowed: str
     assert found(opened(around, tmp_path)) == []
     (tmp_path / "mem.yaml").write_text("secrets.allow: notes/\n")
     assert len(found(opened(around, tmp_path))) == 1
-
-
-@cases("folder", "patterns", "line", "moved")
-def test_an_ignore_file_that_names_memories_is_told_with_the_line_that_moves_it(
-    workspace: Workspace, folder: str, patterns: str, line: int, moved: str
-) -> None:
-    (workspace.root / "entries/a.md").write_text(TOKEN)
-    ignore = workspace.root / folder / ".secretsignore"
-    ignore.write_text(patterns)
-    assert len(found(workspace)) == 1
-    [fault] = misplaced(workspace, ["entries/a.md"])
-    assert (Path(fault.path).name, fault.line) == (".secretsignore", line)
-    assert f"mem config set secrets.allow '{moved}'" in fault.reason
-    assert list(misplaced(workspace, ["notes/2026-11-21.txt"])) == []
 
 
 def test_a_text_found_clean_is_searched_again_once_it_or_what_it_is_judged_by_changes(
