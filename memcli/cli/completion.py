@@ -93,24 +93,23 @@ def _lowered(text: str) -> str:
 Answers = list[tuple[str, str]]
 
 
-def ids(incomplete: str) -> Answers:
-    """Offer ids of entries, with what they say."""
-    return _offered("ids", incomplete)
+def _from_workspaces(what: str) -> Callable[[str], Answers]:
+    """Offer names of one kind from every workspace in reach; none where the world is not as it should be."""
+
+    def offered(incomplete: str) -> Answers:
+        from ..api import reference
+        from ..api.workspace import surroundings
+
+        try:
+            answers: Answers = getattr(reference, what)(surroundings(), incomplete)
+        except MemError:
+            return []
+        return answers
+
+    return offered
 
 
-def tags(incomplete: str) -> Answers:
-    """Offer tags, the most used first."""
-    return _offered("tags", incomplete)
-
-
-def keys(incomplete: str) -> Answers:
-    """Offer the keys that entries fill, with what they say."""
-    return _offered("keys", incomplete)
-
-
-def sessions(incomplete: str) -> Answers:
-    """Offer the ids of sessions."""
-    return _offered("sessions", incomplete)
+ids, tags, keys, sessions = map(_from_workspaces, ("ids", "tags", "keys", "sessions"))
 
 
 def settings(incomplete: str) -> Answers:
@@ -134,18 +133,6 @@ def among(values: Sequence[str]) -> Callable[[str], Answers]:
         return [(value, "") for value in values if value.startswith(incomplete)]
 
     return offered
-
-
-def _offered(what: str, incomplete: str) -> Answers:
-    """Return names of one kind from every workspace in reach; none where the world is not as it should be."""
-    from ..api import reference
-    from ..api.workspace import surroundings
-
-    try:
-        answers: Answers = getattr(reference, what)(surroundings(), incomplete)
-    except MemError:
-        return []
-    return answers
 
 
 SHELLS = ("bash", "zsh", "fish")

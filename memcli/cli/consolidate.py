@@ -126,8 +126,7 @@ def _tell_request(request: "api.ReplyRequest", name: str, *, as_json: bool) -> N
 
 def _tell_remarks(report: "api.ConsolidationReport") -> None:
     """Say what was passed over, which secrets were blanked out, and what an LLM did not do."""
-    for notice in report.notices:
-        output.note(notice)
+    output.notes(report.notices)
     for name, session in report.imported:
         tell_redacted(session.redacted)
         if session.unreadable:

@@ -58,8 +58,7 @@ def decay(
 def _show_archived(where: Workspace, report: "DecayReport") -> None:
     for identifier, path in report.archived:
         output.say_row(("archived", identifier, workspaces.here(where, path)))
-    for notice in report.notices:
-        output.note(notice)
+    output.notes(report.notices)
     for file in report.failed:
         output.note(f"{workspaces.here(where, file.path)}: {file.reason}")
     if output.is_heard():

@@ -59,8 +59,7 @@ def dedup(
         return
     where = workspaces.writing(workspace, scope, "tidied in")
     report = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
-    for notice in report.notices:
-        output.note(notice)
+    output.notes(report.notices)
     tell_unheard(report.unheard)
     for path, reason in report.problems:
         output.note(f"{workspaces.here(where, path)}: {reason}")

@@ -64,8 +64,7 @@ def edit(
         _open_editor(copy)
         done = api.end_edit(copy)
     tell_redacted(done.redacted)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     path = workspaces.here(done.workspace, done.path)
     if as_json:
         output.say_json(done.as_dict())
@@ -113,8 +112,7 @@ def supersede(
     """
     opened = workspaces.reading(workspace, scope)
     done = api.supersede(opened, old, new, source=source, by=workspaces.speaker(), dry_run=dry_run)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     if as_json:
         output.say_json(done.as_dict())
     elif done.diff is not None:
@@ -145,8 +143,7 @@ def move(
     behind, and so does what git has committed there. To take it back, move it back.
     """
     done = api.move(workspaces.reading(workspace, scope), name, to, allow_secret=allow_secret)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     path = workspaces.here(done.workspace, done.path)
     if as_json:
         output.say_json(done.as_dict())
@@ -205,8 +202,7 @@ def restore(
 
 
 def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
-    for notice in (notice for entry in done.entries for notice in entry.notices):
-        output.note(notice)
+    output.notes(notice for entry in done.entries for notice in entry.notices)
     if isinstance(done, api.ForgetReport) and done.remnants:
         named = [workspaces.here(*path) for path in done.remnants[:_MOST_NAMED]]
         named += [f"{len(done.remnants) - _MOST_NAMED:,} more"] * (len(done.remnants) > _MOST_NAMED)

@@ -56,8 +56,7 @@ def search(
         roots = {workspace.scope: workspace for workspace in found_in}
         for hit in results.hits:
             _show_hit(hit, f"{world.here(roots[hit.scope], hit.path_)}:{hit.line}", explain)
-    for notice in results.notices:
-        output.note(notice)
+    output.notes(results.notices)
     if results.in_conversations > sum(_turns(hit) for hit in results.hits if hit.kind == "session"):
         text = number_of(results.in_conversations, "turn", "matches", "match")
         from shlex import quote

@@ -119,8 +119,7 @@ def set_(
     refused but for llm.api_key, which is not shown again.
     """
     done = configure.set_setting(name, value, workspace, user=user)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     if as_json:
         output.say_json(done.as_dict())
     else:

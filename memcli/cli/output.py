@@ -238,6 +238,12 @@ def note(text: str) -> None:
     _tell(f"mem: {line}\n")
 
 
+def notes(texts: Iterable[str]) -> None:
+    """Print lines on stderr, each as `note` does."""
+    for text in texts:
+        note(text)
+
+
 def problems(lines: Sequence[object]) -> None:
     """Print in one line that something could not be read; an agent pays for every line it is told each turn."""
     if lines:

@@ -57,8 +57,7 @@ def read(
         _read_about(found_in, which, source=source, history=history, as_json=as_json)
         return
     page = api.read(found_in, which, offset=offset, limit=limit, lines=lines, raw=raw)
-    for notice in page.notices:
-        output.note(notice)
+    output.notes(page.notices)
     workspaces.tell_problems([page.workspace], page.problems)
     if as_json:
         output.say_json(page.as_dict())
@@ -83,16 +82,14 @@ def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, 
             _show_values(values)
     elif source:
         origins = api.read_origins(found_in, which)
-        for notice in origins.notices:
-            output.note(notice)
+        output.notes(origins.notices)
         if as_json:
             output.say_json(origins.as_dict())
         else:
             _show_origins(origins)
     else:
         memory = api.read_history(found_in, which)
-        for notice in (*memory.notices, *memory.problems):
-            output.note(notice)
+        output.notes((*memory.notices, *memory.problems))
         if as_json:
             output.say_json(memory.as_dict())
         else:

@@ -63,6 +63,5 @@ def recall(
         output.say_json(pack.as_dict())
     elif text := pack.text(form):
         output.say(text, end="" if text.endswith("\n") else "\n")
-    for notice in pack.notices:
-        output.note(notice)
+    output.notes(pack.notices)
     workspaces.tell_problems(found_in, pack.problems)

@@ -48,8 +48,7 @@ def ls(
     Prints id, state, messages, how many of them wait to be consolidated, when something was said last, and where.
     """
     listed = api.list_sessions(workspaces.reading(workspace, scope), state=state, archived=archived)
-    for notice in listed.notices:
-        output.note(notice)
+    output.notes(listed.notices)
     if as_json:
         output.say_json(listed.as_dict())
         return
@@ -90,8 +89,7 @@ def show(
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show how long a session is, against its limits, and what waits."""
     stats = api.stats(workspaces.reading(workspace, scope), name)
-    for notice in stats.notices:
-        output.note(notice)
+    output.notes(stats.notices)
     if as_json:
         output.say_json(stats.as_dict())
         return
@@ -251,8 +249,7 @@ def append(
     )
     tell_redacted(done.redacted)
     _tell_notices(done.session)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     if as_json:
         output.say_json(done.as_dict())
         return
@@ -338,8 +335,7 @@ def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, a
 
 
 def _tell_notices(session: api.Session) -> None:
-    for notice in session.notices:
-        output.note(notice)
+    output.notes(session.notices)
 
 
 def _tell_skipped(skipped: Mapping[str, int], already_there: int) -> None:
@@ -403,8 +399,7 @@ def compact(
     opened = workspaces.reading(workspace, scope) if name else workspaces.writing(workspace, scope)
 
     def tell(where: Workspace, done: "api.Compacted") -> None:
-        for notice in done.notices:
-            output.note(notice)
+        output.notes(done.notices)
         before, after = done.tokens_before, done.tokens_after
         path = workspaces.here(where, done.archived or "")
         if not as_json and done.moved and output.is_watched():
@@ -454,8 +449,7 @@ def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_js
     """Archive what was said, and begin anew under the same id."""
     done = api.clear(workspaces.reading(workspace, scope), name)
     tell_redacted(done.redacted)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     if as_json:
         output.say_json(done.as_dict())
     elif done.archived:

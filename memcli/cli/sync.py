@@ -70,8 +70,7 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
             output.say_row(row)
         if not shown_rows and done.state == "synced":
             output.note(f"nothing to exchange with {to}")
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     for problem in (*done.problems, *done.clashes):
         left_out = "" if problem in done.clashes else " (not committed)"
         output.note(f"{replace(problem, path=workspaces.here(where, problem.path))}{left_out}")

@@ -48,8 +48,7 @@ def export(
     where = workspaces.writing(workspace, scope, "exported from", even_off=True)
     target = file if file != "-" else lambda piece: output.say(piece, end="", raw=form == "jsonl")
     done = api.export(where, target, format=form, choice=choice, own_notes=own_notes)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     for problem in done.problems:
         output.note(str(replace(problem, path=workspaces.here(where, problem.path))))
     if as_json:
@@ -116,8 +115,7 @@ def import_(
             progress=judge_progress(),
             on_line=_teller(where, name, dry_run=dry_run, as_json=as_json),
         )
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     tell_unheard(done.unheard)
     tell_redacted(done.redacted)
     if as_json:

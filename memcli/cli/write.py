@@ -155,8 +155,7 @@ def write(
 
 def _tell(done: Written, *, as_json: bool) -> None:
     tell_redacted(done.redacted)
-    for notice in done.notices:
-        output.note(notice)
+    output.notes(done.notices)
     tell_unheard(done.error)
     if as_json:
         output.say_json(done.as_dict())

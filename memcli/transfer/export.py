@@ -15,7 +15,6 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import TYPES, Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.frontmatter.document import load_mapping
 from ..formats.history import records
 from ..formats.ids import day_in, parse_time, stamp
 from ..formats.text_lines import FileProblem, blanked, first_line, with_code
@@ -27,7 +26,7 @@ from ..store import atomic_files, trust
 from ..store.archive import put
 from ..store.init import MARKER_TEXT
 from ..store.layouts import ARCHIVES, DERIVED, KINDS, Layout, is_archived
-from ..store.settings import FORMAT_KEY
+from ..store.settings import FORMAT_KEY, stated_settings
 from ..store.workspace import MARKER, Workspace
 
 LARGEST = 64 * 1024 * 1024
@@ -209,18 +208,10 @@ def _settings_bytes(workspace: Workspace) -> bytes | None:
 
 
 def _settings_of(data: bytes) -> dict[str, object]:
-    """Return the settings by their dotted names; of a file that does not parse, none."""
-    settings = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
-    settings.pop(FORMAT_KEY, None)  # which is the folder's own
+    """Return the settings by their dotted names but for the format, which is the folder's own."""
+    settings = stated_settings(data.decode("utf-8", "replace"))
+    settings.pop(FORMAT_KEY, None)
     return settings
-
-
-def _flat(prefix: str, fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for key, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from _flat(f"{prefix}{key}.", value)
-        elif value is not None:
-            yield f"{prefix}{key}", value
 
 
 def inbox_files(workspace: Workspace) -> list[tuple[str, str]]:
