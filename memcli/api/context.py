@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
 
-from ..git.place import changed_lately, place_of
+from ..git.place import place_of
 from ..recall.request import ASKED, DeadlineRunner, SurfacedTurn, record_turn
 from ..recall.session_start import SessionStart as SessionStart
 from ..recall.session_start import StartLine as StartLine
@@ -58,8 +58,7 @@ def _whole_start(workspaces: Sequence[Workspace], session: str, characters: int,
     from ..recall.retention import waiting_count
 
     place = place_of(workspaces[0].folder.absolute())
-    changed = changed_lately(workspaces[0])
-    known = [known_entries(workspace, changed) for workspace in workspaces]
+    known = [known_entries(workspace) for workspace in workspaces]
     if for_subagent:
         return _session_start(workspaces, Surrounding(place.name, known, tells_days=False), characters)
     kept_by = keeper(workspaces)

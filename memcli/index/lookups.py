@@ -288,21 +288,6 @@ def entries_holding(index: Index, text: str) -> list[str]:
     return [path for (path,) in rows]
 
 
-def entries_naming(index: Index, names: Collection[str]) -> set[str]:
-    """Return the paths of active entries that name one of some files, by its name without its folder."""
-    from ..language.keyword_tokens import quoted
-
-    phrases = {quoted(PurePosixPath(name).name) for name in names} - {""}
-    if not phrases:
-        return set()
-    rows = index.connection.execute(
-        "select distinct path from words join chunks on chunks.chunk = words.rowid join files using(file)"
-        " where words match ? and files.kind = 'entry' and files.status = 'active'",
-        (" OR ".join(sorted(phrases)),),
-    )
-    return {path for (path,) in rows}
-
-
 def digests_of(index: Index, paths: Collection[str]) -> dict[str, str]:
     """Return the digests of the files at some paths, by path."""
     rows = index.connection.execute(

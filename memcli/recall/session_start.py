@@ -21,7 +21,6 @@ from ..index.index import Index, ask
 from ..index.lookups import (
     count_of_active,
     digests_of,
-    entries_naming,
     forgotten_texts,
     shared_tails,
     telling_files,
@@ -208,18 +207,16 @@ def _page_lines(memories: Sequence[Memory], budget: int) -> list[StartLine]:
     return lines
 
 
-def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntries:
-    """Return the active entries of a workspace, those marked that name one of the files that `changed`."""
+def known_entries(workspace: Workspace) -> KnownEntries:
+    """Return the active entries of a workspace that a session may begin with."""
 
     def question(index: Index) -> KnownEntries:
         index.refresh()
         index.reach_others()
-        named = entries_naming(index, changed)
-        rows = index.list_entries(Filter(kept=True), SORTS["updated"], among=telling_files(index, named, _NEWEST))
+        rows = index.list_entries(Filter(kept=True), SORTS["updated"], among=telling_files(index, (), _NEWEST))
         tails = shared_tails(index)
         digests = digests_of(index, [row["path"] for row in rows if row["type"] in RULE_TYPES])
         for row in rows:
-            row["is_touched"] = row["path"] in named
             row["digest"] = digests.get(row["path"], "")[:12]
             row["name"] = row["id"][-6:] if row["id"].startswith("mem_") and row["id"][-6:] not in tails else row["id"]
             row["scope"] = workspace.scope
@@ -232,7 +229,6 @@ def known_entries(workspace: Workspace, changed: Collection[str]) -> KnownEntrie
                 "name": file.entry["id"],
                 "scope": workspace.scope,
                 "digest": file.digest[:12],
-                "is_touched": file.path in changed,
                 "elsewhere": True,
             }
             for file in index.their_files(limit=_NEWEST)
@@ -272,7 +268,7 @@ def _rule_order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _worth(entry: Mapping[str, Any], place: str, newest: str) -> float:
     """Return how early a memory stands in the index: its marks, and how old it is beside the newest one."""
-    marks = 4 * bool(entry["pinned"]) + 3 * entry["is_touched"] + 2 * bool(entry["key"]) + 2 * _is_of(entry, place)
+    marks = 4 * bool(entry["pinned"]) + 2 * bool(entry["key"]) + 2 * _is_of(entry, place)
     confirmed = min((entry["strength"] or 1) - 1, 3)
     return float(marks) + confirmed + 3 * exp(-_days_between(entry["updated_at"], newest) / _FADING)
 
@@ -288,7 +284,6 @@ def _days_between(earlier: str, later: str) -> float:
 def _entry_line(entry: Mapping[str, Any], place: str, section: str) -> StartLine:
     marks = [
         "pinned" if entry["pinned"] else "",
-        "about a file that changed" if entry["is_touched"] else "",
         f"key {entry['key']}" if entry["key"] else "",
         "of this project" if _is_of(entry, place) else "",
         f"confirmed {entry['strength']} times" if (entry["strength"] or 1) > 1 else "",
