@@ -1,9 +1,6 @@
-"""A Python program finds, reads and recalls memories without a shell, and gets what the commands print as JSON."""
+"""A Python program finds, reads and recalls memories without a shell."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,39 +25,6 @@ def opened(mem: Mem, workspace: Path) -> Workspace:
     talk = b'{"role":"user","content":"Which port does staging use?"}\n{"role":"assistant","content":"9443, on Fly."}\n'
     assert mem("session", "append", "-", "--session", "s1", stdin=talk).code == 0
     return open_workspace(workspace)
-
-
-def _first_id(opened: Workspace) -> str:
-    return find.list_entries(opened, choice=Choice(tag=["zoo"])).entries[0].id
-
-
-DOCUMENTS: dict[str, tuple[tuple[str, ...], Callable[[Workspace], Any]]] = {
-    "search": (
-        ("search", "staging port", "--mode", "keyword", "--explain"),
-        lambda opened: find.search(opened, "staging port", mode="keyword", explain=True).as_dict(),
-    ),
-    "ls": (("ls", "--sort", "title"), lambda opened: find.list_entries(opened, sort="title").as_dict()),
-    "grep": (("grep", "p.rt", "-C", "1"), lambda opened: find.grep(opened, "p.rt", context=1).as_dict()),
-    "read": (("read", "ID", "--limit", "5"), lambda opened: read.read(opened, _first_id(opened), limit=5).as_dict()),
-    "read --history": (("read", "ID", "--history"), lambda o: read.read_history(o, _first_id(o)).as_dict()),
-    "key": (("read", "--key", "staging/port"), lambda o: read.read(o, read.Which(key="staging/port")).as_dict()),
-    "key --history": (
-        ("read", "--key", "staging/port", "--history"),
-        lambda opened: read.read_key_history(opened, "staging/port").as_dict(),
-    ),
-    "recall": (
-        ("recall", "which port?", "--only", "long_term"),
-        lambda opened: recall.recall(opened, "which port?", sections=("long_term",)).as_dict(),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_result_as_a_dict_is_what_the_command_prints_as_json(mem: Mem, opened: Workspace, name: str) -> None:
-    words, asked = DOCUMENTS[name]
-    ran = mem(*(_first_id(opened) if word == "ID" else word for word in words), "--json")
-    assert ran.json == json.loads(json.dumps(asked(opened)))
-    assert ran.json
 
 
 def test_nothing_is_printed(opened: Workspace, capfd: pytest.CaptureFixture[str]) -> None:

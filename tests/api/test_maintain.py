@@ -4,19 +4,16 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memcli.api import check, configure, consolidate, maintain, review, sessions, stats, transfer
 from memcli.api.workspace import Workspace, open_workspace, surroundings
 from memcli.errors import UsageError
-from tests.conftest import Mem
 
 EVENING = datetime(2026, 3, 1, 19, 30, tzinfo=UTC)
-YEARS_AGO = (EVENING - timedelta(days=900)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.fixture
@@ -43,15 +40,6 @@ def silence(capfd: pytest.CaptureFixture[str], place: Workspace) -> Iterator[Non
     yield
     said = capfd.readouterr()
     assert (said.out, said.err) == ("", "")
-
-
-def put(where: Workspace, name: str, body: str, **fields: object) -> Path:
-    path = where.root / "entries" / f"{name}.md"
-    path.parent.mkdir(exist_ok=True)
-    told = {"id": name, "type": "fact", "created_at": "2026-02-27T08:00:00Z", **fields}
-    head = "".join(f"{key}: {value}\n" for key, value in told.items())
-    path.write_text(f"---\n{head}---\n\n{body}\n")
-    return path
 
 
 def documents(where: Workspace) -> dict[str, str]:
@@ -121,32 +109,3 @@ def test_results_do_not_change(place: Workspace) -> None:
     for result in (maintain.tend(place), stats.stats(place), check.check(place), review.review(place)):
         with pytest.raises(FrozenInstanceError):
             result.extra = 1  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("command", "call"),
-    [
-        (["decay"], lambda where: maintain.decay(where).as_dict()),
-        (["promote", "--auto"], lambda where: maintain.promote(where, auto=True).as_dict()),
-        (["dedup"], lambda where: maintain.dedup(where).as_dict()),
-        (["stats"], lambda where: stats.stats(where).as_dict()),
-        (["check"], lambda where: check.check(where).as_dict()),
-        (["review"], lambda where: review.review(where).as_dict()),
-        (["index", "--status"], lambda where: stats.index(where, status=True).as_dict()),
-        (["tend"], lambda where: maintain.tend(where).as_dict()),
-        (["consolidate", "--dry-run"], lambda where: consolidate.consolidate(where, dry_run=True).as_dict()),
-        (["config", "list"], lambda where: configure.settings(where.root).as_dict()),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_result_is_the_document_of_its_command(
-    place: Workspace, mem: Mem, command: list[str], call: Callable[[Workspace], dict[str, Any]]
-) -> None:
-    put(place, "mem_1", "The harbour radio is on channel 12.", source="user")
-    put(place, "mem_2", "The harbour radio is on channel 14.", source="user", created_at=YEARS_AGO)
-    call(open_workspace(place.root))  # the index is made
-    told = json.loads(mem(*command, "--json").out)
-    own = json.loads(json.dumps(call(open_workspace(place.root))))
-    for document in (told, own):
-        document.get("index", {}).pop("bytes", None)  # of the database, whose log comes and goes
-    assert told == own
