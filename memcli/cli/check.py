@@ -179,7 +179,7 @@ def _sections(report: Stats) -> list[tuple[str, Mapping[str, int]]]:
 def _draw(report: Stats) -> None:
     """Draw the numbers for a person, on one screen."""
     state, page = report.index, report.memory
-    output.say_wrapped(f"{report.entries:,} entries: {_listed(report.statuses)}; {report.pinned:,} pinned")
+    output.say_wrapped(f"{number_of(report.entries, 'entry')}: {_listed(report.statuses)}; {report.pinned:,} pinned")
     for name, numbers in _sections(report)[1:]:
         if numbers:
             output.say_wrapped(f"{name}: {_listed(numbers)}")

@@ -9,6 +9,7 @@ import typer
 
 from ..api import find as api
 from ..api.find import MODES, SORTS, Choice, Hit, LineMatch
+from ..results import number_of
 from . import completion, output
 from . import workspaces as world
 from .options import AsJson, InScope, InWorkspace, choosing

@@ -17,7 +17,6 @@ from ..api import agents
 from ..api.agents import Surroundings, Workspace, keeper, log, session_name
 from ..dataclass import dataclass
 from ..errors import MemError, SwitchedOffError, UsageError
-from ..results import number_of
 from . import AGENTS, COMPACTION, END, PROMPT, START, SUBAGENT, TOOL, TURN, Agent
 
 if TYPE_CHECKING:

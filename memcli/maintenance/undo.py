@@ -156,40 +156,16 @@ class Undoable:
     """A command that was noted, and whether it can be taken back."""
 
     record: UndoRecord
+    id: Annotated[int, "its number"]
+    command: Annotated[str, "the command"]
+    at: Annotated[str, "when it ran, RFC 3339"]
+    by: Annotated[str, "who ran it"]
+    host: Annotated[str, "on which machine"]
+    undoes: Annotated[int | None, "the number of the command that it took back; null where it is no undo"]
     did: Annotated[str, "what it did, in words"]
     """Such as `1 new: User prefers tabs`."""
     undone_by: Annotated[int | None, "the number of the undo that took it back; null where none did"]
     reversal: Reversal
-
-    @property
-    def id(self) -> Annotated[int, "its number"]:
-        """Return its number."""
-        return self.record.number
-
-    @property
-    def command(self) -> Annotated[str, "the command"]:
-        """Return what was called."""
-        return str(self.record["command"])
-
-    @property
-    def at(self) -> Annotated[str, "when it ran, RFC 3339"]:
-        """Return when it ran."""
-        return str(self.record["at"])
-
-    @property
-    def by(self) -> Annotated[str, "who ran it"]:
-        """Return who ran it."""
-        return str(self.record["by"])
-
-    @property
-    def host(self) -> Annotated[str, "on which machine"]:
-        """Return where it ran."""
-        return str(self.record["host"])
-
-    @property
-    def undoes(self) -> Annotated[int | None, "the number of the command that it took back; null where it is no undo"]:
-        """Return what an undo took back."""
-        return self.record["undoes"] or None
 
     @property
     def blocked(self) -> Annotated[list[BlockedFile], "what stands in the way"]:
@@ -214,7 +190,7 @@ class Undoable:
     @property
     def is_asked(self) -> bool:
         """Return whether somebody typed it, and it is no undo itself."""
-        return not self.record.is_hook and self.record["command"] not in UNASKED and not self.record["undoes"]
+        return not self.record.is_hook and self.command not in UNASKED and not self.undoes
 
 
 @dataclass(frozen=True)
@@ -264,7 +240,10 @@ def undoable(workspace: Workspace) -> UndoList:
         undone = taken_back.get(record.number, 0)
         later = records[:position]
         way = Reversal() if undone else _explained(reversal(workspace, record), later, taken_back)
-        commands.append(Undoable(record, Deed(workspace, record, later, texts).written(), undone or None, way))
+        command, at, by, host = (str(record[name]) for name in ("command", "at", "by", "host"))
+        about = record.number, command, at, by, host, record["undoes"] or None
+        did = Deed(workspace, record, later, texts).written()
+        commands.append(Undoable(record, *about, did, undone or None, way))
     return UndoList(tuple(commands), strangers)
 
 
@@ -283,7 +262,7 @@ def require_ready(command: Undoable, others: Sequence[Undoable] = ()) -> None:
 
     The last of `others` that can be taken back is named with its number.
     """
-    name = f"`mem {command.record['command']}` ({command.record.number})"
+    name = f"`mem {command.command}` ({command.id})"
     if command.undone_by:
         raise RefusedError(f"{name} was taken back already", f"`mem undo {command.undone_by}` does it again")
     if command.reversal.is_empty:
@@ -295,8 +274,8 @@ def require_ready(command: Undoable, others: Sequence[Undoable] = ()) -> None:
         ready = next((other for other in others if other.is_asked and other.can_be_undone), None)
         fix = "take later commands back first (`mem undo --list`); what git brought is undone with git"
         if ready:
-            did = f"{ready.record['command']}: {ready.did}"
-            fix = f"`mem undo {ready.record.number}` takes back the last one that can be ({did})"
+            did = f"{ready.command}: {ready.did}"
+            fix = f"`mem undo {ready.id}` takes back the last one that can be ({did})"
         raise RefusedError(f"{name} cannot be taken back, and nothing was changed: {'; '.join(reasons)}", fix)
 
 

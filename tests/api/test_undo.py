@@ -29,7 +29,6 @@ READING = {
     "agents.last_messages",
     "recall.recall_in_time",
     "agents.session_recap",
-    "agents.unexplained_files",
     "sync.diff",
     "check.check_staged",
     "check.check_since",

@@ -234,15 +234,6 @@ def test_a_note_of_nothing_is_refused(mem: Mem, workspace: Path, arguments: tupl
     assert not (workspace / "notes").exists()
 
 
-def test_a_hook_is_only_warned(mem: Mem, workspace: Path, world: Path) -> None:
-    (workspace / "notes").write_text("a file in the way")
-    assert mem("note", "x").code == 5
-    ran = mem("note", "x", "--fail-safe")
-    assert (ran.code, ran.err.startswith("mem: not noted: ")) == (0, True)
-    assert mem("note", "x", "--fail-safe", "--workspace", str(world / "nowhere")).code == 0
-    assert mem("note", "", "--fail-safe").code == 0
-
-
 def test_another_tools_folder_gets_its_note_where_it_keeps_them(mem: Mem, world: Path) -> None:
     (world / "claw").mkdir()
     assert mem("init", "claw", "--layout", "openclaw").code == 0
