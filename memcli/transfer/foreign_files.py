@@ -120,10 +120,7 @@ class ForeignFiles:
             return
         encoding = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
         if encoding:
-            data = whole.read(LARGEST + 1)
-            if len(data) > LARGEST:
-                raise RefusedError(f"{name} has more than {LARGEST >> 20} MiB of {encoding}", "save it as UTF-8")
-            whole = io.BytesIO(data.decode(encoding, "replace").encode("utf-8", "replace"))
+            whole = io.BytesIO(_all_of(whole, name).decode(encoding, "replace").encode("utf-8", "replace"))
             head = whole.getvalue()[:_HEAD]
         text = head.decode("utf-8", "replace").removeprefix("\ufeff")
         start = text.lstrip()
@@ -140,7 +137,7 @@ class ForeignFiles:
         elif table := self._table(text, name, is_inner=is_inner):
             path = PurePosixPath(name)
             stem = re.sub(r"\W+", "-", str(path.with_suffix("")) if is_inner else path.stem) + self._origin
-            yield from self._rows(whole, stream, name, *table, stem, is_recoded=bool(encoding))
+            yield from self._rows(_all_of(whole, name), name, *table, stem)
         elif is_inner:
             self.passed_over += 1
         else:
@@ -266,33 +263,23 @@ class ForeignFiles:
 
     def _rows(
         self,
-        whole: BinaryIO,
-        stream: BinaryIO,
+        data: bytes,
         name: str,
         delimiter: str,
         fields: Mapping[int, str],
         names: list[str],
         skipped: int,
         stem: str,
-        *,
-        is_recoded: bool,
     ) -> Iterator[RecordLine]:
-        encoding = "utf-8-sig"
-        if not is_recoded and not stream.seekable():  # its encoding shows at its end
-            stream = io.BytesIO(whole.read(LARGEST + 1))
-            if len(stream.getbuffer()) > LARGEST:
-                raise RefusedError(f"{name} is a table of more than {LARGEST >> 20} MiB", "unpack it to a file")
-        if not is_recoded and not _is_utf8(stream):
-            encoding = "cp1252"
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", "replace")
             self.notices.append(
                 f"{name} is not UTF-8: it is read as Latin-1 (windows-1252); save it as UTF-8 if it is not"
             )
-        if not is_recoded:
-            stream.seek(0)
-            whole = stream
-        text = io.TextIOWrapper(whole, encoding=encoding, errors="replace", newline="")
         csv.field_size_limit(LONGEST)
-        rows = csv.reader(text, delimiter=delimiter, strict=True)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         while True:
             try:
                 row = next(rows)
@@ -309,7 +296,6 @@ class ForeignFiles:
                 )
                 continue
             yield RecordLine(rows.line_num, _row_record(row, fields, names, stem))
-        text.detach()
 
 
 def _origin_of(path: Path) -> str:
@@ -380,16 +366,12 @@ def _is_memory(record: Mapping[str, Any]) -> bool:
     return True
 
 
-def _is_utf8(stream: BinaryIO) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    stream.seek(0)
-    try:
-        while piece := stream.read(1 << 20):
-            decoder.decode(piece)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
+def _all_of(stream: BinaryIO, name: str) -> bytes:
+    """Read a stream to its end; raise RefusedError for one that is too large to be held."""
+    data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise RefusedError(f"{name} has more than {LARGEST >> 20} MiB of text", "split it")
+    return data
 
 
 def _refuse_a_conversation(head: bytes, name: str) -> None:
