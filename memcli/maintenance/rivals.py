@@ -13,20 +13,21 @@ from ..beliefs.deduplication import Fold as Fold
 from ..beliefs.deduplication import alike, are_duplicates, folds
 from ..beliefs.plan import Plan, without_lines
 from ..beliefs.supersession import EntryFile, conflicting_text, is_same_slot, restored_text, with_text
-from ..dataclass import dataclass
+from ..dataclass import dataclass, field
 from ..errors import MemError
 from ..formats.entry import Entry, slot_of
+from ..formats.entry_merge import is_said_again
 from ..formats.entry_merge import successors as successors
 from ..formats.text_lines import conflict_marker, underlines
 from ..formats.three_way import sides_of
 from ..git.commit import Merging, last_merges
 from ..git.merge_driver import SETTINGS, kind_in, merge_content
-from ..git.resolution import Resolution, is_of_two, text
+from ..git.resolution import DISPUTED, Resolution, is_of_two, text
 from ..git.run import blobs, unmerged
 from ..git.tree_merge import add, made_by_merges, settle_half_done
 from ..index.file_reader import Reading, try_bytes
 from ..store.access_log import note_disputed
-from ..store.journal import Change
+from ..store.journal import Change, Move
 from ..store.workspace import Workspace
 from .archiving import TAKEN_OFF, stale_lines
 from .checks import Checked
@@ -34,10 +35,11 @@ from .invariants import Fault, left_over, line_in_head, shown_name
 
 _TWIN = "says the same as {0}, written on another machine: `mem check --fix` makes one memory of them"
 _STALE = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
+_DISPUTED = f"{DISPUTED}: `mem check --fix` takes it back into use"
 _TAKEN = "written on another machine too: now one memory with {0}"
 
 
-def settle_plan(workspace: Workspace, checked: Checked, before: Plan) -> Plan:
+def settle_plan(workspace: Workspace, checked: Checked, disputed: Collection[str], before: Plan) -> Plan:
     """Return a plan that flags what a person has to say which one holds, and what else follows from a merge.
 
     What the plan changes `before` already waits for another run.
@@ -45,6 +47,11 @@ def settle_plan(workspace: Workspace, checked: Checked, before: Plan) -> Plan:
     around = [fault.path for fault in checked.faults if fault.rule == "chain" and fault.fixable]
     changed = {step.path for step in before.steps}
     plan = before + _flag_plan(workspace, checked.readings, around, changed)
+    for reading in checked.readings:
+        if reading.path in disputed and reading.path not in changed:
+            path = workspace.free_name(reading.path.removeprefix(workspace.layout.archive))
+            reason = f"{reading.path}: {DISPUTED}: in use again as {path}"
+            plan += Plan((Move(reading.path, path, reading.digest),), (reason,))
     if workspace.layout.memory in changed:
         return plan
     names = _stale_lines(workspace, checked.readings)
@@ -69,12 +76,11 @@ def twins_plan(workspace: Workspace, twins: Collection[Fold], changed: Collectio
     return plan
 
 
-def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]:
+def twins(workspace: Workspace, readings: Sequence[Reading], merges: Sequence[Merging]) -> tuple[Fold, ...]:
     """Return how active entries are to be folded that say the same, and that no machine had both of before a merge.
 
     They are as that merge made them: what somebody took apart since stays apart.
     """
-    merges = last_merges(workspace) if workspace.layout.is_mems else []
     changed = {path for merge in merges for side in merge.sides for path in side}
     groups = alike(
         [
@@ -112,6 +118,30 @@ def _brings(workspace: Workspace, merge: Merging, *pair: EntryFile) -> bool:
             if left.status == right.status == "active" and are_duplicates(left, right):
                 return False
     return True
+
+
+def said_again(workspace: Workspace, readings: Sequence[Reading], merges: Sequence[Merging]) -> dict[str, str]:
+    """Return path and id of the archived memories that one side of a merge put away and the other one said again.
+
+    git follows such a move, and confirms the memory where it lies. They are as that merge made them: what somebody put
+    away since stays there.
+    """
+    archived = {
+        reading.path: reading
+        for reading in readings
+        if reading.entry is not None and workspace.layout.is_archived(reading.path)
+    }
+    again: dict[str, str] = {}
+    for merge in merges:
+        versions = {(path, blob) for side in merge.sides for path, blob in side.items() if path in archived}
+        result = {path: (merge.result or {}).get(path, "") for path, _ in versions}
+        data = blobs(merge.top, [*{*(blob for _, blob in versions), *result.values()} - {""}])
+        for path, blob in versions:
+            now = archived[path].text
+            is_as_made = merge.result is None or text(data.get(result[path], b"")) == now
+            if is_as_made and blob in data and is_said_again(text(data[blob]), now):
+                again[path] = archived[path].entry.id  # type: ignore[union-attr]
+    return again
 
 
 def _stale_lines(workspace: Workspace, readings: Sequence[Reading]) -> dict[str, int]:
@@ -247,6 +277,7 @@ class HalfMerge:
     conflicts: tuple[Conflict, ...] = ()
     changes: tuple[Change, ...] = ()
     settled: Resolution = Resolution({})
+    disputed: Mapping[str, str] = field(default_factory=dict)  # path and id of what one side put away, see `said_again`
     twins: tuple[Fold, ...] = ()  # entries that both sides wrote
 
     def plan(self, workspace: Workspace, checked: Checked, before: Plan) -> Plan:
@@ -269,7 +300,7 @@ class HalfMerge:
                 reasons.append(f"{conflict.path}: merged{left if conflict.clashes else ''}")
         plan = before + Plan(tuple(steps), tuple(reasons))
         plan += twins_plan(workspace, self.twins, {step.path for step in plan.steps})
-        return settle_plan(workspace, checked, plan)
+        return settle_plan(workspace, checked, self.disputed, plan)
 
     def finish(self, workspace: Workspace) -> None:
         """Tell git, once the changes are applied, which files are settled, and note what a person has to say."""
@@ -281,14 +312,16 @@ class HalfMerge:
         if done:
             written = [change.path for change in self.changes if change.path not in self.settled.clashes]
             add(workspace, dict.fromkeys([*done, *written]))
-        note_disputed(workspace, self.settled.disputed)
+        note_disputed(workspace, [*self.settled.disputed, *self.disputed.values()])
 
 
 def with_conflicts(workspace: Workspace, checked: Checked) -> tuple[Checked, HalfMerge]:
     """Return what a check found with what merges left behind, and what git could not merge."""
     readings, page = checked.readings, workspace.layout.memory
     merge = half_merge(workspace, readings)
-    merge = replace(merge, twins=twins(workspace, readings))
+    merges = last_merges(workspace) if workspace.layout.is_mems else []
+    again = said_again(workspace, readings, merges)
+    merge = replace(merge, disputed=again, twins=twins(workspace, readings, merges))
     conflicting = {conflict.path for conflict in merge.conflicts}
     changing = {
         change.path for change in merge.changes
@@ -309,6 +342,7 @@ def with_conflicts(workspace: Workspace, checked: Checked) -> tuple[Checked, Hal
     taken = {file.path: fold.kept.path for fold in merge.twins for file in fold.taken}
     faults += [pair.as_fault() for pair in _unflagged([file for file in readings if file.path not in taken])]
     faults += [Fault(path, 1, _TWIN.format(remaining), "twin", fixable=True) for path, remaining in taken.items()]
+    faults += [Fault(path, 1, _DISPUTED, "archive", fixable=True) for path in merge.disputed]
     faults += [Fault(page, line, _STALE.format(shown_name(name)), "page", fixable=True) for name, line in lines.items()]
     return Checked.of(faults, readings), merge
 

@@ -18,6 +18,7 @@ from ..errors import BusyError, RefusedError
 from ..formats.entry import slot_of
 from ..formats.text_lines import FileProblem
 from ..git import merge_driver
+from ..git.commit import last_merges
 from ..git.remote import fetched, in_the_way, leave_to_person, move_to, note_commit, push, require_not_taken_back
 from ..git.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
 from ..git.run import attempt, change, split, without_passwords
@@ -123,7 +124,8 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
     that is in use again. `paths` are those that the merge changed. Return whether files changed, and what there is to
     say of the first.
     """
-    pairs = twins(workspace, [reading for path in paths if (reading := _reading(workspace, path)) is not None])
+    changed = [reading for path in paths if (reading := _reading(workspace, path)) is not None]
+    pairs = twins(workspace, changed, last_merges(workspace) if workspace.layout.is_mems else [])
     twice = twins_plan(workspace, pairs)
     applied(workspace, twice, "mem sync")
     wanted = _filling_one_key(workspace, paths)
@@ -138,7 +140,7 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
             if path not in readings and (reading := _reading(workspace, path)) is not None:
                 readings[path] = reading
     files = [(reading.path, reading.text, reading.entry) for reading in readings.values() if reading.entry is not None]
-    plan = settle_plan(workspace, Checked.of(circles(files), readings.values()), Plan())
+    plan = settle_plan(workspace, Checked.of(circles(files), readings.values()), (), Plan())
     applied(workspace, plan, "mem sync")
     return bool(twice + plan), twice.reasons
 

@@ -471,23 +471,6 @@ def test_two_values_of_one_key_are_both_kept_and_asked_about(laptop: Machine, de
     assert laptop.git("status", "--porcelain") == ""
 
 
-def test_what_a_plain_pull_changed_in_the_archive_is_recorded_and_told(laptop: Machine, desktop: Machine) -> None:
-    path = laptop.write("The shop runs on Fly.\n\nIt costs five a month and is paid in advance.")
-    settle(laptop, desktop)
-    laptop.mem("forget", path)
-    laptop.sync()
-    desktop.mem("edit", path, "--replace", "five", "six")
-    desktop.commit("By hand")
-    desktop.git("pull", "-q", "--no-rebase", "--no-edit")
-    assert b"six" in desktop.texts()[f"archive/{path}"]
-    found = desktop.sync()
-    assert f"mem restore archive/{path}" in found.err
-    assert desktop.sync().err == "mem: nothing to exchange with origin/main\n"
-    laptop.sync()
-    assert laptop.texts() == desktop.texts()
-    assert laptop.mem("check").out == ""
-
-
 def test_a_merge_of_many_memories_asks_git_no_more_often_than_one_of_few(
     laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
