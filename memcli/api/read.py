@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..dataclass import dataclass
@@ -192,7 +193,7 @@ def _notices(target: "_Found", fields: Mapping[str, Any], expired: str, identifi
         *target.notices,
         *([f"expired at {expired}"] if expired else ()),
         *(f"verdict on {reason}" for reason in _reasons(fields)),
-        *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
+        *([f"hidden: {hidden} was forgotten here: `mem restore {quote(identifier)}` shows it again"] if hidden else ()),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from ..dataclass import dataclass
@@ -187,13 +188,14 @@ def _left_out(
     name = "" if not isinstance(file, (str, Path)) else str(file)
     if reading.conversations:
         holds = number_of(reading.conversations, "conversation")
-        command = f"`mem session import {name or '-'}`"
+        command = f"`mem session import {quote(name or '-')}`"
         if is_empty:
             raise UsageError(f"it holds {holds} and no memories", f"{command} takes them in")
         yield f"it also holds {holds}: {command} takes them in"
     elif is_empty and name and (workspace.folder / Path(name).expanduser()).is_dir():
         raise UsageError(
-            f"{name} is a folder without the memories of another tool", f"`mem init {name}` uses markdown where it is"
+            f"{name} is a folder without the memories of another tool",
+            f"`mem init {quote(name)}` uses markdown where it is",
         )
     if reading.passed_over:
         yield f"files without memories in them: {reading.passed_over:,}"
@@ -215,7 +217,9 @@ def _lines(
         stream = stack.enter_context(open_named(file, allow_secret=allow_secret, folder=workspace.folder))
         return reading.lines(stream, str(file), modified_at(path), path)
     if nearest(path.resolve()) == path.resolve():
-        raise UsageError(f"{file} is a workspace", f"`mem export --workspace {file} | mem import -` brings it in")
+        raise UsageError(
+            f"{file} is a workspace", f"`mem export --workspace {quote(str(file))} | mem import -` brings it in"
+        )
     return reading.folder(path, lambda inner: open_named(inner, allow_secret=allow_secret))
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from shlex import quote
 from typing import Any
 
 from ..dataclass import dataclass
@@ -193,7 +194,7 @@ def read_entry_file(workspace: Workspace, path: str) -> EntryFile:
     document = frontmatter.parse(text)
     if document.problem:
         raise RefusedError(
-            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
+            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {quote(path)}`"
         )
     entry, _ = read_entry(document, path, workspace.now)
     return EntryFile(path, text, entry if workspace.is_trusted else as_from_others(entry))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -281,7 +282,7 @@ def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> No
 
     missing = next((hook.missing for hook in status(target, to) if hook.missing), "")
     if missing:
-        link = f": ln -s {to.mem_path} ~/.local/bin/mem" if to.mem_path else ""
+        link = f": ln -s {quote(to.mem_path)} ~/.local/bin/mem" if to.mem_path else ""
         output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")
     try:
         workspaces.reading(workspace, scope)

@@ -1,6 +1,7 @@
 """`mem sync`."""
 
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,7 +77,7 @@ def _tell(where: Workspace, done: "Synced", *, quiet: bool) -> None:
         output.note(f"{replace(problem, path=workspaces.here(where, problem.path))}{left_out}")
     if done.ignored and not quiet:
         count = number_of(len(done.ignored), "file")
-        why = f"`git check-ignore -v {workspaces.here(where, done.ignored[0])}` tells by what rule"
+        why = f"`git check-ignore -v {quote(workspaces.here(where, done.ignored[0]))}` tells by what rule"
         output.note(f"git is told to ignore {count} of memory, and none of it travels: {why}")
     if done.state == "clash":
         output.note("a person has to settle this: edit what stands between the markers, then run `mem sync` again")

@@ -8,6 +8,7 @@ the other one left its words as they were.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from shlex import quote
 
 from ..dataclass import dataclass
 from ..errors import MemError
@@ -139,7 +140,7 @@ class _Work:
             if is_disputed:
                 self.disputed.append(identifier_of(base))
                 old_path = self.within(path)
-                way = f"it stays in use, `mem forget {old_path}` puts it away"
+                way = f"it stays in use, `mem forget {quote(old_path)}` puts it away"
                 self.notices.append(f"{old_path}: {DISPUTED}: {way}")
             elif not is_bookkeeping(base, changed):
                 self.tell(path, to.path)
@@ -225,7 +226,7 @@ class _Work:
         if path == new_path:
             self.notices.append(f"{path}: deleted on one side and changed on the other: it stays")
         elif self.workspace.layout.is_archived(new_path):
-            way = f"`mem restore {new_path}` brings it back"
+            way = f"`mem restore {quote(new_path)}` brings it back"
             self.notices.append(f"{path}: put away on one side and changed on the other: {way} as it was changed")
 
     def tell_gone(self, path: str, how: str) -> None:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from ..dataclass import dataclass
@@ -243,7 +244,7 @@ def unreachable(done: Done, remote: str) -> UnavailableError:
     lines = [line for line in done.lines if not line.startswith(_USELESS)]
     reason = (lines or done.lines or ["no reason given"])[0].removeprefix("remote: ")
     name = without_passwords(remote)
-    return UnavailableError(f"{name} cannot be reached ({reason})", f"look with `git ls-remote {name}`")
+    return UnavailableError(f"{name} cannot be reached ({reason})", f"look with `git ls-remote {quote(name)}`")
 
 
 def without_passwords(text: str) -> str:

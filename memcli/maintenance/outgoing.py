@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from shlex import quote
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
@@ -428,7 +429,7 @@ def _require_few_deleted(repository: Repository, workspace: Workspace, old: str,
     names = (repository.relative(name) for name in split(listed) if name.startswith(repository.prefix))
     count = sum(workspace.layout.kind_of(name) == "entry" for name in names)
     if len(deleted) > _FRACTION * count:
-        fix = f"`git restore {repository.prefix or '.'}` brings them back; commit it yourself if they are to go"
+        fix = f"`git restore {quote(repository.prefix or '.')}` brings them back; commit it yourself if they are to go"
         what = f"{len(deleted):,} of {number_of(count, 'memory')} gone, and not in the archive"
         raise RefusedError(f"{what} ({deleted[0]})", fix)
 
@@ -465,7 +466,9 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
     if wrong := unfit_merge(workspace, repository, tree, ("HEAD", "MERGE_HEAD")):
         return tuple(wrong)
     if staged := [name for name in staged if name not in memories]:
-        fix = f"`git restore --staged {staged[0]}` leaves it out, `git commit` takes it in; then run `mem sync` again"
+        fix = (
+            f"`git restore --staged {quote(staged[0])}` leaves it out, `git commit` takes it in; then `mem sync` again"
+        )
         raise RefusedError(f"{repository.top / staged[0]} is staged, and was not merged", fix)
     require_identity(repository)
     done = attempt(repository.top, "commit", "--quiet", "--no-edit", "--no-gpg-sign")

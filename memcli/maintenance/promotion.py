@@ -7,6 +7,7 @@ demoted although it is confirmed says so (`metadata: {promote: false}`), so that
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from shlex import quote
 from typing import Annotated, Any, NamedTuple
 
 from ..beliefs.plan import Plan, as_diff
@@ -159,7 +160,7 @@ def _asked_for(workspace: Workspace, row: Row | None, identifier: str, by: str) 
         )
     statement, fault, text = _said(workspace, row)
     if fault:
-        raise RefusedError(f"{identifier} cannot be promoted: {fault}", f"mend it with `mem edit {row['path']}`")
+        raise RefusedError(f"{identifier} cannot be promoted: {fault}", f"mend it with `mem edit {quote(row['path'])}`")
     return statement, text
 
 
@@ -339,6 +340,6 @@ def _meant(name: str, there: Collection[str], path: str) -> str:
     if len(matches) != 1:
         raise NotFoundError(
             f"{len(matches)} promoted lines of {name!r}" if matches else f"no promoted line of {name!r}",
-            f"`mem read {path}` shows them with their ids",
+            f"`mem read {quote(path)}` shows them with their ids",
         )
     return matches[0]

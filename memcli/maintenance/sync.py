@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import replace
+from shlex import quote
 from typing import Annotated, Any
 
 from ..beliefs.forgotten import forgotten_files, forgotten_like, is_lifted, read_forgotten, refusal
@@ -90,12 +91,12 @@ def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:
     places = {row[0]: row[1] for row in rows}
     lost = {name: by for name, (status, by) in states.items() if status == "superseded" and places[name] in paths}
     deleted = deleted_for_good(workspace, set(lost.values()) - states.keys() - {""})
-    what = "{0}: superseded by {1} on one side, which the other deleted: `mem restore {0}` brings it back"
-    notices = [what.format(places[name], by) for name, by in lost.items() if by in deleted]
+    what = "{0}: superseded by {1} on one side, which the other deleted: `mem restore {2}` brings it back"
+    notices = [what.format(places[name], by, quote(places[name])) for name, by in lost.items() if by in deleted]
     for name, (status, _) in states.items():
         last = put_away_after(name, states) if status == "superseded" else ""
         if last and {places[name], places[last]} & set(paths):
-            way = f"`mem restore {places[name]}` or `mem restore {places[last]}` brings one back"
+            way = f"`mem restore {quote(places[name])}` or `mem restore {quote(places[last])}` brings one back"
             notices.append(f"{places[name]}: superseded by {last} on one side, which the other put away: {way}")
     return notices
 
@@ -404,10 +405,11 @@ class _Exchange:
         where = self.workspace.root
         if moved := next((name for name in markers if not self._has(ours, name)), ""):
             folder = (self.repository.top / moved).parent
+            trust = f"run `mem trust {quote(str(folder))}`"
             pull = self._command("pull", "--no-rebase")
-            fix = f"`{pull}` moves it here too; move what it leaves in {where} after it, and run `mem trust {folder}`"
+            fix = f"`{pull}` moves it here too; move what it leaves in {where} after it, and {trust}"
             raise RefusedError(f"{self._name} has moved the workspace {where} to {folder}", fix)
-        fix = f"look at `git log {theirs[:12]} -- {marker}`; `git merge {theirs[:12]}` deletes it here too"
+        fix = f"look at `git log {theirs[:12]} -- {quote(marker)}`; `git merge {theirs[:12]}` deletes it here too"
         raise RefusedError(f"{self._name} has deleted the workspace {where}", fix)
 
     def _has(self, commit: str, path: str) -> bool:

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 from typing import Annotated, NamedTuple
 
 from ..beliefs.plan import Plan, as_diff
@@ -336,7 +337,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
             continue  # noted by who was killed before it was done, or brought back by hand
         elif (None if old is None else digest(old)) != row["now"] or not was_free:
             is_there = old is not None and to in moved and workspace.layout.is_archived(to)
-            blocked[to] = _CHANGED + f" (`mem restore {to}` brings it back as it is)" * is_there
+            blocked[to] = _CHANGED + f" (`mem restore {quote(to)}` brings it back as it is)" * is_there
         elif row["op"] == "move":
             then[path], then[to] = old, None
         elif row["was"] is None:

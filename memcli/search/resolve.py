@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..errors import AmbiguousError, NotFoundError, UsageError
@@ -181,13 +182,15 @@ def values_of_key(
             values = [value for value in values if not value.project] or values
         projects = sorted({value.project for value in values})
         if len(projects) > 1:
-            raise AmbiguousError(f"the key {key!r} is filled in {len(projects)} projects", f"--project {projects[0]}")
+            raise AmbiguousError(
+                f"the key {key!r} is filled in {len(projects)} projects", f"--project {quote(projects[0])}"
+            )
         if values:
             return workspace, sorted(values, key=lambda value: (value.trust, value.since, value.id), reverse=True)
     when = f" on {as_of[:10]}" if as_of else ""
     raise NotFoundError(
         f"nothing fills the key {key!r}{when}",
-        f"`mem read --key {key} --history` shows what did, `mem ls --key '*'` what is filled",
+        f"`mem read --key {quote(key)} --history` shows what did, `mem ls --key '*'` what is filled",
     )
 
 
@@ -217,7 +220,7 @@ def believed_at(workspace: Workspace, ids: Sequence[str], as_of: str, name: str)
     paths = ask(workspace, valid_paths)
     if not paths:
         raise NotFoundError(
-            f"nothing of {name} was known on {as_of[:10]}", f"`mem read {name} --history` shows since when"
+            f"nothing of {name} was known on {as_of[:10]}", f"`mem read {quote(name)} --history` shows since when"
         )
     return Place(paths[-1])
 

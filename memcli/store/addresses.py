@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
@@ -153,7 +154,7 @@ def require_ours(layout: Layout, path: str) -> None:
     file = file_of(path)
     if is_items(file, layout.kind_of(file)):
         raise RefusedError(
-            f"{file} is another tool's, which mem only reads", f"`mem import {file}` makes entries of it"
+            f"{file} is another tool's, which mem only reads", f"`mem import {quote(file)}` makes entries of it"
         )
 
 
@@ -242,8 +243,6 @@ def part(workspace: Workspace, address: Place, text: str) -> tuple[int, int]:
 
 
 def _no_part(address: Place) -> NotFoundError:
-    from shlex import quote
-
     return NotFoundError(
         f"no {address.anchor!r} in {address.path}", f"`mem read {quote(address.path)}` shows the whole file"
     )

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..dataclass import dataclass
@@ -373,7 +374,7 @@ def restore(workspace: Workspace, path: str) -> str:
     with exclusive(workspace, "mem restore") as held:
         there, here = workspace.root / active_path, workspace.path(path)
         if os.path.lexists(there) and not (there.exists() and there.samefile(here)):
-            raise RefusedError(f"{active_path} exists", f"move one of the two, then `mem restore {path}`")
+            raise RefusedError(f"{active_path} exists", f"move one of the two, then `mem restore {quote(path)}`")
         digest = "" if here.is_dir() else atomic_files.digest(atomic_files.read(here))
         paths = entries_below(workspace, path)
         marked = _without_marks(workspace, {inner: active_path + inner.removeprefix(path) for inner in paths})
@@ -435,7 +436,7 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
     kind = workspace.layout.kind_of(path)
     if kind in _OTHERWISE:
         what, fix = _OTHERWISE[kind]
-        raise RefusedError(f"{path} is {what}, not an entry", fix.format(path))
+        raise RefusedError(f"{path} is {what}, not an entry", fix.format(quote(path)))
     for candidate in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
         file = f"{candidate}new.md" if candidate.endswith("/") else candidate
         inside = workspace.relative(workspace.path(file))
@@ -448,11 +449,11 @@ def require_one_side(workspace: Workspace, path: str) -> None:
     """Refuse to put away or delete what two sides say while git waits to hear which holds."""
     line = text_lines.conflict_marker(atomic_files.read(workspace.path(path)).decode("utf-8", "replace"))
     if line is not None:
-        fix = f"`mem check --fix` or `mem edit {path}` resolves it first"
+        fix = f"`mem check --fix` or `mem edit {quote(path)}` resolves it first"
         raise RefusedError(f"{path}:{line}: a git conflict marker: what the other side says would go too", fix)
 
 
 def require_entry(workspace: Workspace, path: str) -> None:
     """Refuse a file that is no entry."""
     if workspace.layout.kind_of(path) != "entry":
-        raise RefusedError(f"{path} is not an entry", f"change it with `mem edit {path}`")
+        raise RefusedError(f"{path} is not an entry", f"change it with `mem edit {quote(path)}`")

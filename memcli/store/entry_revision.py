@@ -6,6 +6,7 @@ Reads and writes no file.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 from ..errors import RefusedError, UsageError
@@ -105,7 +106,7 @@ def changed(path: str, text: str, values: Mapping[str, Any], body: str | None) -
     document = frontmatter.parse(text)
     if document.problem:
         raise RefusedError(
-            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
+            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {quote(path)}`"
         )
     if changes:
         text = frontmatter.edit(text, as_spelled(document.fields, changes))

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from ..dataclass import dataclass
@@ -141,18 +142,18 @@ def _require_fitting(around: Surroundings, chosen: Recognised, *, asked: bool) -
         if (above / MARKER).is_file():
             outer = opened(around, above).layout
             if outer.kind_of((root.relative_to(above) / "any.md").as_posix()):
-                raise UsageError(f"{root} belongs to the workspace {above}", f"run `mem init {above}`")
+                raise UsageError(f"{root} belongs to the workspace {above}", f"run `mem init {quote(str(above))}`")
             break
     if asked and LAYOUTS[chosen.layout].is_below and root.name == "memory" and not (root / "memory").is_dir():
         raise UsageError(
             f"the layout {chosen.layout} is of the folder above {root}",
-            f"run `mem init --layout {chosen.layout} {root.parent}`",
+            f"run `mem init --layout {chosen.layout} {quote(str(root.parent))}`",
         )
     upper = None if asked or chosen.why else recognise(root.parent)
     if upper and upper.root == root.parent and LAYOUTS[upper.layout].is_below and root.name == "memory":
         raise UsageError(
             f"{root} belongs to the {upper.layout} folder {root.parent} ({upper.why})",
-            f"run `mem init {root.parent}`, or `mem init --layout mem {root}` for a memory of mem's own",
+            f"run `mem init {quote(str(root.parent))}`, or `mem init --layout mem {quote(str(root))}` for one of mem's",
         )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import Any, BinaryIO, Protocol
 
 from ..errors import MemError, RefusedError, UnknownTranscriptError, UsageError
@@ -386,7 +387,7 @@ def _refuse_a_conversation(head: bytes, name: str) -> None:
         form = detect(TranscriptFile(io.BytesIO(head)), name)
     except UnknownTranscriptError:
         return
-    raise UsageError(f"{name} is a conversation ({form.name})", f"`mem session import {name}` takes it in")
+    raise UsageError(f"{name} is a conversation ({form.name})", f"`mem session import {quote(name)}` takes it in")
 
 
 def mapping_of(stated: str) -> dict[str, str]:

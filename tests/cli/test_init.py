@@ -174,3 +174,16 @@ def test_paths_may_be_set_one_by_one(mem: Mem, workspace: Path) -> None:
     ran = mem("ls")
     assert ran.code == 2
     assert "out of the workspace" in ran.err
+
+
+def test_a_command_that_is_named_quotes_the_path_in_it(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = world / "my notes"
+    assert mem("init", str(home)).code == 0
+    (inside := home / "entries" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    assert f"run `mem init '{home}'`" in mem("init", ".").err
+    monkeypatch.chdir(home)
+    (home / "entries" / "two words.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    assert "`mem edit 'entries/two words.md'`" in mem("forget", "entries/two words.md").err
+    assert "`mem read 'entries/two words.md'` shows" in mem("read", "entries/two words.md#L99").err
+    assert "--workspace '" in mem("import", str(home)).err

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Annotated, Any
 
 from ...dataclass import dataclass
@@ -76,7 +77,7 @@ def _counted(
         yield begins
         yield from events
     elif first > 1:
-        raise NotFoundError(f"no event {first} in session {session.id}", f"`mem session show {session.id}`")
+        raise NotFoundError(f"no event {first} in session {session.id}", f"`mem session show {quote(session.id)}`")
 
 
 def _between(
@@ -88,7 +89,9 @@ def _between(
     existing = standing_ids(files, {first, last} - {""})
     for wanted in (first, last):
         if wanted and wanted not in existing:
-            raise NotFoundError(f"no message {wanted} in session {session.id}", f"`mem session show {session.id}`")
+            raise NotFoundError(
+                f"no message {wanted} in session {session.id}", f"`mem session show {quote(session.id)}`"
+            )
     has_begun = not first
     for file in dict.fromkeys(files):
         for position, event in read_events(file, problems=problems):

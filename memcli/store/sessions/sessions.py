@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ...dataclass import dataclass
@@ -59,7 +60,7 @@ def require_own(session: Session) -> None:
     if session.document:
         raise RefusedError(
             f"{session.document} is another tool's: it is read and never changed",
-            f"`mem session import {session.document} --session NEW` copies it",
+            f"`mem session import {quote(session.document)} --session NEW` copies it",
         )
 
 
