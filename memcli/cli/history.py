@@ -54,7 +54,7 @@ def show(
         for record in log.records:
             output.say(f"{record.text}\n")
         if not log.records and output.is_heard():
-            output.note("no history")
+            output.note("no history yet: `mem consolidate` and `mem history add` write it")
     else:
         for line in log.records:
             output.say_row(

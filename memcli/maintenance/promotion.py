@@ -199,7 +199,9 @@ def _page(workspace: Workspace) -> _Page:
     text = decoded(path, atomic_files.read(file)) if is_there else ""
     promoted = read_promoted(text)
     if promoted.problem:
-        raise RefusedError(f"{path}:{promoted.problem.line}: {promoted.problem.reason}", f"mem edit {path}")
+        raise RefusedError(
+            f"{path}:{promoted.problem.line}: {promoted.problem.reason}", f"mend it with `mem edit {quote(path)}`"
+        )
     return _Page(path, workspace.settings["promote.budget"], text, is_there, promoted)
 
 
