@@ -426,8 +426,10 @@ def _git(workspace: Workspace, *words: str) -> bytes:
     try:
         return run.run(workspace.root, *words, seconds=_SECONDS)
     except GitError as error:
-        fix = error.fix or "this compares commits: run `git init` and commit the workspace first"
-        raise UsageError(f"{workspace.root}: {error.message}", fix) from None
+        if "not a git repository" in error.message:
+            fix = f"`git init {shlex.quote(str(workspace.root))}` and a commit make what can be compared"
+            raise UsageError(f"{workspace.root} is in no git repository", fix) from None
+        raise UsageError(f"{workspace.root}: {error.message}", error.fix) from None
 
 
 def _listing(workspace: Workspace, revision: Revision, is_wanted: Wanted) -> _Listing:

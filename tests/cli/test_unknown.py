@@ -307,3 +307,10 @@ def test_a_folder_around_the_workspace_has_all_of_it(mem: Mem, workspace: Path, 
     mem("write", "Storks nest on the mill.")
     ran = mem("search", "storks", "--path", path.format(root=workspace), "--json", "--mode", "keyword")
     assert [hit["summary"] for hit in ran.json["hits"]] == ["Storks nest on the mill."]
+
+
+def test_a_comparison_without_a_repository_says_what_is_missing(mem: Mem, workspace: Path) -> None:
+    ran = mem("diff")
+    assert (ran.code, ran.out) == (2, "")
+    fix = f"`git init {workspace}` and a commit make what can be compared"
+    assert ran.err == f"mem: {workspace} is in no git repository: {fix}\n"
