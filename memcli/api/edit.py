@@ -9,6 +9,7 @@ from ..beliefs.replacing import Superseded as Superseded
 from ..beliefs.replacing import supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
+from ..index.index import Index, ask
 from ..maintenance.archiving import Failure, Named, forget_each, restore_each
 from ..maintenance.archiving import ForgetReport as ForgetReport
 from ..maintenance.archiving import RestoreReport as RestoreReport
@@ -198,6 +199,9 @@ def forget(
                 raise
             # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
             failed.append(Failure(name, error))
+    places = {target.workspace for target in named}
+    for where in places:
+        _reach(where)  # what git brought since is known to be the server's text while it is here
     done, refused = purge_each(named) if purge else forget_each(named, by, reason)
     remaining: list[tuple[Workspace, str]] = []
     committed: list[str] = []
@@ -208,7 +212,19 @@ def forget(
         remaining += [(where, path) for path in paths]
         committed += in_git
     is_purged = any(entry.action == "purged" for entry in done)
-    return ForgetReport(done, (*failed, *refused), tuple(remaining), tuple(committed) if is_purged else None)
+    unreached = next(filter(None, [_reach(where) for where in places]), "")
+    return ForgetReport(done, (*failed, *refused), tuple(remaining), unreached, tuple(committed) if is_purged else None)
+
+
+def _reach(where: Workspace) -> str:
+    """Take from a team's server what went away here; return why that could not be, empty where it could."""
+
+    def reached(index: Index) -> str:
+        index.refresh()
+        index.reach_others()
+        return index.failure
+
+    return ask(where, reached) if where.settings["index.backend"] == "postgres" else ""
 
 
 @recorded("restore")

@@ -212,6 +212,8 @@ def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:
         output.note(
             f"git keeps what was committed: `git filter-repo --invert-paths {paths}` takes it out of its history"
         )
+    if isinstance(done, api.ForgetReport) and done.unreached:
+        output.note(f"the server has it until the next `mem index`: {done.unreached}")
     for wrong in done.failed:
         output.failure(wrong.error, [wrong.given], as_json=as_json)
     if as_json:

@@ -114,6 +114,7 @@ def index(
                 f"{row.workspace}: {number_of(row.files, 'file')} ({row.added:,} new, {row.changed:,} changed,"
                 f" {row.removed:,} gone), {number_of(row.chunks, 'text')}, {row.not_embedded:,} not embedded"
                 + (f", {row.pushed:,} pushed" if row.pushed else "")
+                + (f", {row.behind:,} older than on the server" if row.behind else "")
             )
         for row in report.workspaces:
             for problem in row.faults:

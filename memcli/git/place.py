@@ -24,3 +24,10 @@ def _repository(folder: Path) -> tuple[Path, Path]:
             if marked:
                 return top, (top / target.strip()).resolve()
     return folder, folder
+
+
+def commit_mark(folder: Path) -> str:
+    """Return what is another when the repository of a folder went to another commit; empty where there is none."""
+    top, git = _repository(folder.absolute())
+    files = [git / name for name in ("HEAD", "logs/HEAD")] if git != top else []
+    return " ".join(str(file.stat().st_mtime_ns) for file in files if file.exists())

@@ -139,6 +139,7 @@ class Index(Database):
     failure = ""  # why a team's server could not be had
     pushed = 0  # chunks that went to it
     withheld: tuple[str, ...] = ()  # paths of what did not go there, since it holds a secret
+    behind = 0  # files of which it has another text, which stays there
     _pieces: Mapping[int, Piece] = {}
     """What several searches of one question read, until the index is brought in step."""
 

@@ -212,6 +212,7 @@ class Indexed:
     ]
     unfinished: Annotated[str, "why not all is embedded; empty where it is"]
     pushed: Annotated[int, "texts that went to the server in this run"]
+    behind: Annotated[int, "files of which the server has another text, which stays there"]
     unreached: Annotated[str, "why the server could not be had; empty where it could, or none was asked"]
     faults: tuple[FileProblem, ...]  # what is wrong with its files
 
@@ -287,6 +288,7 @@ def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: 
         str(index.folder) if index.folder not in (None, where.derived) else "",
         by_words or _obstacle(index) if embed and state.not_embedded else "",
         index.pushed,
+        index.behind,
         index.failure,
         (*index.problems(), *(FileProblem(path, 1, _WITHHELD, scope=where.scope) for path in index.withheld)),
     )

@@ -9,7 +9,7 @@ import pytest
 from memcli.index.postgres import connection
 from memcli.store.settings import set_in_file
 from memcli.store.workspace import Surroundings, Workspace, find
-from tests.conftest import Mem, Ran
+from tests.conftest import NOW, Mem, Ran
 
 
 class Machine:
@@ -27,6 +27,7 @@ class Machine:
         """Make a workspace, or an empty clone of one, which is trusted."""
         self.home, self.folder = world / f"{name}-home", world / name
         self._mem, self._monkeypatch = mem, monkeypatch
+        self.now = NOW
         self.home.mkdir()
         self.folder.mkdir()
         self.root = self.folder / "memory"
@@ -55,6 +56,7 @@ class Machine:
     def run(self, *arguments: str) -> Ran:
         """Run a command here."""
         self._monkeypatch.setenv("HOME", str(self.home))
+        self._monkeypatch.setenv("MEM_NOW", self.now)
         self._monkeypatch.chdir(self.folder)
         return self._mem(*arguments)
 

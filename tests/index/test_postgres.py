@@ -1,9 +1,14 @@
 """Machines that share a workspace on a real server: what each finds, pushes, and does when the server is gone."""
 
+import hashlib
 import shutil
+import socket
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,7 @@ from memcli.store.layouts import Layout
 from tests.conftest import Mem, Ran
 from tests.fakes import CountingEmbedder
 from tests.index.machines import Machine
-from tests.team_server import TeamDatabase
+from tests.team_server import TeamDatabase, TeamServer, copied
 
 pytestmark = pytest.mark.usefixtures("embedder")
 WORDS = ["quagga", "zebra", "heron", "bittern", "otter", "badger", "marten", "stoat", "lynx", "wolf", "tea", "milk"]
@@ -170,7 +175,7 @@ def test_a_server_that_comes_back_in_a_push_gets_all_of_it(
     first: Machine, second: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(push, "BATCH", 5)
-    write, count = push.Exchange._write, 0
+    write, count = push.PushedFiles.write, 0
 
     def interrupted(*args: object) -> object:
         nonlocal count
@@ -180,13 +185,109 @@ def test_a_server_that_comes_back_in_a_push_gets_all_of_it(
             threading.Timer(0.3, team.server.start).start()
         return write(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(push.Exchange, "_write", interrupted)
+    monkeypatch.setattr(push.PushedFiles, "write", interrupted)
     for number in range(30):
         first.put(f"storm{number}.md", f"The okapi number {number} came in the storm.")
     ran = first.run("index", "--json")
     assert count > 3
     assert ran.json["unreached"] == ""
     assert len(hits(second.run("search", "--json", "-n", "50", "--mode", "keyword", "okapi"))) == 30
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_transaction_that_is_killed_in_a_push_is_done_again_or_not_at_all(
+    first: Machine, second: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    write, left = push.PushedFiles.write, times
+
+    def killed(self: push.PushedFiles, connection: Any, *about: Any) -> Any:
+        nonlocal left
+        written = write(self, connection, *about)
+        if left:
+            left -= 1
+            team.server.run("select pg_terminate_backend(%s)", values=(connection.info.backend_pid,))
+        return written
+
+    monkeypatch.setattr(push.PushedFiles, "write", killed)
+    monkeypatch.setattr(push, "PATIENTLY", (0.1, 0.1))
+    first.put("okapi.md", "The okapi came in the storm.")
+    ran = first.run("index", "--json")
+    assert (ran.code, ran.json["pushed"]) == ((0, 1) if times == 1 else (6, 0))
+    assert ("terminating connection" in ran.json["unreached"]) == (times > 1)
+    assert "Traceback" not in ran.err
+    assert on_server(team, "okapi") == 3 * (times == 1)
+    monkeypatch.setattr(push.PushedFiles, "write", write)
+    assert first.run("index", "--json").json["pushed"] == (times > 1)
+    assert team.run("select count(*) from mem.words where term = 'okapi'", "alice") == [(1,)]
+    assert hits(second.run("search", "--json", "-n", "1", "--mode", "keyword", "okapi")).keys() == {"mem_okapi"}
+
+
+@pytest.mark.parametrize("way", ["disk", "error"])
+def test_a_full_disk_of_the_server_leaves_this_machine_to_answer(
+    team_server: TeamServer,
+    mem: Mem,
+    world: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    monkeypatch.setattr(push, "PATIENTLY", (0.1,))
+    monkeypatch.setattr(push, "BATCH", 50)
+    with ExitStack() as stack:
+        resize = stack.enter_context(team_server.disk("small", 12)) if way == "disk" else None
+        team = copied(team_server, f"full {way}", "small" if resize else "pg_default")
+        stack.callback(team_server.run, f'drop database "full {way}" with (force)')
+        team.add_owners("alice")
+        one = Machine("one", team.dsn("alice"), mem, world, monkeypatch)
+        one.run("index", "--share")
+        one.put("before.md", "The quagga came before.")
+        one.run("index")
+        if resize is None:
+            team.run(
+                "create function mem.no_room() returns trigger language plpgsql as"
+                " $$ begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;"
+                "create trigger no_room before insert on mem.chunks execute function mem.no_room()"
+            )
+        for number in range(400 if resize else 60):
+            words = " ".join(hashlib.sha256(f"{number} {word}".encode()).hexdigest()[:20] for word in range(40))
+            one.put(f"{number}.md", f"The okapi number {number} {words}.")
+        ran = one.run("index", "--json")
+        assert ran.code == 6
+        assert "No space left on device" in ran.json["unreached"]
+        assert "Traceback" not in ran.err
+        whole = (
+            "(select count(*) from mem.chunks where chunks.workspace = files.workspace and chunks.file = files.file)"
+        )
+        assert team.run(f"select 1 from mem.files where pieces <> {whole}", "alice") == []
+        assert len(hits(one.run("search", "--json", "--mode", "keyword", "-n", "50", "okapi"))) == 50
+        assert one.run("forget", "mem_before").code == 0  # whatever the server says
+        if resize:
+            resize(200)
+        else:
+            team.run("drop trigger no_room on mem.chunks")
+        assert one.run("index", "--json").json["unreached"] == ""
+        count = "select count(*) from mem.files where digest <> '' and path like 'entries/%'"
+        assert team.run(count, "alice") == [(400 if resize else 60,)]
+        connection.close_connection()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_machine_whose_clock_is_an_hour_off_loses_nothing(
+    first: Machine, second: Machine, team: TeamDatabase, hours: int
+) -> None:
+    first.now = f"2026-11-21T{20 + hours}:15:03Z"
+    name = first.run("write", "The kea is small.", "--json").json["id"]
+    first.run("index")
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    second.run("index")
+    colours = ("small", "green", "olive", "brown", "grey")
+    for number, (one, other) in enumerate([(second, first), (first, second)] * 2):
+        assert one.run("edit", name, "--replace", *colours[number : number + 2]).code == 0
+        assert one.run("index", "--json").json["pushed"] == 1
+        assert colours[number + 1] in other.run("search", "kea").out
+        shutil.copytree(one.root / "entries", other.root / "entries", dirs_exist_ok=True)
+    second.run("forget", name)
+    assert not on_server(team, "kea")
+    assert "kea" not in first.run("search", "--json", "kea").json["hits"]
 
 
 def test_a_server_that_dies_in_a_search_leaves_this_machine_to_answer(
@@ -307,12 +408,191 @@ def test_a_path_that_another_machine_deleted_is_pushed_when_it_is_made_again(
     (second.root / "entries" / "auk.md").unlink()
     for each in (second, third):
         each.run("index")
-        each.put("auk.md", text)
+        each.put("auk.md", f"{text} Says {each.folder.name}.")
         assert each.run("index", "--json").json["unreached"] == ""
         assert on_server(team, "auk"), each.folder
         (each.root / "entries" / "auk.md").unlink()
         each.run("index")
         assert not on_server(team, "auk")
+
+
+def versions(machine: Machine, *texts: str) -> list[str]:
+    """Commit texts of one entry one after the other and push each; return the commits."""
+    commits = []
+    if not (machine.folder / ".git").exists():
+        git(machine, "init", "-q")
+    for text in texts:
+        machine.put("kea.md", text)
+        git(machine, "add", "-A")
+        git(machine, "commit", "-qm", text)
+        commits.append(git(machine, "rev-parse", "HEAD").strip())
+        machine.run("index")
+    return commits
+
+
+def git(machine: Machine, *words: str) -> str:
+    """Run git at a machine."""
+    names = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    return subprocess.run(
+        ["git", *names, *words], cwd=machine.folder, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def kea(team: TeamDatabase) -> str:
+    """Return what the server has of the entry."""
+    asked = "select text from mem.chunks join mem.files using(workspace, file) where path = 'entries/kea.md'"
+    rows = team.run(asked, "alice")
+    return str(rows[0][0]) if rows else ""
+
+
+THREE = ("The kea is small.", "The kea is green.", "The kea is olive.")
+
+
+def test_an_older_branch_pushes_nothing_over_what_is_newer(first: Machine, team: TeamDatabase) -> None:
+    small, _, olive = versions(first, *THREE)
+    git(first, "checkout", "-q", small)
+    for _ in range(2):  # also when it is looked at again
+        ran = first.run("index", "--json").json
+        assert (ran["pushed"], ran["behind"], kea(team)) == (0, 1, THREE[2])
+    assert "1 older than on the server" in first.run("index").out
+    assert THREE[2] in first.run("search", "kea").out
+    git(first, "checkout", "-q", olive)
+    assert first.run("index", "--json").json["behind"] == 0
+    first.put("kea.md", "The kea is a parrot.")
+    first.run("index")
+    assert kea(team) == "The kea is a parrot."
+
+
+def test_half_a_pull_pushes_nothing_over_what_is_newer(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    for each in (first, second):
+        each.put("kea.md", THREE[0])
+        each.run("index")
+    for text in THREE[1:]:
+        first.put("kea.md", text)
+        first.run("index")
+    second.put("kea.md", THREE[1])
+    ran = second.run("index", "--json").json
+    assert (ran["pushed"], ran["behind"], kea(team)) == (0, 1, THREE[2])
+    second.put("kea.md", THREE[2])
+    assert second.run("index", "--json").json["behind"] == 0
+    (first.root / "entries" / "kea.md").unlink()
+    first.run("index")
+    second.put("kea.md", THREE[1])  # nor does it bring back what was deleted meanwhile
+    assert (second.run("index", "--json").json["pushed"], kea(team)) == (0, "")
+
+
+@pytest.mark.parametrize("way", ["by hand", "revert", "undo", "one file", "without git", "branch"])
+def test_who_goes_back_to_an_old_text_pushes_it(first: Machine, team: TeamDatabase, way: str) -> None:
+    if way == "without git":
+        for text in THREE:
+            first.put("kea.md", text)
+            first.run("index")
+    else:
+        _, green, _ = versions(first, *THREE)
+    if way == "revert":
+        git(first, "revert", "--no-edit", "HEAD", "HEAD~1")
+    elif way == "undo":
+        first.run("edit", "mem_kea", "--replace", "olive", "brown")
+        first.run("index")
+        assert kea(team) == "The kea is brown."
+        assert first.run("undo").code == 0
+    elif way == "one file":
+        git(first, "checkout", green, "--", "memory/entries/kea.md")
+    elif way == "branch":  # where it is changed by hand
+        git(first, "checkout", "-qb", "other", green)
+        first.run("index")
+        git(first, "checkout", "-q", "-")
+        first.run("index")
+        git(first, "checkout", "-q", "--detach")
+        first.put("kea.md", THREE[0])
+    else:
+        first.put("kea.md", THREE[0])
+    assert first.run("index", "--json").json["pushed"] == 1
+    assert kea(team) == {"undo": THREE[2], "one file": THREE[1]}.get(way, THREE[0])
+
+
+def test_a_branch_without_a_memory_leaves_it_on_the_server(first: Machine, team: TeamDatabase) -> None:
+    (olive,) = versions(first, THREE[2])
+    git(first, "checkout", "-q", "--orphan", "empty")
+    git(first, "rm", "-rq", "--cached", "memory/entries")
+    shutil.rmtree(first.root / "entries")
+    git(first, "add", "-A")
+    git(first, "commit", "-qm", "empty")
+    first.run("index")
+    assert kea(team)
+    git(first, "checkout", "-q", olive)
+    first.run("index")
+    (first.root / "entries" / "kea.md").unlink()
+    first.run("index")
+    assert not kea(team)
+
+
+def test_a_memory_that_was_restored_elsewhere_is_pushed(first: Machine, second: Machine, team: TeamDatabase) -> None:
+    first.put("kea.md", THREE[0])
+    first.run("index")
+    first.run("forget", "mem_kea")
+    first.run("index")
+    shutil.copytree(first.root / "archive", second.root / "archive")
+    second.run("index")
+    assert second.run("restore", "mem_kea").code == 0
+    second.run("index")
+    assert kea(team) == THREE[0]
+
+
+def test_what_a_document_said_is_remembered_of_its_last_texts(first: Machine, team: TeamDatabase) -> None:
+    first.put("kea.md", "The kea is small.")
+    first.run("index")
+    for number in range(40):
+        team.run(f"update mem.files set digest = '{number % 35}' where path = 'entries/kea.md'", "alice")
+    asked = "select cardinality(former), cardinality(array(select distinct unnest(former))) from mem.files"
+    assert team.run(f"{asked} where path = 'entries/kea.md'", "alice") == [(32, 32)]
+
+
+@pytest.mark.parametrize("way", ["forget", "purge"])
+def test_the_server_keeps_no_word_of_what_is_gone(first: Machine, team: TeamDatabase, way: str) -> None:
+    name = first.run("write", "The thylacine hid a treasure.", "--json").json["id"]
+    first.run("index")
+    ran = first.run("forget", name, *["--purge"] * (way == "purge"))
+    assert (ran.code, ran.err) == (0, "")
+    for table in ("files", "chunks", "words", "usage", "embeddings"):
+        rows = str(team.run(f"select * from mem.{table}", "alice"))
+        assert "thylacine" not in rows
+        assert name not in rows
+        assert name.removeprefix("mem_")[-6:] not in rows
+
+
+@pytest.mark.parametrize("way", ["forget", "purge"])
+def test_what_git_brought_a_moment_ago_is_forgotten_on_the_server_too(
+    first: Machine, second: Machine, team: TeamDatabase, way: str
+) -> None:
+    name = first.run("write", "The thylacine hid a treasure.", "--json").json["id"]
+    first.run("index")
+    shutil.copytree(first.root / "entries", second.root / "entries", dirs_exist_ok=True)
+    second.run("forget", name, *["--purge"] * (way == "purge"))
+    assert not on_server(team, "thylacine")
+
+
+@pytest.mark.parametrize("server", ["gone", "silent"])
+@pytest.mark.parametrize("way", ["forget", "purge"])
+def test_without_the_server_what_is_forgotten_goes_from_it_later(
+    first: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, way: str, server: str
+) -> None:
+    name = first.run("write", "The thylacine hid a treasure.", "--json").json["id"]
+    first.run("index")
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # which accepts and says nothing
+        port = listener.getsockname()[1] if server == "silent" else 1
+        first.set_dsn(f"host=127.0.0.1 port={port} user=alice dbname={team.name}")
+        began = time.monotonic()
+        ran = first.run("forget", name, *["--purge"] * (way == "purge"))
+        assert time.monotonic() - began < connection.CONNECT_SECONDS + 3
+    assert (ran.code, len(ran.err.splitlines())) == (0, 1)
+    assert "the server has it until the next `mem index`: " in ran.err
+    assert not list((first.root / "entries").rglob("*thylacine*"))
+    assert on_server(team, "thylacine")
+    first.set_dsn(team.dsn("alice"))
+    monkeypatch.setattr(push, "_SILENT_SECONDS", 0)
+    first.run("index")
+    assert not on_server(team, "thylacine")
 
 
 def test_characters_that_the_server_cannot_keep_break_no_push(first: Machine, second: Machine) -> None:

@@ -84,7 +84,7 @@ class PostgresServer:
                 raise ServerError(f"the server took longer than {STATEMENT_SECONDS} seconds", "try again") from None
             except self._errors.OperationalError as error:
                 close_connection()
-                if pause is None:
+                if pause is None or (pauses is BRIEFLY and isinstance(error, self._errors.ConnectionTimeout)):
                     raise self._failure(error) from None
                 time.sleep(pause)
             except (self._errors.UndefinedTable, self._errors.UndefinedColumn, self._errors.UndefinedFunction):

@@ -305,6 +305,7 @@ class TeamEmbedding(Embedding):
             exchange = self.index.exchange()
             self.index.pushed += self.index.tried(lambda: exchange.push(seconds))
             self.index.withheld = tuple(exchange.withheld)
+            self.index.behind = exchange.behind() if seconds is None else 0
 
     def _without_vector(self, where: Where) -> list[int]:
         missing = super()._without_vector(where)

@@ -3,17 +3,26 @@
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...formats.entry_fields import WORDING
 from ..database import TOKENIZE, texts_of
-from .connection import storable
+from .connection import HalfVector, storable
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+
     from ..index import Index
 
 TEXTS = ("kind", "status", "anchor", "title", "prefix", "text", "timestamp")
+_COLUMNS = dict.fromkeys(TEXTS, "text") | dict.fromkeys(("line", "stop"), "integer")
+_COLUMNS |= {"file": "bigint", "is_whole": "boolean", "words": "text[]", "counts": "smallint[]"}
+NOW = (
+    "greatest(clock_timestamp(),"
+    " (select max(pushed_at) from mem.files where workspace = %s) + interval '1 microsecond')"
+)
+"""When a push is: later than those before it, whatever became of the server's clock."""
 _LONGEST = 500  # characters of a word in the server's index
 _TELLING = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
 
@@ -56,6 +65,65 @@ class PushedFiles:
         if matrix is not None:
             rows = {row[9]: row[10] for row in table if row[10] is not None}
             self.vectors = dict(zip(rows, matrix.take(list(rows.values())), strict=True))
+
+    def write(
+        self,
+        connection: "Connection[Any]",
+        workspace: int,
+        sound: Sequence[tuple[int, str, str]],
+        listed: Mapping[str, str],
+    ) -> list[tuple[int, str, str, int]]:
+        """Write files, given as number, path and digest, of which the server has the text that was `listed`.
+
+        Return those that were, each with its number there.
+        """
+        theirs = dict(
+            connection.execute(
+                "select path, digest from files where workspace = %s and path = any(%s)",
+                (workspace, [path for _, path, _ in sound]),
+            ).fetchall()
+        )
+        free = [row for row in sound if theirs.get(row[1], "") in (listed.get(row[1], ""), row[2])]
+        if not free:
+            return []
+        about = [(*self.files[file], len(self.chunks[file])) for file, *_ in free]
+        numbers = dict(
+            connection.execute(
+                "insert into files(workspace, path, kind, status, digest, entry, pieces, pushed_at)"
+                f" select %s, path, kind, status, digest, entry, pieces, {NOW}"
+                " from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[], %s::integer[])"
+                " as own(path, kind, status, digest, entry, pieces)"
+                " on conflict (workspace, path) do update set kind = excluded.kind, status = excluded.status,"
+                " digest = excluded.digest, entry = excluded.entry, pieces = excluded.pieces,"
+                " pushed_at = excluded.pushed_at"
+                " returning path, file",
+                (workspace, workspace, *map(list, zip(*about, strict=True))),
+            ).fetchall()
+        )
+        files = list(numbers.values())
+        (before,) = connection.execute(
+            "select coalesce(array_agg(chunk), '{}') from chunks where workspace = %s and file = any(%s)",
+            (workspace, files),
+        ).fetchone() or ([],)
+        chunks = [{**chunk, "file": numbers[path]} for file, path, _ in free for chunk in self.chunks[file]]
+        hashes = dict.fromkeys(bytes.fromhex(chunk["hash"]) for chunk in chunks)
+        connection.cursor().executemany(
+            "insert into embeddings(workspace, model, hash, vector) values(%s, %s, %s, %b) on conflict do nothing",
+            [
+                (workspace, self.model, hash_, HalfVector(self.vectors[hash_]))
+                for hash_ in hashes
+                if hash_ in self.vectors
+            ],
+        )
+        connection.execute(
+            f"insert into chunks(workspace, hash, {', '.join(_COLUMNS)})"
+            f" select %s, decode(hash, 'hex'), {', '.join(_COLUMNS)} from json_to_recordset(%s::json)"
+            f" as own(hash text, {', '.join(f'{name} {kind}' for name, kind in _COLUMNS.items())})",
+            (workspace, json.dumps(chunks)),
+        )
+        # After the new ones: a text that stays keeps its vector.
+        connection.execute("delete from chunks where workspace = %s and chunk = any(%s)", (workspace, list(before)))
+        return [(file, path, digest, numbers[path]) for file, path, digest in free]
 
 
 def _words(connection: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, Counter[str]]:

@@ -30,8 +30,10 @@ def migrate(connection: "Connection[Any]") -> list[str]:
     """
     from psycopg import errors
 
-    _require_server(connection)
-    lines = []
+    server = connection.info.server_version // 10_000
+    if server < _LEAST_POSTGRES:
+        raise UnavailableError(f"the server is PostgreSQL {server}, too old for mem", f"use {_LEAST_POSTGRES} or newer")
+    lines: list[str] = []
     try:
         with connection.transaction():
             connection.execute("select pg_advisory_xact_lock(hashtext('mem.version'))")
@@ -41,11 +43,11 @@ def migrate(connection: "Connection[Any]") -> list[str]:
                 connection.execute(f"set local search_path = {_pgvector_schema(connection)}, pg_catalog")
                 connection.execute(MIGRATIONS[number].read_bytes())
                 connection.execute("insert into mem.version(number) values (%s)", (number,))
-                lines.append(f"made the tables of version {number}")
+                lines = [f"made the tables of version {number}"]
         lines += add_graphs(connection)
     except (errors.InsufficientPrivilege, errors.InvalidSchemaName) as error:
         raise UnavailableError(
-            f"{_role(connection)} may not make mem's tables here ({error.diag.message_primary})",
+            f"{connection.info.user} may not make mem's tables here ({error.diag.message_primary})",
             "migrate as the owner of the database",
         ) from None
     return lines
@@ -65,7 +67,7 @@ def installed_version(connection: "Connection[Any]") -> int:
         raise UnavailableError("the database has a schema `mem` that is not mem's", "give mem a database of its own")
     if not is_open or table is None:
         raise UnavailableError(
-            f"{_role(connection)} is no owner on the server",
+            f"{connection.info.user} is no owner on the server",
             "its administrator makes one by `mem index --sql owner:NAME`",
         )
     version = (connection.execute("select max(number) from mem.version").fetchone() or (0,))[0] or 0
@@ -112,10 +114,8 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
     Raise UsageError for anything else.
     """
     kind, _, names = whom.partition(":")
-    if kind == "owner" and names:
-        return owner_sql(names)
-    if kind == "proxy" and names:
-        return proxy_sql(names)
+    if names and kind in ("owner", "proxy"):
+        return owner_sql(names) if kind == "owner" else proxy_sql(names)
     if kind == "members" and names and identity:
         return members_sql(identity, name, names.split(","))
     if kind == "members" and names:
@@ -201,14 +201,6 @@ def _checked(name: str) -> str:
     return name
 
 
-def _require_server(connection: "Connection[Any]") -> None:
-    version = connection.info.server_version
-    if version // 10_000 < _LEAST_POSTGRES:
-        raise UnavailableError(
-            f"the server is PostgreSQL {version // 10_000}, too old for mem", f"use {_LEAST_POSTGRES} or newer"
-        )
-
-
 def _require_pgvector(connection: "Connection[Any]") -> None:
     """Install the extension where it is not; raise UnavailableError where there is none, or only an old one."""
     from psycopg import errors
@@ -228,7 +220,7 @@ def _require_pgvector(connection: "Connection[Any]") -> None:
             connection.execute("create extension vector")
         except errors.InsufficientPrivilege:
             raise UnavailableError(
-                f"{_role(connection)} may not install pgvector", "a superuser runs `create extension vector` there"
+                f"{connection.info.user} may not install pgvector", "a superuser runs `create extension vector` there"
             ) from None
 
 
@@ -239,7 +231,3 @@ def _pgvector_schema(connection: "Connection[Any]") -> str:
     ).fetchone()
     assert row is not None
     return str(row[0])
-
-
-def _role(connection: "Connection[Any]") -> str:
-    return connection.info.user
