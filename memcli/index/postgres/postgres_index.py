@@ -84,14 +84,17 @@ class PostgresIndex(Index):
             raise
 
     def reach_others(self) -> None:
-        """Find from now on what others pushed and is not here; `failure` tells why the server cannot be had."""
+        """Find from now on what others pushed and is not here, and take from the server what is gone here.
+
+        `failure` tells why the server cannot be had.
+        """
         if self._has_reached:
             return
         self._has_reached = True
         with suppress(ServerError):
             exchange = self.exchange()
             self.tried(exchange.catch_up)
-            self._theirs, self._ours = exchange.others()
+            self._theirs, self._ours = self.tried(exchange.others)
 
     def their_files(self, names: Collection[str] | None = None, limit: int = 100) -> list[TheirFile]:
         """Return the files that only others have, by path, by id or the last six characters of one.
