@@ -88,11 +88,6 @@ def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
         return apply(workspace, plan.steps, held)
 
 
-def moved(old: str, new: str, text: str) -> tuple[Change, Change]:
-    """Return the steps that move a file: the new one is made before the old one is deleted."""
-    return Change(new, None, text), Change(old, text, None)
-
-
 def put_away(workspace: Workspace, path: str) -> Move:
     """Return the step that moves an entry to the archive; raise MemError if it cannot be read."""
     digest = atomic_files.digest(atomic_files.read(workspace.path(path)))

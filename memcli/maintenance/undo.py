@@ -113,7 +113,6 @@ def _fates(record: UndoRecord) -> dict[str, _Fate]:
     return fates
 
 
-COMMAND = "undo"
 UNASKED = ("tend",)
 """Commands that nobody types, besides those of hooks: a plain `mem undo` passes over them."""
 _ELSEWHERE = {

@@ -334,16 +334,6 @@ def unforgotten(workspace: Workspace, path: str, text: str) -> str:
     return new if set(names) - marks.keys() else document.parse(new).body.removeprefix("\n")
 
 
-def put_away(workspace: Workspace, path: str, command: str) -> str:
-    """Move any file of the workspace to the archive; return its new path."""
-    from .journal import apply, exclusive
-
-    with exclusive(workspace, command) as held:
-        new_path = workspace.free_name(workspace.layout.archive + path)
-        apply(workspace, [_move(workspace, path, new_path)], held)
-    return new_path
-
-
 def is_kept(workspace: Workspace, path: str, text: str | None = None) -> bool:
     """Return whether mem keeps a file, by its path or the id it states; `text` is its text where that is at hand."""
     if workspace.layout.keeps(path) or not workspace.layout.is_vault:

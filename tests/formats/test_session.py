@@ -12,17 +12,16 @@ from memcli.formats.session_event import (
     LONGEST,
     Event,
     SessionMetadata,
-    events,
     folder_name,
     moment,
     parse_event,
+    read_item,
     read_metadata,
     render_event,
     render_metadata,
     session_id,
-    turns,
 )
-from memcli.formats.text_lines import first_line, shorten, summarise
+from memcli.formats.text_lines import Problem, first_line, shorten, summarise
 from tests.tables import cases
 
 LINE = '{"id":"msg_1","type":"message","role":"user","content":"I moved to Lyon","timestamp":"2026-11-21T14:15:00Z"}'
@@ -31,6 +30,18 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
+
+
+def events(text: str) -> tuple[list[Event], list[Problem]]:
+    """Read the lines of a session's file that say something."""
+    lines = text.split("\n")
+    items = [
+        read_item(line, number, last=number == len(lines))
+        for number, line in enumerate(lines, 1)
+        if line.strip("\ufeff\x00 \t\r")
+    ]
+    problems = [item for item in items if isinstance(item, Problem)]
+    return [item for item in items if isinstance(item, Event)], problems
 
 
 def test_an_event_is_read_from_its_line() -> None:
@@ -141,28 +152,6 @@ def test_only_a_newline_ends_a_line() -> None:
 def test_no_text_at_all_stops_the_reading(text: str) -> None:
     found, problems = events(text)
     assert len(found) + len(problems) <= text.count("\n") + 1
-    turns(text)
-
-
-def test_turns_are_the_messages_with_their_positions_and_places() -> None:
-    told = [
-        Event("msg_1", text="fix the tests", timestamp="2026-11-21T14:15:00Z"),
-        Event("msg_2", "tool_call", "assistant", "make test", name="Bash"),
-        Event("msg_3", "tool_result", "system", "2 failed", name="Bash"),
-        Event("msg_4", role="assistant", text="done"),
-        Event("msg_5", role="assistant", text="  "),
-        Event("msg_6", role="system", text="[Conversation summary] …"),
-        Event("msg_7", role="user", text="thanks", name="Alice"),
-    ]
-    text = "".join(render_event(event) + "\n" for event in told)
-    found = turns(text)
-    assert [(turn.anchor, turn.line, turn.speaker, turn.text) for turn in found] == [
-        ("1", 1, "user", "fix the tests"),
-        ("4", 4, "assistant", "done"),
-        ("7", 7, "Alice", "thanks"),
-    ]
-    for turn in found:
-        assert parse_event(text[turn.start : turn.stop]).text == turn.text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

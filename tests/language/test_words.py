@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from memcli.index.database import TOKENIZE
 from memcli.language.keyword_tokens import (
     MAX_TERMS,
+    _bigrams,
+    _runs,
+    _words,
+    fold,
     index_text,
     latin_share,
     phrases,
     query_terms,
-    quoted,
 )
 from memcli.language.lexicon import stop_words
 from tests.tables import cases
@@ -22,6 +25,21 @@ from tests.tables import cases
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60) | st.text(
     st.sampled_from('"*()^:+-{}\x00\ud800 aANDOR東ิ🙂é_./\\NEAR'), max_size=40
 )
+
+
+def quoted(term: str) -> str:
+    """Return one term as a full-text match expression; empty when it holds no letter or digit.
+
+    It is a quoted string, so no text of a user is ever syntax; several words in one term must stand together. One
+    character of an unspaced script is asked for as a prefix.
+    """
+    term = fold(term)
+    if not term.isascii():
+        term = _runs().sub(lambda run: f" {_bigrams(run[0], closed=False)} ", term)
+    words = " ".join(_words(term))
+    if not words:
+        return ""
+    return f'"{words}"*' if len(words) == 1 and _runs().match(words) else f'"{words}"'
 
 
 def found(text: str, query: str) -> bool:
