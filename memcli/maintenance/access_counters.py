@@ -4,7 +4,7 @@ An access is no change of the memory: `updated_at` stays, or every folding would
 confirmation is one: strength, `updated_at` and sources follow it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -124,16 +124,16 @@ def waiting(workspace: Workspace) -> tuple[bool, bool]:
     return bool(counts), any(name.startswith(CONFIRMED) for name in counts)
 
 
-def fold(workspace: Workspace, command: str) -> tuple[str, ...]:
-    """Bring the counters of active entries into their files, as `mem decay --apply` does; return their ids."""
+def fold(workspace: Workspace, command: str, rows: Sequence[Mapping[str, Any]] = ()) -> tuple[str, ...]:
+    """Bring the counters of entries, by default of all active ones, into their files; return their ids."""
 
     def listed(index: MemoryIndex) -> list[dict[str, Any]]:
         index.refresh()
         return index.list_entries(Filter(kept=True), "path")
 
-    rows = ask(workspace, listed)
+    chosen = rows or ask(workspace, listed)
     with exclusive(workspace, command) as held:
-        prepared = begin_folding(workspace, rows)
+        prepared = begin_folding(workspace, chosen)
         apply(workspace, prepared.changes, held, folded=prepared.folded)
         prepared.finish(workspace)
     return prepared.ids

@@ -17,10 +17,10 @@ from ..results import FilePath, Id, Result
 from ..secrets.scanner import PERSONAL
 from ..store import entries
 from ..store.conversation_keeper import audience
-from ..store.journal import Change, apply, exclusive
+from ..store.journal import Change
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
-from .access_counters import begin_folding
+from .access_counters import fold
 
 COMMAND = "mem move"
 
@@ -60,7 +60,7 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
         raise RefusedError(f"{entry.id} is not in use", f"`mem restore {entry.id}` first")
     if entry.conflicts_with:
         raise RefusedError(f"{entry.id} is in conflict with another entry", "`mem review` settles it")
-    _count(workspace, path, entry.id)
+    fold(workspace, COMMAND, [{"id": entry.id, "path": path}])
     file = read_entry_file(workspace, path)
     if not allow_secret:
         guard = redactor(target, path)
@@ -83,14 +83,6 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     if earlier > 0:
         notices += (f"its earlier texts stay in {workspace.root}",)
     return Moved(target, entry.id, path, new_path, audience(target), notices)
-
-
-def _count(workspace: Workspace, path: str, identifier: str) -> None:
-    """Bring the counters that wait beside an entry into its file."""
-    with exclusive(workspace, COMMAND) as held:
-        prepared = begin_folding(workspace, [{"id": identifier, "path": path}])
-        apply(workspace, prepared.changes, held, folded=prepared.folded)
-        prepared.finish(workspace)
 
 
 def _places(index: Index) -> dict[str, str]:

@@ -392,11 +392,6 @@ def changes_between(
     return memory_changes(workspace.layout, files, dict)
 
 
-def told_between(repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None) -> str:
-    """Say in one line what became of memories between two commits."""
-    return in_words(changes_between(repository, workspace, old, new, reader))
-
-
 def name_left_behind(workspace: Workspace) -> tuple[str, ...]:
     """Say in one line which memories lie where the settings said before, if any do."""
     left = left_behind(workspace)

@@ -38,16 +38,17 @@ from ..store.workspace import MARKER, Workspace
 from .archiving import TAKEN_OFF, forget_deleted, stale_lines
 from .checks import Checked
 from .invariants import circles, put_away_after
+from .memory_diff import in_words
 from .outgoing import (
     Commit,
     beside_memory,
+    changes_between,
     commit_memory,
     conclude_merge,
     ignored,
     is_memory,
     name_left_behind,
     paths_changed,
-    told_between,
 )
 from .rivals import settle_plan, successors, twins, twins_plan
 
@@ -308,7 +309,7 @@ class _Exchange:
                     ):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
-        came = told_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
+        came = in_words(changes_between(self.repository, self.workspace, ours, target, merge.read if merge else None))
         received = ", then ".join(filter(None, (self.report.received, came)))
         notices = (*self.report.notices, *(merge.settled.notices if merge else ()))
         self.report = replace(
