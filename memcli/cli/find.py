@@ -177,7 +177,7 @@ def grep(
     counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
     context: Annotated[int, typer.Option("-C", "--context", min=0, help="Lines to show around a match.")] = 0,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", min=0, help="At most so many matches.", show_default="all")
+        int, typer.Option("-n", "--limit", min=0, help="At most so many matches, or files.", show_default="all")
     ] = 0,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
@@ -191,14 +191,15 @@ def grep(
     beginning is looked through.
     """
     found_in = world.reading(workspace, scope)
+    by_file = names or counts
     results = api.grep(
         found_in,
         pattern,
         fixed=fixed,
         ignore_case=ignore_case,
         words=words,
-        context=0 if names or counts else context,
-        limit=limit,
+        context=0 if by_file else context,
+        limit=0 if by_file else limit,
         choice=choice,
     )
     world.tell_problems(found_in, results.unindexed)
@@ -207,12 +208,12 @@ def grep(
     if as_json:
         output.say_json(results.as_dict())
     else:
-        if names or counts:
-            for path, count in Counter(world.here(match.workspace, match.path) for match in results.matches).items():
-                output.say(path if names else f"{path}:{count}")
-        else:
+        files = Counter(world.here(match.workspace, match.path) for match in results.matches if by_file)
+        for path, count in list(files.items())[: limit or None]:
+            output.say(path if names else f"{path}:{count}")
+        if not by_file:
             _show_matches(results.matches, context)
-        if results.is_cut:
+        if results.is_cut or (limit and len(files) > limit):
             output.note(f"more than {limit:,} match: raise --limit, or look for less")
     if not (results.matches or as_json) and (why := api.why_nothing(found_in, choice)):
         output.note(why)

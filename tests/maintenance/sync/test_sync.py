@@ -354,7 +354,7 @@ def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: 
     for path in (laptop.root / "entries").rglob("*.md"):
         path.unlink()
     found = laptop.sync(code=5)
-    assert "13 of 13 memories are gone" in found.err
+    assert "13 of 13 memories gone" in found.err
     assert "git restore" in found.err
     assert len(desktop.mem("ls").rows) == 13
     laptop.git("restore", ".")
