@@ -53,7 +53,7 @@ def test_an_index_is_made_of_words_and_meaning_alone_is_refused(light: Callable[
     assert light("write", "Backups run at 03:30.").code == 0
     ran = light("index")
     assert ran.code == 0
-    assert "texts are not embedded: numpy, onnxruntime, tokenizers not installed: `python -m pip install" in ran.err
+    assert "not embedded: numpy, onnxruntime, tokenizers not installed: `python -m pip install" in ran.err
     assert light("search", "backups", "--mode", "vector").code == 6
 
 
