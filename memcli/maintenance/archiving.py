@@ -125,7 +125,7 @@ class ForgetReport(RestoreReport):
     entries: Annotated[Sequence[Forgotten], "the entries"]
     remnants: tuple[tuple[Workspace, str], ...] = ()
     """Files that still say what was purged, by their paths within a workspace."""
-    unreached: Annotated[str, "why a team's server has them until the next `mem index`", IF_ANY] = ""
+    unreached: Annotated[str, "why a team's server has them until the next `mem index`; else empty"] = ""
     committed: Annotated[
         tuple[str, ...] | None,
         "files deleted for good that are in git's history, from the top of the repository",
