@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg import Connection, connect
@@ -32,7 +33,7 @@ MODEL = "generated"
 SMALL = 1_000
 """Vectors of an owner who has few, beside one who has all others."""
 PARTITIONS = 100
-QUERIES = 200
+QUERIES = 400
 CLIENTS, CLIENT_SECONDS = 8, 60
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -114,8 +115,16 @@ def commands(server: TeamServer, count: int) -> str:
         bench.environ |= {"MEM_INDEX_BACKEND": "postgres", "MEM_INDEX_DSN": database.dsn("ann")}
         bench.cost([*mem, "trust", str(team)])
         pushed = bench.cost([*mem, "index", "--share", "--workspace", str(team)])
+        with connect(database.dsn("administrator"), autocommit=True) as administrator:
+            graphs = schema.migrate(administrator)
+        with connect(database.dsn("postgres"), autocommit=True) as administrator:
+            administrator.execute("vacuum analyze")  # as autovacuum does, which is off here
+        bench.cost([*mem, "trust", str(_empty(bench, team, "elsewhere"))])
         spent = bench.timed(
-            {where.name: [*mem, "search", f"{QUERY} {{n}}", "--workspace", str(where)] for where in (alone, team)}
+            {
+                where.name: [*mem, "search", f"{QUERY} {{n}}", "--workspace", str(where)]
+                for where in (alone, team, bench.folder / "elsewhere")
+            }
         )
         shutil.copytree(team, second, ignore=shutil.ignore_patterns(".mem"))
         bench.cost([*mem, "trust", str(second)])
@@ -133,7 +142,9 @@ def commands(server: TeamServer, count: int) -> str:
         [
             f"{count:,} memories, {texts:,} texts",
             f"search, whole process: {spent['alone']:.0f} ms alone, {spent['team']:.0f} ms with the server,"
-            f" ratio {spent['team'] / spent['alone']:.2f}",
+            f" ratio {spent['team'] / spent['alone']:.2f}; {spent['elsewhere']:.0f} ms where no file is,"
+            f" ratio {spent['elsewhere'] / spent['alone']:.2f}",
+            *graphs,
             f"first push with its index: {pushed.elapsed / 1000:.1f} s, {pushed.processor / 1000:.1f} s of one core",
             f"second machine, the same files: {again:.1f} s, {ran['embedded']} embedded, {ran['not_embedded']} without",
             f"on the server: {sum(rows + indexes for _, rows, indexes in held) / texts:,.0f} bytes a text",
@@ -194,16 +205,21 @@ if right:
 """Searches in one process, first to learn what is right where all files are, then as a client that has none of them."""
 
 
+def _empty(bench: Bench, team: Path, name: str) -> Path:
+    """Return a clone of a shared workspace that has none of its files yet."""
+    root = bench.folder / name
+    (root / "entries").mkdir(parents=True)
+    shutil.copy(team / "mem.yaml", root)
+    return root
+
+
 def _clients(server: TeamServer, bench: Bench, alone: Path, team: Path) -> list[str]:
     """Let clients that have no file search at once, and compare each answer with that of the files by themselves."""
     right = json.dumps(bench.inside(ASKED, str(alone), "0", "[]"))
     processes = []
     before, used = _server_seconds(server), sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     for number in range(CLIENTS):
-        root = bench.folder / f"client-{number}"
-        (root / "entries").mkdir(parents=True)
-        shutil.copy(team / "mem.yaml", root)
-        bench.cost([PYTHON, "-m", "memcli", "trust", str(root)])
+        bench.cost([PYTHON, "-m", "memcli", "trust", str(_empty(bench, team, f"client-{number}"))])
     for number in range(CLIENTS):
         words = [PYTHON, "-c", ASKED, str(bench.folder / f"client-{number}"), str(CLIENT_SECONDS), right]
         processes.append(subprocess.Popen(words, env=bench.environ, stdout=subprocess.PIPE))
@@ -263,7 +279,7 @@ def _push(server: TeamServer, database: TeamDatabase, bench: Bench, team: Path) 
     chosen = {
         "files": f"(workspace, file) in (select workspace, file from mem.chunks where chunk > {last})",
         "chunks": f"chunk > {last}",
-        "words": f"chunk > {last}",
+        "words": f"block > {last >> 10}",
         "embeddings": f"hash in (select hash from mem.chunks where chunk > {last})",
     }
     seconds, (embedding, embedding_used), (pushed, pushed_used) = [], ran["embedded"], ran["pushed"]
@@ -333,31 +349,49 @@ def copy_vectors(connection: Connection[Any], table: str, workspace: int, rows: 
         copy.write(b"\xff\xff")
 
 
+class Case(NamedTuple):
+    """Who asks for the nearest, in what, and how."""
+
+    database: TeamDatabase
+    role: str
+    workspace: int  # 0: whatever the role sees
+    rows: Vectors
+    way: str
+    setting: str = "set enable_sort = off"
+
+
 def nearest(server: TeamServer, sizes: list[int]) -> str:
     """Compare the ways to find the ten nearest under row security at one size, or the graph's time at several."""
     lines = [
         "| vectors | who asks | way | p50 ms | p95 ms | recall@10 | found of 10 |",
         "|---|---|---|---|---|---|---|",
     ]
-    for size in sizes:
-        database = copied(server, f"nearest-{size}")
-        rows = _ways(database, vectors(size), vectors(SMALL, 2), compare=len(sizes) == 1)
-        lines += [f"| {size:,} | {row}" for row in rows]
+    if len(sizes) == 1:
+        lines += _ways(copied(server, "nearest"), vectors(sizes[0]), vectors(SMALL, 2))
+    else:
+        lines += _measured(*(_graphed(*_filled(copied(server, f"nearest-{size}"), vectors(size))) for size in sizes))
     return "\n".join(lines)
 
 
-def _ways(database: TeamDatabase, many: Vectors, few: Vectors, *, compare: bool) -> Iterator[str]:
+def _filled(database: TeamDatabase, many: Vectors, few: Vectors | None = None) -> tuple[Case, Case]:
+    """Return who has all of many vectors, and who has few beside them; each looks at all of its own."""
+    few = vectors(SMALL, 2) if few is None else few
     database.add_owners("ann", "bea")
     large = database.add_workspace("ann", "00000000-0000-0000-0000-000000000001", "large")
     small = database.add_workspace("bea", "00000000-0000-0000-0000-000000000002", "small")
     with connect(database.dsn("postgres"), autocommit=True) as administrator:
-        run = administrator.execute
         copy_vectors(administrator, "mem.embeddings", large, many)
         copy_vectors(administrator, "mem.embeddings", small, few)
-        run("vacuum analyze mem.embeddings")
-        if compare:
-            yield from _measured(database, "ann", large, many, "look at all of its own", "set enable_sort = on")
-            yield from _measured(database, "bea", small, few, "look at all of its own", "set enable_sort = on")
+        administrator.execute("vacuum analyze mem.embeddings")
+    way, setting = "look at all of its own", "set enable_sort = on"
+    return Case(database, "ann", large, many, way, setting), Case(database, "bea", small, few, way, setting)
+
+
+def _graphed(all_of: Case, _: Case) -> Case:
+    """Make the graph of a large workspace as `mem index --migrate` does; return who asks by it."""
+    database, role, large, many, *_rest = all_of
+    with connect(database.dsn("postgres"), autocommit=True) as administrator:
+        run = administrator.execute
         run(
             "update mem.workspaces set size = %s, model = %s, dimension = %s where workspace = %s",
             (len(many), MODEL, DIMENSION, large),
@@ -367,20 +401,26 @@ def _ways(database: TeamDatabase, many: Vectors, few: Vectors, *, compare: bool)
         schema.add_graphs(administrator)
         built = time.perf_counter() - start
         ((bytes_,),) = run("select pg_relation_size('mem.nearest_of_' || %s::text)", (large,)).fetchall()
-        way = f"a graph of each workspace ({built:,.0f} s, {bytes_ / len(many):,.0f} bytes a vector)"
-        yield from _measured(database, "ann", large, many, way)
-        if not compare:
-            return
+    way = f"a graph of each workspace ({built:,.0f} s, {bytes_ / len(many):,.0f} bytes a vector)"
+    return Case(database, role, large, many, way)
+
+
+def _ways(database: TeamDatabase, many: Vectors, few: Vectors) -> Iterator[str]:
+    filled = _filled(database, many, few)
+    for case in filled:
+        yield from _measured(case)
+    yield from _measured(_graphed(*filled))
+    large, small = (case.workspace for case in filled)
+    with connect(database.dsn("postgres"), autocommit=True) as administrator:
+        run = administrator.execute
         run(f"drop index mem.nearest_of_{large}")
         run(
             "create index shared on mem.embeddings using hnsw"
             f" ((vector::halfvec({DIMENSION})) halfvec_cosine_ops) where model = '{MODEL}'"
         )
         for way in ("off", "strict_order", "relaxed_order"):
-            shared = f"one graph of all, iterative scan {way}"
-            yield from _measured(
-                database, "bea", 0, few, shared, f"set enable_sort = off; set hnsw.iterative_scan = {way}"
-            )
+            setting = f"set enable_sort = off; set hnsw.iterative_scan = {way}"
+            yield from _measured(Case(database, "bea", 0, few, f"one graph of all, iterative scan {way}", setting))
         run("drop index mem.shared")
         yield from _partitioned(database, administrator, small, many, few)
 
@@ -404,42 +444,48 @@ def _partitioned(
     run("create policy visible on mem.embeddings using (workspace = any(array(select mem.visible())))")
     run("grant select on mem.embeddings to public")
     run("vacuum analyze mem.embeddings")
-    yield from _measured(database, "bea", small, few, f"{PARTITIONS} partitions by workspace, a graph of each")
+    yield from _measured(Case(database, "bea", small, few, f"{PARTITIONS} partitions by workspace, a graph of each"))
 
 
-def _measured(
-    database: TeamDatabase, role: str, workspace: int, rows: Vectors, way: str, setting: str = ""
-) -> Iterator[str]:
+def _measured(*cases: Case) -> Iterator[str]:
+    """Ask each case, one after the other for each question, so that a busy moment hits them all."""
     draw = np.random.default_rng(7)
-    asked = rows[draw.integers(0, len(rows), QUERIES)] + 0.02 * draw.standard_normal((QUERIES, DIMENSION))
-    asked = (asked / np.linalg.norm(asked, axis=1, keepdims=True)).astype(np.float32)
-    which = f"workspace = {workspace} and " if workspace else ""
-    query = (
-        f"select hash from mem.embeddings where {which}model = '{MODEL}'"
-        f" order by vector::halfvec({DIMENSION}) <=> %s::halfvec({DIMENSION}) limit 10"
-    )
-    with connect(database.dsn(role), autocommit=True) as connection:
-        run = connection.execute
-        run("set hnsw.ef_search = 100")
-        run("set hnsw.iterative_scan = strict_order")
-        run(setting or "set enable_sort = off")
-        spent, recalls, counts = [], [], []
-        for number, vector in enumerate(asked):
-            text = "[" + ",".join(f"{value:.4g}" for value in vector) + "]"
-            start = time.perf_counter()
-            hashes = [bytes(hash_) for (hash_,) in run(query, (text,)).fetchall()]
-            if number >= QUERIES // 10:
-                spent.append(1000 * (time.perf_counter() - start))
-            near = {int.from_bytes(hash_[8:], "big") for hash_ in hashes}
-            best = np.argpartition(-(rows @ vector), 10)[:10]
-            recalls.append(len(near & set(best.tolist())) / 10)
-            counts.append(len(hashes))
-    line = (
-        f"{role} | {way} | {statistics.median(spent):.1f} | {np.percentile(spent, 95):.1f}"
-        f" | {statistics.mean(recalls):.3f} | {statistics.mean(counts):.1f} |"
-    )
-    print(line, file=sys.stderr, flush=True)
-    yield line
+    with ExitStack() as stack:
+        asked, ask = [], []
+        for case in cases:
+            near = case.rows[draw.integers(0, len(case.rows), QUERIES)] + 0.02 * draw.standard_normal(
+                (QUERIES, DIMENSION)
+            )
+            asked.append((near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32))
+            connection = stack.enter_context(connect(case.database.dsn(case.role), autocommit=True))
+            connection.execute("set hnsw.ef_search = 100")
+            connection.execute("set hnsw.iterative_scan = strict_order")
+            connection.execute(case.setting)
+            ask.append(connection.execute)
+        spent: list[list[float]] = [[] for _ in cases]
+        found: list[list[set[int]]] = [[] for _ in cases]
+        for number in range(QUERIES):
+            for place, case in enumerate(cases):
+                text = "[" + ",".join(f"{value:.4g}" for value in asked[place][number]) + "]"
+                which = f"workspace = {case.workspace} and " if case.workspace else ""
+                query = (
+                    f"select hash from mem.embeddings where {which}model = '{MODEL}'"
+                    f" order by vector::halfvec({DIMENSION}) <=> %s::halfvec({DIMENSION}) limit 10"
+                )
+                start = time.perf_counter()
+                hashes = [bytes(hash_) for (hash_,) in ask[place](query, (text,)).fetchall()]
+                if number >= QUERIES // 10:
+                    spent[place].append(1000 * (time.perf_counter() - start))
+                found[place].append({int.from_bytes(hash_[8:], "big") for hash_ in hashes})
+    for place, case in enumerate(cases):
+        best = [set(np.argpartition(-(case.rows @ vector), 10)[:10].tolist()) for vector in asked[place]]
+        recall = statistics.mean(len(near & exact) / 10 for near, exact in zip(found[place], best, strict=True))
+        line = (
+            f"| {len(case.rows):,} | {case.role} | {case.way} | {statistics.median(spent[place]):.1f}"
+            f" | {np.percentile(spent[place], 95):.1f} | {recall:.3f} | {statistics.mean(map(len, found[place])):.1f} |"
+        )
+        print(line, file=sys.stderr, flush=True)
+        yield line
 
 
 if __name__ == "__main__":

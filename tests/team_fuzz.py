@@ -200,8 +200,8 @@ class Queries:
                 f"term in ('{guess.words[0]}', '{guess.words[1]}')",
                 f"term >= '{guess.words[0][:2]}' and term < '{guess.words[1]}'",
                 f"term like '{guess.words[0][:2]}%'",
-                f"chunk = {guess.number}",
-                f"count > {self._draw.randint(0, 3)}",
+                f"block = {guess.number % 2}",
+                f"length(postings) > {self._draw.randint(0, 6)}",
             ),
             "embeddings": (
                 f"hash = '\\x{guess.hash.hex()}'",
@@ -240,8 +240,8 @@ class Queries:
             )
         elif shape < 0.22:
             query = (
-                "select w.term, c.text from mem.words w join mem.chunks c using(workspace, chunk)"
-                f" where w.term = '{self._text().words[0]}' order by 1, 2"
+                "select w.term, c.text from mem.words w join mem.chunks c using(workspace)"
+                f" where block = chunk >> 10 and w.term = '{self._text().words[0]}' order by 1, 2"
             )
         elif shape < 0.25:
             query = f"select kind, status, count(*) from mem.chunks where {self._condition('chunks')} group by 1, 2"
@@ -292,7 +292,10 @@ class Queries:
             f"insert into mem.files values ({entry}, '2026-01-01')"
             " on conflict (workspace, path) do update set digest = 'e' returning file, digest",
             f"insert into mem.embeddings values ({number}, 'm', '\\x{guess.hash.hex()}', '{guess.vector}')",
-            f"insert into mem.words values ({number}, '{guess.words[0]}', {guess.number}, 1)",
+            f"insert into mem.words values ({number}, 0, '{guess.words[0]}', '\\x0001')",
+            f"insert into mem.words values ({number}, 0, '{guess.words[0]}', '\\x0001')"
+            " on conflict (workspace, term, block) do update set postings = '' returning *",
+            f"update mem.words set postings = '' where {self._condition('words')} returning term",
             f"insert into mem.members values ({self._number()}, {number})",
             f"insert into mem.owners(role) values ('{self._pick(*OWNERS)}x')",
             "insert into mem.workspaces(id, name, owner)"
@@ -448,7 +451,7 @@ _SMALL = ("workspaces", "members", "owners")
 _COLUMNS = {
     "chunks": ("text", "hash", "words", "title, text", "workspace, chunk"),
     "files": ("path", "entry", "workspace, file, digest", "former"),
-    "words": ("term", "term, chunk, count", "workspace, term"),
+    "words": ("term", "term, block, postings", "workspace, term"),
     "embeddings": ("hash", "vector::text", "model, hash"),
     "usage": ("id", "sum(count)"),
     "workspaces": ("id", "name", "workspace"),

@@ -286,7 +286,7 @@ def _by_words(
         return {}, {}
     weights = term_weights(question, list(map(len, postings)), index.chunk_count(), request.weights)
     # The turns around a turn count too, so that there the matching chunks are not enough.
-    among = None if _asks_talk(request) else {chunk for posting in postings for chunk in posting}
+    among = {chunk for posting in (*postings, turns) for chunk in posting}
     documents = index.documents(request.wanted, among)
     spread = request.weights.saturation, request.weights.window, request.weights.reach
     return scores(postings, weights, documents, turns, *spread)

@@ -210,6 +210,7 @@ def term_weights(question: Query, counts: Sequence[int], texts: int, weights: We
     """
     unscaled = []
     stop = stop_words(question.language)
+    texts = max([texts, *counts])  # some may have gone since they were counted: a server's
     for term, count in zip(question.terms, counts, strict=True):
         is_stop_word = term.word in stop and not term.is_name
         share = 1.0 if is_stop_word else common_share(term.word, question.language)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memcli.index.filters import Filter
 from memcli.index.index import ask
 from memcli.index.postgres import connection, postgres_index, push
 from memcli.index.postgres.postgres_index import PostgresIndex
@@ -115,7 +116,7 @@ def test_recall_session_start_and_reading_use_what_only_others_have(first: Machi
     assert YET not in first.run("recall", "What does the numbat prefer?").out
 
 
-def test_of_frequent_words_few_counts_are_transferred(
+def test_of_frequent_words_few_chunks_are_looked_at(
     first: Machine, second: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(60):
@@ -124,18 +125,16 @@ def test_of_frequent_words_few_counts_are_transferred(
     first.run("index")
     query = ("search", "--json", "--mode", "keyword", "-n", "5", "the rarest and common word stands")
     whole = hits(second.run(*query))
-    ask_server, rows = PostgresIndex.ask_server, list[int]()
+    documents, sizes = PostgresIndex.documents, list[int]()
 
-    def counted(self: PostgresIndex, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        answer = ask_server(self, asked, values)
-        if "from words" in asked:
-            rows.append(len(answer))
-        return answer
+    def counted(self: PostgresIndex, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
+        sizes.append(len(among or ()))
+        return documents(self, wanted, among)
 
-    monkeypatch.setattr(PostgresIndex, "ask_server", counted)
+    monkeypatch.setattr(PostgresIndex, "documents", counted)
     monkeypatch.setattr(postgres_index, "MOST_CANDIDATES", 20)
     capped = hits(second.run(*query))
-    assert max(rows) <= 60  # three frequent words among twenty chunks
+    assert 0 < max(sizes) <= 20
     assert next(iter(capped.items())) == next(iter(whole.items()))  # a word weighs as it did
     assert len(capped) == 5
 
@@ -698,8 +697,6 @@ def test_confirmations_of_several_machines_add_up(first: Machine, second: Machin
     def strength(index: PostgresIndex) -> int:
         index.refresh()
         index.reach_others()
-        from memcli.index.filters import Filter
-
         return next(row["strength"] for row in index.list_entries(Filter(), "path") if row["id"] == name)
 
     assert ask(first.opened(), strength) == 5  # type: ignore[arg-type]

@@ -53,9 +53,9 @@ Migrate = Callable[..., list[str]]
 
 
 def test_tables_are_made_once(bare: TeamDatabase, migrated: Migrate) -> None:
-    assert migrated(bare) == ["made the tables of version 2"]
+    assert migrated(bare) == ["made the tables of version 3"]
     assert migrated(bare) == []
-    assert bare.run("select number from mem.version") == [(1,), (2,)]
+    assert bare.run("select number from mem.version") == [(1,), (2,), (3,)]
 
 
 def test_two_administrators_may_migrate_at_once(bare: TeamDatabase) -> None:
@@ -70,7 +70,7 @@ def test_two_administrators_may_migrate_at_once(bare: TeamDatabase) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("insert into mem.version(number) values (99)", "the server's tables are of version 99, and this mem knows 2"),
+        ("insert into mem.version(number) values (99)", "the server's tables are of version 99, and this mem knows "),
         ("drop schema mem cascade; create schema mem", "the database has a schema `mem` that is not mem's"),
         ("drop table mem.version", "administrator is no owner on the server"),
     ],
@@ -163,7 +163,7 @@ def test_an_owner_sees_its_own_and_what_it_is_a_member_of(team: TeamDatabase) ->
     add_text(team, "bea", other, "heron tea")
     add_text(team, "bea", shared, "bittern tea")
     seen = {
-        name: team.run("select text from mem.chunks join mem.words using(workspace, chunk) where term = 'tea'", name)
+        name: team.run("select text from mem.chunks join mem.words using(workspace) where term = 'tea'", name)
         for name in ("ann", "bea", "cid", "administrator")
     }
     assert {name: sorted(text for (text,) in rows) for name, rows in seen.items()} == {
@@ -283,13 +283,70 @@ def test_a_proxy_acts_for_owners_and_is_none_itself(team: TeamDatabase) -> None:
 def test_words_are_found_by_their_index(team: TeamDatabase) -> None:
     team.add_owners("ann")
     number = team.add_workspace("ann", _uuid(1))
-    team.run("insert into mem.words select %s, 'w' || n, n, 1 from generate_series(1, 50000) n", "ann", (number,))
+    team.run("insert into mem.words select %s, n, 'w' || n, '' from generate_series(1, 50000) n", "ann", (number,))
     team.run("vacuum analyze mem.words", "postgres")
     with psycopg.connect(team.dsn("ann")) as connection:
         plan = connection.execute("explain (costs off) select * from mem.words where term = any('{w1,w2}')").fetchall()
     condition = next(line for (line,) in plan if "Index Cond" in line)
     assert "workspace = ANY" in condition
     assert "term = ANY" in condition
+
+
+def posted(team: TeamDatabase) -> dict[str, list[tuple[int, int]]]:
+    """Return in which chunks each word stands, and how often."""
+    held: dict[str, list[tuple[int, int]]] = {}
+    for term, block, data in team.run("select term, block, postings from mem.words order by block", "ann"):
+        pairs = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+        held.setdefault(term, []).extend((block * 1024 + (pair >> 6), pair & 63) for pair in pairs)
+    return held
+
+
+def test_words_are_kept_in_blocks_as_chunks_come_and_go(team: TeamDatabase) -> None:
+    team.add_owners("ann")
+    own = team.add_workspace("ann", _uuid(1))
+    file = add_text(team, "ann", own, "x")
+    team.run("delete from mem.chunks", "ann")
+    many = (
+        "insert into mem.chunks select %s, n, %s, 'entry', 'active', '', 1, 2, '', '', '', '', 'x', true,"
+        " array['tea', 'w' || n], array[mod(n, 300), 1] from generate_series(%s, %s, 7) n"
+    )
+    expected: dict[int, int] = {}
+    for first, last in ((0, 2000), (2500, 4000), (1 << 33, (1 << 33) + 30)):
+        team.run(many, "ann", (own, file, first, last))
+        expected |= {chunk: min(chunk % 300, 63) for chunk in range(first, last + 1, 7)}
+        held = posted(team)
+        assert dict(held["tea"]) == expected
+        assert all(held[f"w{chunk}"] == [(chunk, 1)] for chunk in expected)
+    for condition in ("chunk = 14", "chunk % 2 = 0", "chunk between 1000 and 2100", "chunk < 1 << 20"):
+        team.run(f"delete from mem.chunks where {condition}", "ann")
+        left = {chunk for (chunk,) in team.run("select chunk from mem.chunks", "ann")}
+        held = posted(team)
+        assert held.keys() - {"tea"} == {f"w{chunk}" for chunk in left}
+        assert dict(held.get("tea", [])) == {chunk: expected[chunk] for chunk in left}
+    assert len(left) > 0
+
+
+def test_words_that_were_rows_become_blocks(
+    bare: TeamDatabase, migrated: Migrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = schema.NEWEST
+    monkeypatch.setattr(schema, "NEWEST", 1)
+    migrated(bare)
+    bare.add_owners("ann")
+    own = bare.add_workspace("ann", _uuid(1))
+    for number in range(9):
+        add_text(bare, "ann", own, f"quagga tea number{number}", f"{number}.md")
+    monkeypatch.setattr(schema, "NEWEST", newest)
+    migrated(bare)
+    before = posted(bare)
+    assert len(before["tea"]) == 9
+    bare.run(
+        "create temp table own as select * from mem.chunks; delete from mem.chunks;"
+        " insert into mem.chunks select * from own",
+        "ann",
+    )
+    assert posted(bare) == before
+    assert bare.run("select count(*) from mem.chunks union all select count(*) from mem.words") == [(0,), (0,)]
 
 
 def test_a_graph_of_a_large_workspace_is_made_and_used(

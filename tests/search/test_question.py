@@ -86,6 +86,10 @@ def test_a_rare_word_weighs_more_than_a_frequent_or_an_everyday_one() -> None:
     assert zebra > 1.75 * people
 
 
+def test_a_word_of_more_texts_than_there_are_weighs_something() -> None:
+    assert term_weights(parse_query("zebra rhino"), [90_000, 9], 0)[1] == pytest.approx(1, abs=0.05)
+
+
 def test_a_word_that_is_said_again_weighs_more() -> None:
     zebra, rhino = term_weights(parse_query("zebra rhino zebra"), [1, 1], 180)
     assert zebra == pytest.approx(2 * rhino)

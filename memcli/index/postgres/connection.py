@@ -28,8 +28,8 @@ _OPENING = (
     " select set_config('search_path', 'mem, ' || (select quote_ident(nspname) from pg_extension join pg_namespace"
     " on pg_namespace.oid = extnamespace where extname = 'vector'), false);"
     " set hnsw.ef_search = 100; set hnsw.iterative_scan = strict_order;"
-    # The planner, from which row security hides how many rows there are, expects one.
-    " set enable_nestloop = off; set enable_sort = off;"
+    # The planner, from which row security hides how many rows there are, expects one; a list that it sees it hashes.
+    " set enable_nestloop = off; set enable_sort = off; set plan_cache_mode = force_custom_plan;"
     " select rolname, rolsuper or rolbypassrls, (select max(number) from mem.version) from pg_roles"
     " where rolname = current_user"
 )

@@ -6,7 +6,8 @@ alike whichever of both has it. Chunks and files that only the server has are nu
 
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -21,17 +22,27 @@ from .connection import HalfVector, ServerError, server_of, unit_vector
 from .push import BATCH, Exchange
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..filters import Posting
     from ..updater import Progress
 
+    Posted = dict[str, tuple[NDArray[Any], NDArray[Any]]]
+    """Word → the chunks that have it, as this index numbers them, and its count in each."""
+
 T = TypeVar("T")
 _FIRST = 1 << 40
-MOST_CANDIDATES = 20_000  # chunks of the server that the words of a question choose
+MOST_CANDIDATES = 100_000  # chunks of the server that the words of a question choose
 _GLOB = re.compile(r"([\w.]+(?:\([\w.]+\))?) glob \?")
-_OF_PIECE = {name: name for name in ("path", "anchor", "line", "title", "text", "timestamp", "is_whole")}
-_OF_PIECE |= {"kind": "chunks.kind", "status": "chunks.status"}
+_OF_PIECE = ("path", "anchor", "line", "title", "text", "timestamp", "is_whole", "kind", "status")
 _LISTS = {"aliases", "conflicts_with", "tags", "verdicts"}
 _LAST = "\U0010ffff"
+_JOINED = " cross join lateral (select {} where {} offset 0) as joined"
+"""Join one row to each of a few chunks; without `offset 0` the planner, left to choose, may read all there are."""
+_WITH_FILE = _JOINED.format("path, entry from files", "workspace = chunks.workspace and file = chunks.file")
+_WITH_VECTOR = _JOINED.format(
+    "vector from embeddings", "workspace = chunks.workspace and model = %s and hash = chunks.hash"
+)
 
 
 class _PartOfPosting(dict[int, float]):
@@ -45,6 +56,32 @@ class _PartOfPosting(dict[int, float]):
         return self._size
 
 
+def _chosen(posted: "Posted") -> "Posted":
+    """Return where words stand in `MOST_CANDIDATES` chunks at most: the rarest choose these, the others among them."""
+    import numpy as np
+
+    among: Posted = {}
+    chosen = np.array([], np.int64)
+    for term in sorted(posted, key=lambda term: (len(posted[term][0]), term)):
+        chunks, counts = posted[term]
+        passing = np.isin(chunks, chosen)
+        more = np.flatnonzero(~passing)
+        best = more[np.lexsort((-chunks[more], -counts[more]))[: MOST_CANDIDATES - len(chosen)]]
+        passing[best] = True
+        chosen = np.concatenate([chosen, chunks[best]])
+        among[term] = chunks[passing], counts[passing]
+    return among
+
+
+def _added(posted: "Posted", terms: Iterable[str]) -> "Posting":
+    """Return the counts of words by chunk, added up."""
+    added = Counter[int]()
+    for term in terms:
+        if term in posted:
+            added.update(dict(zip(*(values.tolist() for values in posted[term]), strict=True)))
+    return added
+
+
 class PostgresIndex(Index):
     """The index of one workspace, open for one command, with the server beside it."""
 
@@ -53,6 +90,7 @@ class PostgresIndex(Index):
     _has_reached = False  # what others have was looked for; once for all searches of a question
     _theirs: Sequence[int] = ()  # files that only others have
     _ours: Sequence[int] = ()  # the other files of the server
+    _listed: "NDArray[Any] | None" = None  # the chunks of the fewer of both
 
     @property
     def embedding(self) -> "TeamEmbedding":
@@ -109,7 +147,7 @@ class PostgresIndex(Index):
         rows = self.ask_server(
             "select path, kind, digest, entry, (select string_agg(text, E'\\n\\n' order by chunk) from chunks"
             " where chunks.workspace = files.workspace and chunks.file = files.file and anchor <> %s) from files"
-            f" where workspace = %s and file = any(%s) and"
+            f" where workspace = %s and file = any(%s::bigint[]) and"
             f" {named if names else newest}"
             " order by entry ->> 'updated_at' desc nulls last limit %s",
             (WORDING, self._exchange.workspace, self._theirs, *[list(names or ())] * (3 if names else 0), limit),
@@ -131,7 +169,7 @@ class PostgresIndex(Index):
         where = Where(["chunks.workspace = %s"], [self._exchange.workspace])
         if self._ours:
             is_shorter = len(self._theirs) <= len(self._ours)
-            where.parts.append("chunks.file = any(%s)" if is_shorter else "chunks.file <> all(%s)")
+            where.parts.append("chunks.file = any(%s::bigint[])" if is_shorter else "chunks.file <> all(%s::bigint[])")
             where.values.append(list(self._theirs if is_shorter else self._ours))
         if wanted:
             passing = chunk_condition(replace(wanted, kept=False))  # nothing else is pushed
@@ -152,7 +190,7 @@ class PostgresIndex(Index):
         if where is None or (among is not None and not theirs):
             return documents
         if among is not None:
-            where.parts.append("chunk = any(%s)")
+            where.parts.append("chunk = any(%s::bigint[])")
             where.values.append(theirs)
         rows = self.ask_server(f"select chunk, file, kind from chunks where {where}", where.values)
         return documents | {
@@ -165,21 +203,15 @@ class PostgresIndex(Index):
         if not self._theirs:
             return postings
         stems = stems_of(self.connection, terms)
-        own = {tuple(stem): posting for stem, posting in zip(stems, postings, strict=True)}
-        counted: dict[str, dict[int, float]] = {}
-        sizes = dict(self._word_rows("term = %s group by term", [[stem] for stem in {*chain(*own)}], "term, count(*)"))
-        for term, chunk, count in self._chosen_rows(sizes):
-            counted.setdefault(term, {})[_FIRST + chunk] = count
+        asked = dict(zip(map(tuple, stems), zip(postings, terms, strict=True), strict=True))
+        held = self._posted("term = any(%s)", [list({*chain(*asked)})])
+        chosen = _chosen(held)
         by_stem: dict[str, Posting] = {"": {}}
-        for each, term in zip(stems, terms, strict=True):
+        for each, (own, term) in asked.items():
             if each[0] not in by_stem:
-                theirs: dict[int, float] = {}
-                lists = [self._beginning_so(each[0])] if is_prefix(term) else [counted.get(stem, {}) for stem in each]
-                for posting in lists:
-                    for chunk, count in posting.items():
-                        theirs[chunk] = theirs.get(chunk, 0) + count
-                size = len(own[tuple(each)]) + sum(sizes.get(stem, 0) for stem in each)
-                by_stem[each[0]] = _PartOfPosting({**own[tuple(each)], **theirs}, size)
+                theirs = self._beginning_so(each[0]) if is_prefix(term) else _added(chosen, each)
+                size = len({*chain(*(held[stem][0].tolist() for stem in each if stem in held))})
+                by_stem[each[0]] = _PartOfPosting({**own, **theirs}, len(own) + size)
         return [by_stem[each[0]] for each in stems]
 
     def alike_postings(self, word: str) -> "Posting":
@@ -188,47 +220,36 @@ class PostgresIndex(Index):
         theirs = self._beginning_so(begins, len(word) + 3) if begins else {}
         return {**super().alike_postings(word), **theirs}
 
-    def _beginning_so(self, begins: str, longest: int = 1000) -> "dict[int, float]":
-        condition = "term >= %s and term < %s and length(term) <= %s"
-        values = [[begins, begins + _LAST, longest]]
-        counted: dict[int, float] = {}
-        for _, chunk, count in self._word_rows(f"{condition} limit {MOST_CANDIDATES}", values):
-            counted[_FIRST + chunk] = counted.get(_FIRST + chunk, 0) + count
-        return counted
+    def _beginning_so(self, begins: str, longest: int = 1000) -> "Posting":
+        condition = f"term >= %s and term < %s and length(term) <= %s limit {MOST_CANDIDATES}"
+        held = self._posted(condition, [begins, begins + _LAST, longest])
+        return _added(held, held)
 
-    def _chosen_rows(self, sizes: Mapping[str, int]) -> list[tuple[Any, ...]]:
-        """Return word, chunk and count of words, given with their numbers of chunks, in `MOST_CANDIDATES` chunks.
+    def _posted(self, condition: str, values: Sequence[Any]) -> "Posted":
+        """Return where the words stand that pass a condition, in what only others have, with their counts."""
+        assert self._exchange
+        query = f"select term, block, postings from words where workspace = %s and {condition}"
+        rows = self.ask_server(query, (self._exchange.workspace, *values))
+        if not rows:
+            return {}
+        import numpy as np
 
-        The rarest words choose these; the others are counted among them.
-        """
-        left, whole, frequent = MOST_CANDIDATES, list[str](), list[str]()
-        for term in sorted(sizes, key=lambda term: (sizes[term], term)):
-            (whole if sizes[term] <= left and not frequent else frequent).append(term)
-            left -= 0 if frequent else sizes[term]
-        rows = self._word_rows("term = %s", [[term] for term in whole])
-        if frequent and left:
-            most = f"term = %s order by count desc, words.chunk desc limit {left}"
-            rows += self._word_rows(most, [frequent[:1]])
-        if frequent:
-            chosen = list({chunk for _, chunk, _ in rows})
-            rows += self._word_rows("term = %s and words.chunk = any(%s)", [[term, chosen] for term in frequent])
-        return rows
-
-    def _word_rows(
-        self, condition: str, asked: Sequence[Sequence[Any]], columns: str = "term, words.chunk, count"
-    ) -> list[tuple[Any, ...]]:
-        """Return word, chunk and count of the words that pass a condition with one of its values, as others have them.
-
-        Each is asked by itself: for several at once the planner looks at every word.
-        """
-        where = self.scope()
-        if where is None or not asked:
-            return []
-        where.parts[0] = "words.workspace = %s"
-        joined = " join chunks using(workspace, chunk)" if len(where.parts) > 1 else ""
-        query = f"(select {columns} from words{joined} where {where} and {condition})"
-        values = [value for each in asked for value in (*where.values, *each)]
-        return self.ask_server(" union all ".join([query] * len(asked)), values)
+        shorter = min(self._theirs, self._ours, key=len)
+        if self._ours and self._listed is None:
+            of_files = "select chunk from chunks where workspace = %s and file = any(%s::bigint[])"
+            listed = self.ask_server(of_files, (self._exchange.workspace, list(shorter)))
+            self._listed = np.array([chunk for (chunk,) in listed], np.int64)
+        blocks: dict[str, list[Any]] = {}
+        for term, block, data in rows:  # see data/postgres/003.sql
+            blocks.setdefault(term, []).append(np.frombuffer(data, ">u2").astype(np.int64) + (block << 16))
+        posted = {}
+        for term, each in blocks.items():
+            chunks, counts = np.divmod(np.concatenate(each), 64)
+            if self._listed is not None:
+                passing = np.isin(chunks, self._listed, invert=shorter is self._ours)
+                chunks, counts = chunks[passing], counts[passing]
+            posted[term] = chunks + _FIRST, counts
+        return posted
 
     def _read_pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         theirs = [chunk - _FIRST for chunk in chunks if chunk >= _FIRST]
@@ -236,8 +257,8 @@ class PostgresIndex(Index):
         pieces = super()._read_pieces(here) if here or not theirs else {}
         if theirs and self._exchange:
             rows = self.ask_server(
-                f"select chunk, file, {', '.join(_OF_PIECE.values())}, entry from chunks"
-                " join files using(workspace, file) where workspace = %s and chunk = any(%s)",
+                f"select chunk, file, {', '.join(_OF_PIECE)}, entry from chunks{_WITH_FILE}"
+                " where workspace = %s and chunk = any(%s::bigint[])",
                 (self._exchange.workspace, theirs),
             )
             for chunk, file, *values, entry in rows:
@@ -364,11 +385,10 @@ class TeamEmbedding(Embedding):
         scaled = self.scale().scaled
         width = len(vector)
         likeness = f"(vector::halfvec({width})) <=> %b::halfvec({width})"
-        joined = "from embeddings join chunks using(workspace, hash)"
         asked, model = HalfVector(vector), self.model()
         rows = self.index.ask_server(
-            f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and"
-            f" vector_dims(vector) = {width} and {where}"
+            f"select chunk, 1 - ({likeness}) from embeddings join chunks using(workspace, hash)"
+            f" where embeddings.workspace = %s and model = %s and vector_dims(vector) = {width} and {where}"
             f" order by {likeness} limit %s",
             (asked, where.values[0], model, *where.values, asked, limit),
         )
@@ -378,9 +398,9 @@ class TeamEmbedding(Embedding):
         numbers = [chunk - _FIRST for chunk in also if chunk >= _FIRST]
         if numbers:
             rows = self.index.ask_server(
-                f"select chunk, 1 - ({likeness}) {joined} where embeddings.workspace = %s and model = %s and"
-                f" vector_dims(vector) = {width} and {where} and chunk = any(%s)",
-                (asked, where.values[0], model, *where.values, numbers),
+                f"select chunk, 1 - ({likeness}) from chunks{_WITH_VECTOR}"
+                f" where vector_dims(vector) = {width} and {where} and chunk = any(%s::bigint[])",
+                (asked, model, *where.values, numbers),
             )
             named |= {_FIRST + chunk: scaled(float(cosine)) for chunk, cosine in rows}
         return {chunk: both[chunk] for chunk in best}, named
@@ -394,12 +414,11 @@ class TeamEmbedding(Embedding):
         if where is not None:
             width, scaled = len(vector), self.scale().scaled
             rows = self.index.ask_server(
-                f"select file, 1 - avg(vector::halfvec({width}) <=> %b::halfvec({width})) from (select file, hash,"
-                " row_number() over (partition by file order by chunk) as number from chunks"
-                " where workspace = %s and file = any(%s) and anchor <> %s) as named"
-                " join embeddings using(hash) where workspace = %s and model = %s and number <= %s"
-                f" and vector_dims(vector) = {width} group by file",
-                (HalfVector(vector), where.values[0], theirs, WORDING, where.values[0], self.model(), MOST_CHUNKS),
+                f"select file, 1 - avg(vector::halfvec({width}) <=> %b::halfvec({width})) from (select workspace, file,"
+                " hash, row_number() over (partition by file order by chunk) as number from chunks"
+                " where workspace = %s and file = any(%s::bigint[]) and anchor <> %s) as chunks"
+                f"{_WITH_VECTOR} where number <= %s and vector_dims(vector) = {width} group by file",
+                (HalfVector(vector), where.values[0], theirs, WORDING, self.model(), MOST_CHUNKS),
             )
             cosines |= {_FIRST + file: scaled(float(cosine)) for file, cosine in rows}
         return cosines
@@ -414,9 +433,8 @@ class TeamEmbedding(Embedding):
         if where is None:
             return numbers, vectors
         rows = self.index.ask_server(
-            "select chunk, vector from chunks join embeddings using(workspace, hash)"
-            " where workspace = %s and model = %s and chunk = any(%s)",
-            (where.values[0], self.model(), theirs),
+            f"select chunk, vector from chunks{_WITH_VECTOR} where workspace = %s and chunk = any(%s::bigint[])",
+            (self.model(), where.values[0], theirs),
         )
         sizes = {4 + 2 * vectors.shape[1]} if vectors.size else {len(data) for _, data in rows[:1]}
         rows = [(chunk, data) for chunk, data in rows if len(data) in sizes]
