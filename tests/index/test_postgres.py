@@ -246,7 +246,7 @@ def test_a_full_disk_of_the_server_leaves_this_machine_to_answer(
                 " $$ begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;"
                 "create trigger no_room before insert on mem.chunks execute function mem.no_room()"
             )
-        for number in range(400 if resize else 60):
+        for number in range(800 if resize else 60):
             words = " ".join(hashlib.sha256(f"{number} {word}".encode()).hexdigest()[:20] for word in range(40))
             one.put(f"{number}.md", f"The okapi number {number} {words}.")
         ran = one.run("index", "--json")
@@ -268,7 +268,7 @@ def test_a_full_disk_of_the_server_leaves_this_machine_to_answer(
             team.run("drop trigger no_room on mem.chunks; drop trigger no_room_either on mem.files")
         assert one.run("index", "--json").json["unreached"] == ""
         count = "select count(*) from mem.files where digest <> '' and path like 'entries/%'"
-        assert team.run(count, "alice") == [(400 if resize else 60,)]
+        assert team.run(count, "alice") == [(800 if resize else 60,)]
         connection.close_connection()
 
 
