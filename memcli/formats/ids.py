@@ -75,10 +75,7 @@ except ImportError:  # a Python that has it elsewhere
 
 
 _WRITTEN = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?"
-    r"\s*(Z|[+-]\d\d:?\d\d)?",
-    re.IGNORECASE,
+    r"(\d{4}-\d\d-\d\d)(?:[T ]((?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?\s*(Z|[+-]\d\d:?[0-5]\d)?", re.IGNORECASE
 )
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -98,28 +95,15 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
             return datetime.fromisoformat(text)
         except ValueError:
             return None
+    if not text.isascii():  # digits of other scripts, which `fromisoformat` does not take
+        text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
     match = _WRITTEN.fullmatch(text.strip())
     if not match:
         return None
-    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    day, clock, offset = match.groups()
     try:
-        moment = datetime(
-            int(year),
-            int(month),
-            int(day),
-            int(hour or 0),
-            int(minute or 0),
-            int(second or 0),
-            int((fraction or "0").ljust(6, "0")[:6]),
-            tzinfo=zone,
-        )
-        if offset and offset not in "Zz":
-            sign = 1 if offset[0] == "+" else -1
-            east = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
-            if east >= timedelta(days=1) or int(offset[-2:]) > 59:
-                return None
-            return (moment.replace(tzinfo=UTC) - sign * east).astimezone(UTC)
-        return (moment.replace(tzinfo=UTC) if offset else moment).astimezone(UTC)
+        moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{(offset or '').upper()}")
+        return (moment if offset else moment.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
