@@ -226,7 +226,8 @@ LOST = "merged"
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
 _FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "distinct", "cited")
 _STANDING = ("status", "superseded_by", "superseded_at", "references")
-_PUT_AWAY = ("forgotten_at", "forgotten_by", "reason")
+PUT_AWAY = frozenset(("forgotten_at", "forgotten_by", "reason"))
+"""Fields that a memory has since it was forgotten."""
 
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
@@ -322,7 +323,7 @@ def is_bookkeeping(before: str, after: str) -> bool:
 
 def says_the_same(before: str, after: str) -> bool:
     """Return whether an entry was at most counted, flagged or superseded, replaced another or came back into use."""
-    return _changed(before, after) <= {*_COUNTED, *_FLAGS, *_STANDING, *_PUT_AWAY}
+    return _changed(before, after) <= {*_COUNTED, *_FLAGS, *_STANDING, *PUT_AWAY}
 
 
 def _changed(before: str, after: str) -> set[str]:

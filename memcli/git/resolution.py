@@ -7,13 +7,14 @@ the other one left its words as they were.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from shlex import quote
 
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.entry import stated_id
-from ..formats.entry_merge import is_another, is_bookkeeping, is_said_again, says_the_same
+from ..formats.entry_merge import PUT_AWAY, is_another, is_bookkeeping, is_said_again, says_the_same
 from ..formats.frontmatter import document
 from ..formats.text_lines import conflict_marker
 from ..formats.three_way import Merged, merge_texts
@@ -136,7 +137,12 @@ class _Work:
             is_disputed = self.workspace.layout.is_archived(self.within(to.path)) and is_said_again(base, changed)
             stays_at, leaves = (path, to.path) if is_disputed else (to.path, path)
             self.files[leaves] = None
-            self.put(stays_at, to.mode, self.merged(path if is_disputed else to.path, base, *pair))
+            merged = self.merged(path if is_disputed else to.path, base, *pair)
+            if is_disputed:
+                marks = dict.fromkeys(PUT_AWAY - document.parse(changed).fields.keys())
+                with suppress(MemError):  # what cannot be changed stays in use as it is
+                    merged = merged._replace(text=document.edit(merged.text, marks))
+            self.put(stays_at, to.mode, merged)
             if is_disputed:
                 self.disputed.append(identifier_of(base))
                 old_path = self.within(path)

@@ -27,6 +27,7 @@ from ..git.run import blobs, unmerged
 from ..git.tree_merge import add, made_by_merges, settle_half_done
 from ..index.file_reader import Reading, try_bytes
 from ..store.access_log import note_disputed
+from ..store.entries import without_marks
 from ..store.journal import Change, Move
 from ..store.workspace import Workspace
 from .archiving import TAKEN_OFF, stale_lines
@@ -51,7 +52,8 @@ def settle_plan(workspace: Workspace, checked: Checked, disputed: Collection[str
         if reading.path in disputed and reading.path not in changed:
             path = workspace.free_name(reading.path.removeprefix(workspace.layout.archive))
             reason = f"{reading.path}: {DISPUTED}: in use again as {path}"
-            plan += Plan((Move(reading.path, path, reading.digest),), (reason,))
+            back = without_marks(workspace, {reading.path: path})  # who forgets it again does so at another moment
+            plan += Plan((Move(reading.path, path, reading.digest), *back), (reason,))
     if workspace.layout.memory in changed:
         return plan
     names = _stale_lines(workspace, checked.readings)

@@ -367,12 +367,12 @@ def restore(workspace: Workspace, path: str) -> str:
             raise RefusedError(f"{active_path} exists", f"move one of the two, then `mem restore {quote(path)}`")
         digest = "" if here.is_dir() else atomic_files.digest(atomic_files.read(here))
         paths = entries_below(workspace, path)
-        marked = _without_marks(workspace, {inner: active_path + inner.removeprefix(path) for inner in paths})
+        marked = without_marks(workspace, {inner: active_path + inner.removeprefix(path) for inner in paths})
         apply(workspace, [Move(path, active_path, digest), *marked], held)
     return active_path
 
 
-def _without_marks(workspace: Workspace, places: Mapping[str, str]) -> list["Step"]:
+def without_marks(workspace: Workspace, places: Mapping[str, str]) -> list["Step"]:
     """Return the steps that take the marks of forgetting off archived files, by the places where they are then."""
     from .journal import Change
 

@@ -38,6 +38,9 @@ def test_what_was_said_again_stays_in_use_though_the_other_machine_forgot_it(
     assert "The shop runs on Fly." in asked
     assert "(forgotten on one machine and said again on another)" in asked
     assert desktop.run("check", "--workspace", str(desktop.root)).out == ""
+    assert "forgotten_at" not in (desktop.root / path).read_text()
+    desktop.mem("forget", path)
+    assert desktop.run("check", "--workspace", str(desktop.root)).out == ""
 
 
 @WAYS
