@@ -10,7 +10,7 @@ from ..formats.entry import read_entry
 from ..formats.frontmatter import document
 from ..formats.links import KEY, Citation, read_citation
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.lookups import ask_current
 from ..store.atomic_files import read
 from ..store.entries import decoded, revised
 from ..store.journal import Change
@@ -82,14 +82,10 @@ class Cited:
 
 def cited(workspace: Workspace) -> list[Cited]:
     """Return the citations of active entries that are not what they were."""
-
-    def with_citations(index: Index) -> list[tuple[str, str]]:
-        index.refresh()
-        return [(path, text) for path, text in index.texts(Filter(kinds=("entry",), kept=True)) if f"{KEY}:" in text]
-
+    wanted = Filter(kinds=("entry",), kept=True)
+    citing = ask_current(workspace, lambda index: [pair for pair in index.texts(wanted) if f"{KEY}:" in pair[1]])
     project = Project(root_of(workspace))
-    files = ask(workspace, with_citations)
-    return [citation for path, text in files for citation in _of_entry(workspace, project, path, text)]
+    return [citation for path, text in citing for citation in _of_entry(workspace, project, path, text)]
 
 
 def refresh_plan(workspace: Workspace, outdated: Sequence[Cited]) -> Plan:

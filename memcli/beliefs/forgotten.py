@@ -18,7 +18,7 @@ from ..formats.frontmatter.document import edit, parse
 from ..formats.ids import blake2b, stamp
 from ..formats.text_lines import normalized, shorten
 from ..index.index import Index, ask
-from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, paths_by_id, places_saying
+from ..index.lookups import ask_current, entry_texts_with, forgotten_saying, forgotten_texts, paths_by_id, places_saying
 from ..store import entries, trust
 from ..store.archive import may_have_forgotten
 from ..store.atomic_files import digest
@@ -190,7 +190,7 @@ def forgotten_files(workspace: Workspace, texts: Collection[str]) -> list[EntryF
     """Read the archived files that are forgotten and say one of some texts."""
     if not may_have_forgotten(workspace, texts):
         return []
-    files = read_forgotten(workspace, ask(workspace, lambda index: _paths(index, texts)))
+    files = read_forgotten(workspace, ask_current(workspace, lambda index: forgotten_saying(index, texts)))
     return files + purged_files(workspace, texts)
 
 
@@ -200,11 +200,6 @@ def forgotten_since(workspace: Workspace, texts: Collection[str], since: str) ->
     return frozenset(normalized(text) for entry in later for text in (entry.body, *entry.wordings))
 
 
-def _paths(index: Index, texts: Collection[str]) -> list[str]:
-    index.refresh()
-    return forgotten_saying(index, texts)
-
-
 def forgotten_in(workspaces: Iterable[Workspace]) -> frozenset[str]:
     """Return all texts that were forgotten in some workspaces, as `normalized` gives texts."""
     return frozenset().union(*map(all_forgotten, workspaces))
@@ -212,12 +207,7 @@ def forgotten_in(workspaces: Iterable[Workspace]) -> frozenset[str]:
 
 def all_forgotten(workspace: Workspace) -> frozenset[str]:
     """Return all texts that were forgotten here, as `normalized` gives texts."""
-
-    def answer(index: Index) -> frozenset[str]:
-        index.refresh()
-        return forgotten_texts(index)
-
-    return ask(workspace, answer) if may_have_forgotten(workspace) else frozenset()
+    return ask_current(workspace, forgotten_texts) if may_have_forgotten(workspace) else frozenset()
 
 
 @dataclass(frozen=True)
@@ -240,7 +230,8 @@ def forgetting(workspace: Workspace, paths: Sequence[str], *, by: str, reason: s
     ids = [file.entry.id for file in files if not workspace.layout.is_archived(file.path)]
     has_line = ours_of(read_page(workspace).text, [*ids, *earlier])  # the journal takes it off
     reasons = [f"its line is taken off {workspace.layout.memory}"] if has_line else []
-    others = [path for path in ask(workspace, _with_wordings) if path not in leaving] if files else []
+    worded = ask_current(workspace, lambda index: entry_texts_with(index, "wordings")) if files else ()
+    others = [path for path, _ in worded if path not in leaving]
     wordings = [change for path in others if (change := _without_wordings(workspace, path, files))]
     reasons += [f"{change.path} had it as another wording, and has it no more" for change in wordings]
     return Forgetting(Plan((*steps, *wordings), tuple(reasons)), files, places[: len(paths)], earlier)
@@ -254,11 +245,6 @@ def still_said(workspace: Workspace, entry: Entry) -> list[str]:
         return places_saying(index, telling_lines(entry.body))
 
     return ask(workspace, answer)
-
-
-def _with_wordings(index: Index) -> list[str]:
-    index.refresh()
-    return [path for path, _ in entry_texts_with(index, "wordings")]
 
 
 def _without_wordings(workspace: Workspace, path: str, forgotten: Sequence[EntryFile]) -> Change | None:
@@ -338,7 +324,7 @@ def refusing(workspace: Workspace, file: EntryFile) -> Plan:
         marks = dict.fromkeys(_MARKS) | {"forgotten_at": workspace.stamp, "forgotten_by": "user"}
         text = edit(file.text, marks)
         return Plan((Move(file.path, path, digest(file.text.encode())), Change(path, file.text, text)))
-    path = ask(workspace, lambda index: _places(index).get(about, ""))
+    path = ask_current(workspace, paths_by_id).get(about, "")
     plan = Plan((Change(file.path, file.text, None),))
     if not workspace.layout.is_archived(path):
         return plan
@@ -353,8 +339,3 @@ def refusing(workspace: Workspace, file: EntryFile) -> Plan:
 def dropping(files: Iterable[EntryFile]) -> Plan:
     """Propose to take held texts away."""
     return Plan(tuple(Change(file.path, file.text, None) for file in files))
-
-
-def _places(index: Index) -> dict[str, str]:
-    index.refresh()
-    return paths_by_id(index)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import data
-from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index import onnx_session  # noqa: F401  # before numpy: it tells its BLAS to use one thread
@@ -273,7 +272,7 @@ def is_always(old: ReadText, new: ReadText) -> bool:
 
 def default_file() -> Path:
     """Return the path of the package's data file."""
-    return files.path("pair_model.npz")
+    return data.path("pair_model.npz")
 
 
 @lru_cache(maxsize=2)

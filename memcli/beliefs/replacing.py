@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import same_key
-from ..index.index import Index, ask
-from ..index.lookups import keys_in_use
+from ..index.lookups import ask_current, keys_in_use
 from ..results import ConflictsWith, FilePath, Id, OptionalDiff, Result
 from ..store.entries import Admitted, drafted
 from ..store.journal import Change
@@ -161,8 +160,8 @@ def fill(workspace: Workspace, path: str, command: str) -> tuple[tuple[str, ...]
 def _others(workspace: Workspace, file: EntryFile) -> list[EntryFile]:
     """Read the other entries that fill the same slot; one that cannot be changed is left out."""
     rivals = []
-    for path in ask(workspace, lambda index: _paths(index, file.entry.key)):
-        if path == file.path:
+    for key, path in ask_current(workspace, keys_in_use):
+        if path == file.path or same_key(key) != same_key(file.entry.key):
             continue
         try:
             rival = read_entry_file(workspace, path)
@@ -171,8 +170,3 @@ def _others(workspace: Workspace, file: EntryFile) -> list[EntryFile]:
         if is_same_slot(rival.entry, file.entry) and rival.entry.id not in file.entry.conflicts_with:
             rivals.append(rival)
     return rivals
-
-
-def _paths(index: Index, key: str) -> list[str]:
-    index.refresh()
-    return [path for other, path in keys_in_use(index) if same_key(other) == same_key(key)]

@@ -17,8 +17,8 @@ from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, as_from_others, read
 from ..formats.entry_fields import FILLED, JOINED, MOST
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import normalized
-from ..index.index import Index, ask
-from ..index.lookups import entry_texts_with, replaced_by, successors, supersession_rows
+from ..index.index import ask
+from ..index.lookups import ask_current, entry_texts_with, replaced_by, successors, supersession_rows
 from ..results import CreatedAt, FilePath, Id, Status, Summary, SupersededBy
 from ..store import atomic_files, entries
 from ..store.journal import Change
@@ -317,15 +317,9 @@ def without_names(workspace: Workspace, deleted: Mapping[str, str]) -> Plan:
     from ..formats.links import bare  # late: a write deletes nothing
 
     names = frozenset(deleted.values())
-
-    def naming(index: Index) -> list[str]:
-        index.refresh()
-        return sorted(
-            {path for identifier in names for path, _ in entry_texts_with(index, identifier)} - deleted.keys()
-        )
-
     steps: list[Change] = []
-    for path in ask(workspace, naming):
+    naming = ask_current(workspace, lambda index: [row for name in names for row in entry_texts_with(index, name)])
+    for path in sorted({path for path, _ in naming} - deleted.keys()):
         with suppress(RefusedError):  # `mem check` names it
             file = read_entry_file(workspace, path)
             named = {key: getattr(file.entry, key) for key in _NAMING}

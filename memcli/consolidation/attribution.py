@@ -171,16 +171,14 @@ def is_handed_on(prompt: Prompt, sentences: Sequence[Sentence]) -> list[bool]:
     for sentence, position in zip(sentences, positions, strict=True):
         opens = prompt.is_long and position.paragraph == 0 and ":" not in position.line
         is_users = is_plain and (opens_as_rule(sentence.text) or _is_own_label(position.label))
-        threshold = _threshold(position.label) if position.label else OPENING if opens else LIKELY
+        threshold = OPENING if opens else LIKELY
+        if position.label:
+            threshold = OWNED if _is_own_label(position.label) else LABELLED
         is_others = not is_users and handed_on(position) >= threshold
         flags.append(is_others or sentence.line == labelled or _quotes_rule(sentence.text))
         if is_others and position.label and not position.before:
             labelled = sentence.line
     return flags
-
-
-def _threshold(label: str) -> float:
-    return OWNED if _is_own_label(label) else LABELLED
 
 
 def _is_own_label(label: str) -> bool:

@@ -114,7 +114,7 @@ def unsaved_statement(workspace: Workspace, session: str, forgotten: Collection[
     Empty where nothing deserves it, or something was written.
     """
     from ..index.filters import SORTS, Filter
-    from ..index.index import Index, ask
+    from ..index.lookups import ask_current
     from .candidates import candidates
     from .worth import judge
 
@@ -126,12 +126,8 @@ def unsaved_statement(workspace: Workspace, session: str, forgotten: Collection[
     if best is None or best[0].probability < _DESERVING:
         return ""
     since = Filter(since=events[0].timestamp, statuses=())
-
-    def is_written(index: Index) -> bool:
-        index.refresh()
-        return bool(index.list_entries(since, SORTS["created"], 1))
-
-    return "" if ask(workspace, is_written) else best[1].text
+    written = ask_current(workspace, lambda index: index.list_entries(since, SORTS["created"], 1))
+    return "" if written else best[1].text
 
 
 def waiting_messages(workspace: Workspace, session: str) -> int:

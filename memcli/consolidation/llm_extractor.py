@@ -16,8 +16,7 @@ from ..errors import LlmError, ReplyError, UsageError
 from ..formats.ids import parse_time
 from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, shorten
-from ..index.index import Index, ask
-from ..index.lookups import keys_in_use
+from ..index.lookups import ask_current, keys_in_use
 from ..language.foreign_text import Prompt
 from ..language.keyword_tokens import query_terms
 from ..language.sentences import Sentence, breaks, is_question, sentences
@@ -128,7 +127,7 @@ def _data(text: str) -> str:
 TEMPERATURE = 0.3
 MAX_TOKENS = 4096
 KEYS = 100
-"""Keys that are shown at most."""
+"""Keys in use that are shown at most: the LLM is to choose of them before it makes one."""
 
 _SHARED = 0.5  # of an entry's words, which the message has that it cites
 _STEM = 5  # letters by which two forms of a word are the same
@@ -175,7 +174,8 @@ def messages_for(batch: Batch) -> list[dict[str, str]]:
     """Return what an LLM is asked about a batch."""
     limit = batch.workspace.settings["consolidate.page_size"]
     shrink_to = limit if len(batch.page.encode()) > limit else 0
-    return question(batch.page, batch.events, batch.workspace.zone, shrink_to, ask(batch.workspace, _keys))
+    keys = dict.fromkeys(key for key, _ in ask_current(batch.workspace, keys_in_use))
+    return question(batch.page, batch.events, batch.workspace.zone, shrink_to, list(keys)[:KEYS])
 
 
 def is_borne_out(text: str, words: str) -> bool:
@@ -327,12 +327,6 @@ def _joined(text: str, stated: Sequence[tuple[str, Event]]) -> Event | None:
 def _spoken_words(text: str) -> list[str]:
     """Return the words of a text without case and punctuation around them; signs and numbers stay as they are."""
     return [word for raw in text.replace("’", "'").casefold().split() if (word := raw.lstrip(_BEFORE).rstrip(_BEHIND))]
-
-
-def _keys(index: Index) -> list[str]:
-    """List the keys in use, of which the LLM is to choose before it makes one."""
-    index.refresh()
-    return list(dict.fromkeys(key for key, _ in keys_in_use(index)))[:KEYS]
 
 
 def _stems(text: str) -> set[str]:

@@ -15,7 +15,7 @@ from ..formats.entry_merge import ROLLUP, digest_of_rollup
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import first_line, require_no_conflict, shorten
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.lookups import ask_current
 from ..llm.client import Llm
 from ..results import FilePath, OptionalDiff, Result, number_of
 from ..store import atomic_files
@@ -193,11 +193,7 @@ def _page(workspace: Workspace, group: EpisodeGroup) -> tuple[str, str | None]:
 
 
 def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
-    def listed(index: Index) -> list[dict[str, Any]]:
-        index.refresh()
-        return index.list_entries(wanted, "path")
-
-    return ask(workspace, listed)
+    return ask_current(workspace, lambda index: index.list_entries(wanted, "path"))
 
 
 def _episodes(workspace: Workspace, group: EpisodeGroup) -> list[_Episode]:

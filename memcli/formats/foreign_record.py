@@ -15,7 +15,7 @@ from .entry_fields import read_time
 from .frontmatter import document as frontmatter
 from .frontmatter.document import Document
 from .ids import blake2b, parse_time, slug, stamp
-from .session_event import load
+from .session_event import load, since_1970
 
 CONTENTS = ("content", "memory", "text", "body")
 _TYPES = {
@@ -237,7 +237,6 @@ def items(path: str, text: str, modified: datetime, layer: str = "") -> Iterator
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBER = re.compile(r"\d{9,19}(?:\.\d+)?")
 _BASIC = re.compile(r"\d{8}T\d{4}(?:\d\d)?(?:Z|[+-]\d{4})?")
 _DAY, _MONTH, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<month>[a-z]{3,9})\.?", r"(?P<year>\d{4})"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?\s*(?P<half>[ap]\.?m\.?)?"
@@ -267,13 +266,11 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
     A day alone begins at midnight UTC. 03/04/2026 is no day: it is one in America and another elsewhere.
     """
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return _since_1970(float(value))
+        if instant := since_1970(value):
+            return instant
         if not isinstance(value, str) or len(value) > 100:
             return None
         text = value.strip()
-        if _NUMBER.fullmatch(text):
-            return _since_1970(float(text))
         if _BASIC.fullmatch(text):
             moment = datetime.fromisoformat(text)
             return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
@@ -281,14 +278,6 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
         return parse_time(text, UTC if is_day else zone) or _written(text, zone)
     except (ValueError, OverflowError):
         return None
-
-
-def _since_1970(number: float) -> datetime | None:
-    if not 1e8 < number < 1e20:
-        return None
-    while number >= 1e11:  # milliseconds, microseconds, nanoseconds
-        number /= 1000
-    return datetime.fromtimestamp(number, UTC)
 
 
 def _written(text: str, zone: tzinfo) -> datetime | None:

@@ -42,7 +42,7 @@ _GIVEN = {"tool_call": ("args", "arguments", "input", "params"), "tool_result": 
 """Keys under which other tools keep what a tool was given and what it answered."""
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN is no JSON
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
-_NUMBER = re.compile(r"\d{9,17}(?:\.\d+)?")
+_NUMBER = re.compile(r"\d{9,19}(?:\.\d+)?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -144,18 +144,22 @@ def is_result_role(stated: object) -> bool:
 
 def moment(stated: object, zone: tzinfo = UTC) -> str:
     """Write any spelling of an instant as RFC 3339 in UTC; seconds and milliseconds since 1970 too; empty for none."""
-    if isinstance(stated, str):
-        if _UTC.fullmatch(stated):
-            return stated if parse_time(stated) else ""
-        if not _NUMBER.fullmatch(stated):
-            instant = parse_time(stated, zone)
-            return _written(instant) if instant else ""
-        stated = float(stated)
-    if isinstance(stated, bool) or not isinstance(stated, int | float) or not 1e8 < stated < 1e17:
-        return ""
-    while stated >= 1e11:
-        stated /= 1000
-    return _written(datetime.fromtimestamp(stated, UTC))
+    if isinstance(stated, str) and _UTC.fullmatch(stated):
+        return stated if parse_time(stated) else ""
+    instant = since_1970(stated) or (parse_time(stated, zone) if isinstance(stated, str) else None)
+    return _written(instant) if instant else ""
+
+
+def since_1970(stated: object) -> datetime | None:
+    """Return the instant of a number of seconds since 1970, or of thousandths to billionths of one; None for none."""
+    if isinstance(stated, bool) or not isinstance(stated, str | int | float):
+        return None
+    number = float(stated) if not isinstance(stated, str) or _NUMBER.fullmatch(stated.strip()) else 0.0
+    if not 1e8 < number < 1e20:
+        return None
+    while number >= 1e11:
+        number /= 1000
+    return datetime.fromtimestamp(number, UTC)
 
 
 def word(stated: object) -> str:

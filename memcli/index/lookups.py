@@ -1,10 +1,10 @@
 """Questions about entries, records and files: what a name means, who fills a key, what took the place of what."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import log
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from ..dataclass import dataclass
 from ..formats.entry_fields import RULE_TYPES, WORDING
@@ -13,7 +13,19 @@ from ..results import FilePath, Id, Result, Scope, Source, Status, Summary, Trus
 from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition, entry_condition
-from .index import Index
+from .index import Index, ask
+
+T = TypeVar("T")
+
+
+def ask_current(workspace: Workspace, question: Callable[[Index], T]) -> T:
+    """Return the answer of a function of the index, once that is as the disk is now."""
+
+    def asked(index: Index) -> T:
+        index.refresh()
+        return question(index)
+
+    return ask(workspace, asked)
 
 
 def entries_with_id(index: Index, name: str) -> list[tuple[str, str]]:

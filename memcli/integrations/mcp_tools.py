@@ -389,8 +389,6 @@ def failed(error: MemError, name: str, words: Sequence[str] = ()) -> Any:
 
     `words` are the arguments, whose secrets a message must not repeat.
     """
-    from mcp.types import CallToolResult, TextContent
-
     message, fix = unsaid(error.message, words), unsaid(error.fix, words)
     text = ": ".join(part for part in (in_tool_words(message), fix_for(fix, name)) if part)
     # Raised, it would get the SDK's own words before it.

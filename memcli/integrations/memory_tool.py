@@ -322,7 +322,6 @@ def _size(file: Path) -> str:
         size: float = file.stat().st_size
     except OSError:
         return "0B"
-    unit = "B"
     for unit in "BKMG":
         if size < 1024 or unit == "G":
             break

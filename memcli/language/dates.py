@@ -77,8 +77,13 @@ def day_abroad(text: str, today: date) -> "Period | None":
 
 def _is_name(match: re.Match[str]) -> bool:
     """Return whether a match is a title or a name, such as the film Yesterday: it has a capital within a sentence."""
+    return match[0][0].isupper() and is_within_sentence(match)
+
+
+def is_within_sentence(match: re.Match[str]) -> bool:
+    """Return whether a match stands behind words of the same sentence."""
     before = match.string[: match.start()].rstrip()
-    return match[0][0].isupper() and bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
+    return bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
 def _abroad(match: re.Match[str], today: date) -> str:

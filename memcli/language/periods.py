@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from ..data import pattern
 from ..dataclass import dataclass
-from .dates import TEMPLATE, Period, feast, month_from
+from .dates import TEMPLATE, Period, feast, is_within_sentence, month_from
 from .lexicon import stop_words
 
 _FILE = "times.toml"
@@ -97,7 +97,7 @@ def _add(times: list[_Time], match: re.Match[str], today: date) -> None:
 def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bool:
     """Return whether a match names a time where it stands, behind another one or by what leads to it."""
     text, words = match.string, match[0]
-    if words[0].isupper() and (match["season"] or match["side"] or match["word"]) and _is_inside(text, match.start()):
+    if words[0].isupper() and (match["season"] or match["side"] or match["word"]) and is_within_sentence(match):
         return False  # a name: the film Yesterday, the framework Spring
     is_verb = any(match[name] in ("may", "march") for name in ("day_month", "month_day", "month"))
     if any(match[name] for name in (_YEARS if is_verb else _SURE)):
@@ -119,11 +119,6 @@ def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bo
     if match["weekday"] or match["ordinal"] or match["whole"]:
         return bool(lead["preposition"] or match["weekday"]) and pattern(_FILE, "past").search(text) is not None
     return bool(lead["preposition"])
-
-
-def _is_inside(text: str, start: int) -> bool:
-    before = text[:start].rstrip()
-    return bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
 def _dated(match: re.Match[str], which: str, today: date) -> Period | None:

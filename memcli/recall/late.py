@@ -161,14 +161,9 @@ def _taken(workspaces: Sequence[Workspace], session: str) -> list[Recalled]:
 
 def _known(workspace: Workspace, paths: Collection[str]) -> tuple[Mapping[str, str], frozenset[str]]:
     """Return the digests of some files as they are now, by path, and the texts that were forgotten."""
-    from ..index.index import Index, ask
-    from ..index.lookups import digests_of, forgotten_texts
+    from ..index.lookups import ask_current, digests_of, forgotten_texts
 
-    def answer(index: Index) -> tuple[Mapping[str, str], frozenset[str]]:
-        index.refresh()
-        return digests_of(index, paths), forgotten_texts(index)
-
-    return ask(workspace, answer)
+    return ask_current(workspace, lambda index: (digests_of(index, paths), forgotten_texts(index)))
 
 
 def drop_all(workspace: Workspace) -> None:

@@ -233,14 +233,10 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
     for section in reversed(_SECOND):
         inside = [memory for memory in listed if memory.section == section]
         if inside:
-            last = _oldest(inside) if section in DAYS else min(reversed(inside), key=lambda memory: memory.score)
+            of_last_day = [memory for memory in inside if memory.date == inside[-1].date]
+            last = of_last_day[0] if section in DAYS else min(reversed(inside), key=lambda memory: memory.score)
             return [memory for memory in listed if memory is not last]
     return listed
-
-
-def _oldest(inside: Sequence[Memory]) -> Memory:
-    """Return the first note or record of the day that is shown last."""
-    return next(memory for memory in inside if memory.date == inside[-1].date)
 
 
 def _cost(memory: Memory) -> int:

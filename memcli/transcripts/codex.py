@@ -100,7 +100,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
 
 def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a rollout; its beginning tells whether the screen's log shows the prompts."""
-    screen = _Screen(reading, any(_shown_prompt(data) is not None for data in file.head_objects()))
+    screen = _Screen(reading, any(map(_shows_prompt, file.head_objects())))
     for number, data in file.objects(reading):
         kind = data.get("type")
         payload = data.get("payload") if kind in ENVELOPES else data
@@ -217,12 +217,9 @@ def _header(payload: Mapping[str, Any], timestamp: str, reading: Transcript) -> 
     reading.about.update((key, value) for key, value in about.items() if value)
 
 
-def _shown_prompt(data: Mapping[str, Any]) -> str | None:
-    payload = data.get("payload")
-    if data.get("type") != "event_msg" or not isinstance(payload, Mapping):
-        return None
-    text = payload.get("message")
-    return text if payload.get("type") == "user_message" and isinstance(text, str) else None
+def _shows_prompt(data: Mapping[str, Any]) -> bool:
+    payload = as_mapping(data.get("payload")) if data.get("type") == "event_msg" else {}
+    return payload.get("type") == "user_message" and isinstance(payload.get("message"), str)
 
 
 ROLLOUT = TranscriptFormat("codex", _read, _is_line)

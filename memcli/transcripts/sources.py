@@ -346,16 +346,11 @@ def _matching(sources: FoundSources, folder: Path, parts: tuple[str, ...]) -> It
             elif len(tail) == 1 and fnmatchcase(name, tail[0]):
                 yield folder / name
     elif not any(mark in first for mark in "*?["):
-        yield from _matching(sources, folder / first, tail) if tail else _existing(folder / first)
+        yield from _matching(sources, folder / first, tail) if tail else filter(Path.exists, (folder / first,))
     else:
         for name, is_folder in sources.entries(folder):
             if fnmatchcase(name, first) and is_folder == bool(tail):
                 yield from _matching(sources, folder / name, tail) if tail else (folder / name,)
-
-
-def _existing(path: Path) -> Iterator[Path]:
-    if path.exists():
-        yield path
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

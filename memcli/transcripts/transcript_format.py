@@ -142,24 +142,16 @@ document, broken, or an export that ends in the middle."""
 EventReader = Callable[[TranscriptFile, Transcript], Iterator[Event]]
 
 
-def _never(_: Mapping[str, Any]) -> bool:
-    return False
-
-
-def _no_events(_: TranscriptFile, __: Transcript) -> Iterator[Event]:
-    return iter(())
-
-
 @dataclass(frozen=True)
 class TranscriptFormat:
     """How transcripts of one kind are recognised and read."""
 
     name: str
-    read: EventReader = _no_events
+    read: EventReader = lambda file, reading: iter(())
     """Yields the events; CutOffError may end them."""
-    is_line: Callable[[Mapping[str, Any]], bool] = _never
+    is_line: Callable[[Mapping[str, Any]], bool] = lambda data: False
     """Returns whether a JSON line is of such a transcript."""
-    is_first_line: Callable[[Mapping[str, Any]], bool] = _never
+    is_first_line: Callable[[Mapping[str, Any]], bool] = lambda data: False
     """Returns whether a JSON line is the first of such a transcript, before the file is taken for a document."""
     document: re.Pattern[str] | None = None
     """What is in the beginning of such a JSON document and of no other."""
@@ -192,10 +184,6 @@ def read_page(path: Path, largest: int = _SMALL) -> dict[str, Any] | None:
     return None
 
 
-def _no_folder(_: Path, __: tuple[Path, ...]) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Tool:
     """A tool that keeps conversations: by which variable its folder is named, where it is else, and what lies there."""
@@ -208,7 +196,7 @@ class Tool:
     passed_over: tuple[str, ...] = ()  # names of files that hold no conversation of a person's
     data_folder: str = ""  # below XDG_DATA_HOME, where that is set
     parts: tuple[str, ...] = ()  # folders of what is read with the conversation it belongs to
-    folder_of: Callable[[Path, tuple[Path, ...]], str] = _no_folder
+    folder_of: Callable[[Path, tuple[Path, ...]], str] = lambda path, near: ""
     """Returns the working directory that the path of a transcript names, given folders it may be near to."""
 
     def keeps(self, path: Path) -> bool:

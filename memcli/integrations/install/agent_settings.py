@@ -18,7 +18,6 @@ from .skill import BACKUP
 
 _OURS = re.compile(rf"(?:^|[\s/'\"\\])mem(?:\.exe)?['\"]? hook run (?:{'|'.join(AGENTS)})\b")
 _EVENTS = {event for agent in AGENTS.values() for event in agent.events}
-_INDENTS = (2, 4, "\t", None, 3, 8, 1)
 
 
 @dataclass(frozen=True)
@@ -195,11 +194,8 @@ def _style(text: str) -> JsonStyle:
     newline = "\r\n" if "\r\n" in text else "\n"
     plain = text.replace("\r\n", "\n")
     tail = plain[len(plain.rstrip()) :]
-    for indent in _INDENTS:
-        for is_ascii in (False, True):
-            style = JsonStyle(indent, is_ascii, tail, newline)
-            if plain.strip() and JsonStyle(indent, is_ascii, tail).written(json.loads(plain)) == plain:
-                return style
     match = re.search(r"^([ \t]+)\S", plain, re.MULTILINE)
-    step = match[1] if match else "  "
-    return JsonStyle(step if "\t" in step else len(step), False, tail, newline)
+    is_one_line = ":" in plain and "\n" not in plain.strip()
+    return JsonStyle(
+        match[1] if match else None if is_one_line else 2, plain.isascii() and "\\u" in plain, tail, newline
+    )

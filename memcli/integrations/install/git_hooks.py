@@ -31,18 +31,12 @@ def bodies(program: str) -> dict[str, str]:
     commit = f"{program} consolidate --since-git 'HEAD^!' --no-wait -q; {program} consolidate --all --no-wait -q"
     index = _AWAY.format(f"{program} index", _QUIET)
     check = f'MEM_INSIDE_HOOK=1 {program} check --staged >&2 </dev/null || [ "$?" -ne 1 ]'
-    return dict(
-        zip(
-            NAMES,
-            (
-                f"{check} || {{ echo '{_STOPPED}' >&2; exit 1; }}",
-                _AWAY.format(commit, _QUIET),
-                index,
-                f'if [ "$3" = 1 ]; then {index} fi',
-            ),
-            strict=True,
-        )
-    )
+    return {
+        "pre-commit": f"{check} || {{ echo '{_STOPPED}' >&2; exit 1; }}",
+        "post-commit": _AWAY.format(commit, _QUIET),
+        "post-merge": index,
+        "post-checkout": f'if [ "$3" = 1 ]; then {index} fi',
+    }
 
 
 def install_plan(folder: Path, program: str) -> list[FileChange]:
