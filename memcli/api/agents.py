@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import MemError
@@ -149,14 +148,13 @@ def unsaved_statement(
         return "", False
     from ..beliefs.forgotten import forgotten_in
     from ..consolidation.live_session import unsaved_statement as statement
-    from ..recall.request import DeadlineRunner
+    from ..recall.request import TimedWork
 
-    race: DeadlineRunner[str] = DeadlineRunner(monotonic() + seconds)
-    race.enter(lambda: statement(workspace, session, forgotten_in(opened)))
-    text = race.first() or ""
+    work = TimedWork(lambda: statement(workspace, session, forgotten_in(opened)))
+    text = work.answer(seconds) or ""
     if text:
         access_log.replace_text(workspace, name, _TOLD_MARK)
-    return text, race.is_busy
+    return text, work.is_busy
 
 
 def last_answer(transcript: Path, zone: tzinfo) -> str:

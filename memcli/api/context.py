@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from time import monotonic
 
 from ..git.place import place_of
-from ..recall.request import ASKED, DeadlineRunner, SurfacedTurn, record_turn
+from ..recall.request import ASKED, SurfacedTurn, TimedWork, record_turn
 from ..recall.session_start import SessionStart as SessionStart
 from ..recall.session_start import StartLine as StartLine
 from ..recall.session_start import Surrounding, known_entries
@@ -40,11 +39,10 @@ def session_start(
     if within_ms is None:
         start = _whole_start(found_in, session, characters, for_subagent)
     else:
-        race: DeadlineRunner[SessionStart] = DeadlineRunner(monotonic() + within_ms / 1000)
-        race.enter(lambda: _whole_start(found_in, session, characters, for_subagent))
-        whole = race.first(within_ms / 1000 * _PATIENCE)
+        work = TimedWork(lambda: _whole_start(found_in, session, characters, for_subagent))
+        whole = work.answer(within_ms / 1000 * _PATIENCE)
         start = replace(
-            whole or _session_start(found_in, None, characters), is_late=race.is_busy, notices=race.failures
+            whole or _session_start(found_in, None, characters), is_late=work.is_busy, notices=work.failures
         )
     if session:
         shown = tuple(mark for line in start.lines for mark in line.marks)

@@ -6,7 +6,7 @@ Hooks wait for both, so that what is heavy is loaded where it is used.
 from collections.abc import Collection
 from pathlib import Path
 from threading import Lock
-from time import monotonic, time_ns
+from time import time_ns
 from typing import TYPE_CHECKING
 
 from ..errors import BusyError, RefusedError, UnfinishedError
@@ -65,11 +65,10 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str
     from ..beliefs.admission import admit
     from ..beliefs.forgotten import pass_by_the_forgotten
     from ..formats.text_lines import shorten
-    from ..recall.request import DeadlineRunner
+    from ..recall.request import TimedWork
     from ..store import entries
 
     text = shorten(draft.body, _LONGEST)
-    race: DeadlineRunner[tuple[str, str]] = DeadlineRunner(monotonic() + seconds)
     turn = _Turn()
 
     def admitted() -> tuple[str, str]:
@@ -93,19 +92,18 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> tuple[str
         near = "".join(f"\n{entry.line(admission.id)}" for entry in admission.near)
         return admission.id, f"Kept in memory as {admission.id}: {text}{also}{near}"
 
-    race.enter(admitted)
-    done = race.first()
-    if not done and not turn.end() and race.is_busy:
-        race.deadline = monotonic() + _WRITING
-        done = race.first()
+    work = TimedWork(admitted)
+    done = work.answer(seconds)
+    if not done and not turn.end():
+        done = work.answer(_WRITING)
     if done:
         return *done, False
     try:
         pass_by_the_forgotten(workspace, draft.told, draft.body, "mem hook run")
     except RefusedError as error:
-        return "", f"Not kept: {error.message}", race.is_busy
+        return "", f"Not kept: {error.message}", work.is_busy
     written = entries.write(workspace, draft.told, draft.body, draft.noise)
-    return written.id, f"Kept in memory as {written.id}: {text}", race.is_busy
+    return written.id, f"Kept in memory as {written.id}: {text}", work.is_busy
 
 
 def unsaved_statement(workspace: Workspace, session: str, forgotten: Collection[str]) -> str:

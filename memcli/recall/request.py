@@ -6,9 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from queue import Empty, SimpleQueue
 from threading import Thread
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..dataclass import dataclass
@@ -251,52 +249,33 @@ def judged(llm: "Llm", prompt: str, memories: Sequence[Memory], timeout: float) 
     return {memory.id for number, memory in enumerate(memories, 1) if str(number) in numbers}
 
 
-class DeadlineRunner(Generic[T]):
-    """Several attempts at one answer; the first to arrive counts, and nobody waits past the deadline.
+class TimedWork(Generic[T]):
+    """Work that goes on in a thread, and is waited for no longer than whoever waits says.
 
-    A thread cannot be ended. Who leaves one busy should leave the process without waiting for it.
+    A thread cannot be ended. Who leaves it busy should leave the process without waiting for it.
     """
 
-    def __init__(self, deadline: float) -> None:
-        """Take the time of the monotonic clock, in seconds, at which all waiting ends."""
-        self.deadline = deadline
+    def __init__(self, work: Callable[[], T]) -> None:
+        """Begin the work."""
         self.failures: tuple[str, ...] = ()
-        self._threads: list[Thread] = []
-        self._running = 0
-        self._arrived: SimpleQueue[tuple[T | None, str]] = SimpleQueue()
+        self._answer: T | None = None
+        self._thread = Thread(target=self._run, args=(work,), daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], T]) -> None:
+        try:
+            self._answer = work()
+        except MemError as error:
+            self.failures = (str(error),)
+        except Exception as error:  # a thread has nobody to raise it to
+            self.failures = (f"{type(error).__name__}: {error}",)
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a thread still works."""
-        return any(thread.is_alive() for thread in self._threads)
+        """Return whether the thread still works."""
+        return self._thread.is_alive()
 
-    def enter(self, work: Callable[[], T | None]) -> None:
-        """Start another attempt."""
-
-        def run() -> None:
-            try:
-                self._arrived.put((work(), ""))
-            except MemError as error:
-                self._arrived.put((None, str(error)))
-            except Exception as error:  # a thread has nobody to raise it to
-                self._arrived.put((None, f"{type(error).__name__}: {error}"))
-
-        thread = Thread(target=run, daemon=True)
-        self._threads.append(thread)
-        self._running += 1
-        thread.start()
-
-    def first(self, seconds: float | None = None) -> T | None:
-        """Return the first answer within `seconds` and the deadline; None where all failed or none came in time."""
-        end = self.deadline if seconds is None else min(self.deadline, monotonic() + seconds)
-        while self._running:
-            try:
-                answer, failure = self._arrived.get(timeout=max(end - monotonic(), 0.0))
-            except Empty:
-                return None
-            self._running -= 1
-            if answer is not None:
-                return answer
-            if failure:
-                self.failures = (*self.failures, failure)
-        return None
+    def answer(self, seconds: float) -> T | None:
+        """Return the answer; None where it failed, or has not come within so many seconds."""
+        self._thread.join(max(seconds, 0.0))
+        return self._answer
