@@ -636,6 +636,13 @@ def test_two_machines_push_one_text_at_once(first: Machine, second: Machine, tea
     assert team.run("select count(*) from mem.files where path = 'entries/both.md'", "alice") == [(1,)]
 
 
+def test_a_status_that_no_index_of_the_server_takes_holds_nothing_back(first: Machine, team: TeamDatabase) -> None:
+    status = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(200))
+    (first.root / "entries" / "odd.md").write_text(f"---\nstatus: {status}\n---\nAbout the odd quetzal.\n")
+    assert (ran := first.run("index")).code == 0, ran.err
+    assert team.run("select count(*) from mem.chunks where text = 'About the odd quetzal.'", "alice") == [(1,)]
+
+
 def test_a_statement_that_takes_too_long_ends(
     first: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ NOW = (
     " (select max(pushed_at) from mem.files where workspace = %s) + interval '1 microsecond')"
 )
 """When a push is: later than those before it, whatever became of the server's clock."""
-_LONGEST = 500  # characters of a word in the server's index
+_LONGEST = 500  # characters of a word, or of a status, in an index of the server
 _TELLING = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
 
 
@@ -53,7 +53,7 @@ class PushedFiles:
         for chunk, file, kind, status, anchor, line, stop, title, timestamp, hash_, _, is_whole in table:
             text = texts[chunk]
             stems = words.get(chunk, Counter[str]())
-            values = (kind, status, anchor, title, text.prefix, text.text, timestamp, hash_.hex())
+            values = (kind, status[:_LONGEST], anchor, title, text.prefix, text.text, timestamp, hash_.hex())
             own: dict[str, Any] = dict(zip((*TEXTS, "hash"), map(storable, values), strict=True))
             own |= {"line": line, "stop": stop, "is_whole": bool(is_whole)}
             self.chunks[file].append(own | {"words": list(stems), "counts": list(stems.values())})
