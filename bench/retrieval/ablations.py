@@ -21,6 +21,7 @@ _OFF: dict[str, dict[str, Any]] = {
     "the last line of a dialogue counts once": {"last_line": 0.0},
     "a statement is asked like a question": {"statement": 0.0},
     "a long entry means what its best chunk means": {"mean_cosine": 0.0},
+    "what lies near good texts is no better": {"near": 0.0},
     "one share of the vector, .35": {"vector_turn": 0.35, "vector": 0.35, "statement": 0.0},
     "one share of the vector, .5": {"vector_turn": 0.5, "vector": 0.5, "statement": 0.0},
     "no title in the query": {"titled": 0.0},
@@ -59,7 +60,7 @@ def _each_word_once(text: str) -> question.Query:
 def _two_scales() -> Iterator[None]:
     """Score texts of one chunk below 600 characters by weights of their own, as they once were."""
     short: set[int] = set()
-    gather, score = ranking.candidate, ranking._score
+    gather, rate = ranking.candidate, ranking._rate
 
     def candidate(*arguments: Any) -> ranking.Weigh:
         weigh = gather(*arguments)
@@ -71,11 +72,11 @@ def _two_scales() -> Iterator[None]:
 
         return weighed
 
-    def scored(chunks: Any, asked: Any, weights: Weights, *others: Any) -> Any:
+    def rated(chunks: Any, asked: Any, weights: Weights, *others: Any) -> Any:
         own = {"vector": 0.42, "statement": 0.18, "slope": 1.1} if chunks[0].chunk in short else {"statement": 0.0}
-        return score(chunks, asked, weights._replace(**own), *others)
+        return rate(chunks, asked, weights._replace(**own), *others)
 
-    with _instead(index_search, "candidate", candidate), _instead(ranking, "_score", scored):
+    with _instead(index_search, "candidate", candidate), _instead(ranking, "_rate", rated):
         yield
 
 

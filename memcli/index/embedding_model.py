@@ -301,8 +301,8 @@ class Calibration(NamedTuple):
     top: float = 1.0  # what counts as 1: from it texts that say the same are as near as with the built-in model
     is_latin: bool = False  # it reads the Latin script alone; of others every script is taken to be read
 
-    def scaled(self, cosine: float) -> float:
-        """Return about the cosine that the built-in model would give to the same texts."""
+    def scaled(self, cosine: Any) -> Any:
+        """Return about the cosine, or an array of them, that the built-in model would give to the same texts."""
         return (cosine - self.floor) / (self.top - self.floor)
 
     def unscaled(self, cosine: float) -> float:

@@ -348,16 +348,13 @@ class Embedding:
         if matrix is not None and self.index.folder is not None:
             self._neighbours.fold(matrix, self.table.rows(), self.table.model)
 
-    def alike(self, chunks: Collection[int], cosine: float) -> dict[int, frozenset[int]]:
-        """Map those of some chunks that have a vector to those that are as near by their scaled cosine, and to itself.
+    def cosines_among(self, chunks: Collection[int]) -> tuple[Any, Any]:
+        """Return those of some chunks that have a vector, (n,) int64, and their scaled cosines, (n, n) float32.
 
         Raise MovedError if the vectors are another model's by now.
         """
         numbers, vectors = self.vectors_of(chunks)
-        if not len(numbers):
-            return {}
-        near = vectors @ vectors.T >= self.scale().unscaled(cosine)
-        return {int(chunk): frozenset(numbers[line].tolist()) for chunk, line in zip(numbers, near, strict=True)}
+        return numbers, self.scale().scaled(vectors @ vectors.T)
 
     def vectors_of(self, chunks: Collection[int]) -> tuple[Any, Any]:
         """Return those of some chunks that have a vector, (n,) int64, and their vectors, (n, dimension) float32.

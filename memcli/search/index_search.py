@@ -124,9 +124,11 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     ]
     readable = question.readable(meaning.readable)
     share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
-    scored = fuse(candidates, question, request.weights, share)
+    by_meaning = bool(near) and request.mode == "hybrid"
+    cosines = index.embedding.cosines_among(pieces) if by_meaning else None
+    scored = fuse(candidates, question, request.weights, share, cosines)
     enough = [document for document in scored if document.relevance >= _least(request, readable, meaning.model)]
-    hits, later = _shown(index, question, request, pieces, enough, stand_in, by_meaning=bool(near))
+    hits, later = _shown(index, question, request, pieces, enough, stand_in, cosines)
     return SearchResults(
         hits,
         index.answered_once(("problems", request.wanted), lambda: tuple(index.problems(request.wanted, whole=True))),
@@ -159,17 +161,17 @@ def _shown(
     pieces: Mapping[int, Piece],
     ranked: Sequence[Scored],
     stand_in: Sequence[tuple[str, Posting]],
-    *,
-    by_meaning: bool,
+    cosines: tuple[Any, Any] | None,
 ) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
     """Return the hits of the documents, and besides these what says later what one of them says.
 
-    `stand_in` has the words of the question with where they stand; `by_meaning` there are vectors to compare by.
+    `stand_in` has the words of the question with where they stand; `cosines` are those among
+    the chunks, where they are compared by meaning.
     """
     order, added = distinct(ranked, pieces, request.limit), list[Scored]()
     than: dict[int, int] = {}
-    if by_meaning and request.mode == "hybrid":
-        view = LaterFirst(index, pieces, marks=request.marks_later)
+    if cosines is not None:
+        view = LaterFirst(index.workspace.stamp, pieces, cosines, marks=request.marks_later)
         order, than, added = view.view(order, ranked, request.shown or request.limit)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
     whole_query = " ".join((request.query, *(other.name for other in question.other_names)))

@@ -6,14 +6,14 @@ What is alike is measured, what holds is not decided: a verdict, a key or an exp
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ..language.keyword_tokens import query_terms
 from .ranking import Scored
 
 if TYPE_CHECKING:
-    from ..index.index import MemoryIndex, Piece
+    from ..index.index import Piece
 
 COSINE = 0.6
 """Least cosine of two texts that may be about the same."""
@@ -31,20 +31,20 @@ _TALK = ("note", "session", "history")
 class LaterFirst:
     """Compares the documents of a search by their vectors; texts without a vector are like nothing."""
 
-    def __init__(self, index: "MemoryIndex", pieces: Mapping[int, "Piece"], *, marks: bool = False) -> None:
-        """Take the chunks of all documents of a search; with `marks`, note of each which other one it is later than.
+    def __init__(
+        self, now: str, pieces: Mapping[int, "Piece"], cosines: "tuple[Any, Any]", *, marks: bool = False
+    ) -> None:
+        """Take the chunks of all documents of a search, and those with a vector with the cosines among them.
 
-        A time in the future counts as now.
+        With `marks`, note of each which other one it is later than. A time after `now` counts as now.
         """
         self._marks = marks
-        self._index = index
         self._pieces = pieces
-        self._now = index.workspace.stamp
-
-    @cached_property
-    def _alike(self) -> Mapping[int, frozenset[int]]:
-        """Map each chunk that has a vector to those about the same by it: all at once, since it is asked for pairs."""
-        return self._index.embedding.alike(self._pieces, COSINE)
+        self._now = now
+        numbers, among = cosines
+        self._alike: Mapping[int, frozenset[int]] = {
+            int(chunk): frozenset(numbers[line >= COSINE].tolist()) for chunk, line in zip(numbers, among, strict=True)
+        }
 
     def view(
         self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,3 +170,32 @@ def test_every_part_of_a_relevance_has_words_and_no_words_are_left_over() -> Non
                 case ast.Subscript(ast.Name("parts"), ast.Constant(name), ast.Store()):
                     parts.add(name)
     assert parts == data.table("relevance_parts.toml").keys()
+
+
+def test_a_text_among_good_ones_goes_before_its_equal_among_bad_ones() -> None:
+    good = [candidate(chunk, cosine=0.6, keyword=0.6, timestamp="2026-01-01") for chunk in range(1, 7)]
+    bad = [candidate(chunk, cosine=0.3, keyword=0.3) for chunk in range(11, 17)]
+    among_good, among_bad = candidate(7, timestamp="2026-01-01"), candidate(17, timestamp="2026-01-02")
+    many = [*good, among_good, *bad, among_bad]
+    chunks = np.array([each.chunk for each in many])
+    cosines = np.where((chunks[:, None] < 10) == (chunks < 10), 0.8, 0.0).astype(np.float32)
+    ranked = [scored.chunk for scored in fuse(many, ASKED)]
+    assert ranked.index(17) < ranked.index(7)  # the newer of equals
+    scored = fuse(many, ASKED, cosines=(chunks, cosines))
+    ranked = [each.chunk for each in scored]
+    assert ranked.index(7) < ranked.index(17)
+    parts = {each.chunk: each.parts.get("near", 0.0) for each in scored}
+    assert parts[7] > 0 > parts[17]
+
+
+def test_turns_and_what_has_no_neighbour_are_drawn_nowhere() -> None:
+    chunks, cosines = np.arange(1, 9), np.full((8, 8), 0.9, np.float32)
+    turns = [candidate(int(chunk), is_turn=True, cosine=0.1 * chunk) for chunk in chunks]
+    assert fuse(turns, ASKED, cosines=(chunks, cosines)) == fuse(turns, ASKED)
+    texts = [candidate(int(chunk), cosine=0.1 * chunk) for chunk in chunks]
+    strangers = fuse(texts, ASKED, cosines=(chunks, np.eye(8, dtype=np.float32)))
+    assert [(each.chunk, each.relevance) for each in strangers] == [
+        (each.chunk, each.relevance) for each in fuse(texts, ASKED)
+    ]
+    few = fuse(texts[:5], ASKED, cosines=(chunks, cosines))
+    assert few == fuse(texts[:5], ASKED)
