@@ -29,7 +29,7 @@ from .embedding_model import (
 from .filters import Filter, Where, chunk_condition
 from .hnsw import Neighbours
 from .text_vectors import Embedder
-from .vector_file import Matrix
+from .vector_file import CosinesAmong, Matrix
 
 if TYPE_CHECKING:
     from .updater import Progress
@@ -348,13 +348,13 @@ class Embedding:
         if matrix is not None and self.index.folder is not None:
             self._neighbours.fold(matrix, self.table.rows(), self.table.model)
 
-    def cosines_among(self, chunks: Collection[int]) -> tuple[Any, Any]:
-        """Return those of some chunks that have a vector, (n,) int64, and their scaled cosines, (n, n) float32.
+    def cosines_among(self, chunks: Collection[int]) -> CosinesAmong:
+        """Return the cosines among those of some chunks that have a vector.
 
         Raise MovedError if the vectors are another model's by now.
         """
         numbers, vectors = self.vectors_of(chunks)
-        return numbers, self.scale().scaled(vectors @ vectors.T)
+        return CosinesAmong(numbers, self.scale().scaled(vectors @ vectors.T))
 
     def vectors_of(self, chunks: Collection[int]) -> tuple[Any, Any]:
         """Return those of some chunks that have a vector, (n,) int64, and their vectors, (n, dimension) float32.

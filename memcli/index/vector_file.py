@@ -7,10 +7,10 @@ no unit vector (a crash, a damaged disk) has no score and is for the caller to d
 import os
 import re
 import struct
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import UnavailableError
 from ..store.privacy import opener
@@ -186,3 +186,35 @@ def _writing(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UnavailableError(f"cannot write {file}: {error.strerror}", "make room, or let it be written") from error
+
+
+class CosinesAmong(NamedTuple):
+    """Chunks and how near each is to each other."""
+
+    chunks: "NDArray[np.int64]"  # (n,)
+    cosines: "NDArray[np.float32]"  # (n, n), scaled
+
+    def alike(self, least: float) -> dict[int, frozenset[int]]:
+        """Map each chunk to those whose cosine is at least so much, itself among them."""
+        return {
+            int(chunk): frozenset(self.chunks[line >= least].tolist())
+            for chunk, line in zip(self.chunks, self.cosines, strict=True)
+        }
+
+    def neighbours_above(self, values: Mapping[int, float], count: int, unlike: float) -> dict[int, float]:
+        """Map each chunk to how far the `count` nearest to it are above the mean of all values, by their nearness.
+
+        Nearness is 0 at the cosine `unlike` and below, 1 at 1. Empty where there are no more than `count` chunks.
+        """
+        import numpy as np
+
+        rows = np.flatnonzero(np.isin(self.chunks, np.fromiter(values, np.int64)))
+        if len(rows) <= count:
+            return {}
+        chunks = self.chunks[rows].tolist()
+        near = np.maximum(self.cosines[np.ix_(rows, rows)] - unlike, 0.0) / (1 - unlike)
+        np.fill_diagonal(near, 0.0)
+        nearest = np.argpartition(near, -count, axis=1)[:, -count:]
+        own = np.array([values[chunk] for chunk in chunks])
+        above = np.take_along_axis(near, nearest, axis=1) * (own[nearest] - own.mean())
+        return dict(zip(chunks, above.mean(axis=1).tolist(), strict=True))

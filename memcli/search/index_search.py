@@ -14,13 +14,14 @@ from ..errors import UnavailableError
 from ..index.filters import Filter, Posting, TurnPiece, scores
 from ..index.index import Index, MemoryIndex, Piece
 from ..index.lookups import chunks_named, names_of_one
+from ..index.vector_file import CosinesAmong
 from ..language.lexicon import ENGLISH
 from ..results import number_of
 from ..store.addresses import prefixes
 from ..store.workspace import Workspace
-from .later import LaterFirst
+from .later import COSINE, LaterFirst
 from .query import OtherName, Query, parse_query, term_weights, thresholds, with_other_names
-from .ranking import Scored, candidate, fuse
+from .ranking import ChunkCandidate, Scored, candidate, fuse
 from .ranking_weights import WEIGHTS, Weights
 from .results import Hit, SearchResults, distinct, hit_of, with_flagged
 
@@ -96,7 +97,6 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         postings = _joined(question, postings, other, named, request.weights.other_word)
         stand_in.append((other.name, named))
     turns = index.turns(request.wanted) if _asks_talk(request) else {}
-    pieces_of = Counter((session, line) for session, line, _ in turns.values())
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, turns, request)
     first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
     meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)
@@ -108,24 +108,10 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
     )
     pieces = index.pieces([*called, *best])
-    weigh = candidate(index.workspace, question, called, meaning.readable)
-    long = {piece.file for piece in pieces.values() if not piece.is_whole}
-    means = index.embedding.mean_cosines(meaning.vector, long) if near and long else {}
-    candidates = [
-        weigh(
-            piece,
-            own.get(chunk, 0.0),
-            whole.get(chunk, 0.0),
-            near.get(chunk),
-            means.get(piece.file),
-            pieces_of[piece.file, piece.line],
-        )
-        for chunk, piece in pieces.items()
-    ]
+    candidates = _candidates(index, question, called, pieces, (own, whole), meaning, turns)
     readable = question.readable(meaning.readable)
     share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
-    by_meaning = bool(near) and request.mode == "hybrid"
-    cosines = index.embedding.cosines_among(pieces) if by_meaning else None
+    cosines = index.embedding.cosines_among(pieces) if near and request.mode == "hybrid" else None
     scored = fuse(candidates, question, request.weights, share, cosines)
     enough = [document for document in scored if document.relevance >= _least(request, readable, meaning.model)]
     hits, later = _shown(index, question, request, pieces, enough, stand_in, cosines)
@@ -140,6 +126,34 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         len(scored) - len(enough),
         later=later,
     )
+
+
+def _candidates(
+    index: MemoryIndex,
+    question: Query,
+    called: Collection[int],
+    pieces: Mapping[int, Piece],
+    by_words: tuple[Mapping[int, float], Mapping[int, float]],
+    meaning: "_Meaning",
+    turns: Mapping[int, TurnPiece],
+) -> list[ChunkCandidate]:
+    """Return the chunks with their scores; `by_words` are those of each and of its document."""
+    own, whole = by_words
+    weigh = candidate(index.workspace, question, called, meaning.readable)
+    pieces_of = Counter((session, line) for session, line, _ in turns.values())
+    long = {piece.file for piece in pieces.values() if not piece.is_whole}
+    means = index.embedding.mean_cosines(meaning.vector, long) if meaning.cosines and long else {}
+    return [
+        weigh(
+            piece,
+            own.get(chunk, 0.0),
+            whole.get(chunk, 0.0),
+            meaning.cosines.get(chunk),
+            means.get(piece.file),
+            pieces_of[piece.file, piece.line],
+        )
+        for chunk, piece in pieces.items()
+    ]
 
 
 def _bring_in_step(index: MemoryIndex, request: SearchRequest) -> None:
@@ -161,7 +175,7 @@ def _shown(
     pieces: Mapping[int, Piece],
     ranked: Sequence[Scored],
     stand_in: Sequence[tuple[str, Posting]],
-    cosines: tuple[Any, Any] | None,
+    cosines: CosinesAmong | None,
 ) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
     """Return the hits of the documents, and besides these what says later what one of them says.
 
@@ -171,7 +185,7 @@ def _shown(
     order, added = distinct(ranked, pieces, request.limit), list[Scored]()
     than: dict[int, int] = {}
     if cosines is not None:
-        view = LaterFirst(index.workspace.stamp, pieces, cosines, marks=request.marks_later)
+        view = LaterFirst(index.workspace.stamp, pieces, cosines.alike(COSINE), marks=request.marks_later)
         order, than, added = view.view(order, ranked, request.shown or request.limit)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
     whole_query = " ".join((request.query, *(other.name for other in question.other_names)))

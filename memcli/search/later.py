@@ -7,7 +7,7 @@ What is alike is measured, what holds is not decided: a verdict, a key or an exp
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..language.keyword_tokens import query_terms
 from .ranking import Scored
@@ -32,19 +32,16 @@ class LaterFirst:
     """Compares the documents of a search by their vectors; texts without a vector are like nothing."""
 
     def __init__(
-        self, now: str, pieces: Mapping[int, "Piece"], cosines: "tuple[Any, Any]", *, marks: bool = False
+        self, now: str, pieces: Mapping[int, "Piece"], alike: Mapping[int, frozenset[int]], *, marks: bool = False
     ) -> None:
-        """Take the chunks of all documents of a search, and those with a vector with the cosines among them.
+        """Take the chunks of all documents of a search, and those that are alike by a cosine of `COSINE`.
 
         With `marks`, note of each which other one it is later than. A time after `now` counts as now.
         """
         self._marks = marks
         self._pieces = pieces
         self._now = now
-        numbers, among = cosines
-        self._alike: Mapping[int, frozenset[int]] = {
-            int(chunk): frozenset(numbers[line >= COSINE].tolist()) for chunk, line in zip(numbers, among, strict=True)
-        }
+        self._alike = alike
 
     def view(
         self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int

@@ -10,11 +10,13 @@ from datetime import date
 from heapq import nlargest
 from itertools import chain
 from math import log
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..formats.ids import day_of, parse_time
 from ..index.index import Piece
+from ..index.vector_file import CosinesAmong
 from ..language.keyword_tokens import clean, query_terms
 from ..language.lexicon import ENGLISH, asks_within, common_share, names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
@@ -71,14 +73,14 @@ def fuse(
     question: Query,
     weights: Weights = WEIGHTS,
     vector: float | None = None,
-    cosines: tuple[Any, Any] | None = None,
+    cosines: CosinesAmong | None = None,
 ) -> list[Scored]:
     """Return documents scored by their chunks, the best first, of equals the newer; leave out those without any sign.
 
     sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
     asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
     both mixed with the whole entry's where it has several. Relevance is a line over the sum, drawn to that of the texts
-    nearest by `cosines` (chunks, (n,), and the cosines among them, (n, n)), and cut to [0, 1].
+    nearest by `cosines`, and cut to [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for chunk in candidates:
@@ -87,7 +89,7 @@ def fuse(
     rated = [_rate(chunks, question, weights, vector, named) for chunks in documents.values()]
     rated = [(chunk, parts) for chunk, parts in rated if any(part > 0 for part in parts.values())]
     if cosines is not None:
-        _draw_to_neighbours([(chunk, parts) for chunk, parts in rated if not chunk.is_turn], *cosines, weights)
+        _draw_to_neighbours([(chunk, parts) for chunk, parts in rated if not chunk.is_turn], cosines, weights)
     rated.sort(key=lambda item: (sum(item[1].values()), item[0].timestamp, -item[0].chunk), reverse=True)
     return [_scored(chunk, parts) for chunk, parts in rated]
 
@@ -142,30 +144,19 @@ def _rate(
 
 
 def _draw_to_neighbours(
-    rated: list[tuple[ChunkCandidate, dict[str, float]]], chunks: Any, cosines: Any, weights: Weights
+    rated: list[tuple[ChunkCandidate, dict[str, float]]], cosines: CosinesAmong, weights: Weights
 ) -> None:
-    """Add the part of each of the best texts that the others nearest to it give: what answers lies together.
+    """Add to the best texts the part that those nearest to them give: what answers lies together.
 
     It is drawn by their nearness to how far their mean relevance is above that of all (the cluster hypothesis, Jardine
     and van Rijsbergen 1971; scores that agree among near texts, Diaz 2005). What has no neighbour stays as it is.
     """
-    import numpy as np
-
-    places = {chunk: place for place, chunk in enumerate(chunks.tolist())}
-    best = nlargest(
-        _MOST_DRAWN, (item for item in rated if item[0].chunk in places), key=lambda item: sum(item[1].values())
-    )
-    if len(best) <= _NEIGHBOURS:
-        return
-    rows = [places[chunk.chunk] for chunk, _ in best]
-    near = np.maximum(cosines[np.ix_(rows, rows)] - _UNLIKE, 0.0) / (1 - _UNLIKE)
-    np.fill_diagonal(near, 0.0)
-    nearest = np.argpartition(near, -_NEIGHBOURS, axis=1)[:, -_NEIGHBOURS:]
-    shares = np.take_along_axis(near, nearest, axis=1)
-    relevance = np.array([sum(parts.values()) for _, parts in best])
-    above = (shares * (relevance[nearest] - relevance.mean())).mean(axis=1)
-    for (_, parts), gain in zip(best, above.tolist(), strict=True):
-        parts["near"] = weights.near * gain
+    parts_of = {chunk.chunk: parts for chunk, parts in rated}
+    lines = {chunk: sum(parts_of[chunk].values()) for chunk in parts_of.keys() & set(cosines.chunks.tolist())}
+    best = dict(nlargest(_MOST_DRAWN, lines.items(), key=itemgetter(1)))
+    for chunk, above in cosines.neighbours_above(best, _NEIGHBOURS, _UNLIKE).items():
+        parts = parts_of[chunk]
+        parts["near"] = weights.near * above
 
 
 def _scored(chunk: ChunkCandidate, parts: dict[str, float]) -> Scored:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli import data
+from memcli.index.vector_file import CosinesAmong
 from memcli.search import ranking
 from memcli.search.query import Query, parse_query
 from memcli.search.ranking import ChunkCandidate, fuse, named_speakers
@@ -181,7 +182,7 @@ def test_a_text_among_good_ones_goes_before_its_equal_among_bad_ones() -> None:
     cosines = np.where((chunks[:, None] < 10) == (chunks < 10), 0.8, 0.0).astype(np.float32)
     ranked = [scored.chunk for scored in fuse(many, ASKED)]
     assert ranked.index(17) < ranked.index(7)  # the newer of equals
-    scored = fuse(many, ASKED, cosines=(chunks, cosines))
+    scored = fuse(many, ASKED, cosines=CosinesAmong(chunks, cosines))
     ranked = [each.chunk for each in scored]
     assert ranked.index(7) < ranked.index(17)
     parts = {each.chunk: each.parts.get("near", 0.0) for each in scored}
@@ -191,11 +192,11 @@ def test_a_text_among_good_ones_goes_before_its_equal_among_bad_ones() -> None:
 def test_turns_and_what_has_no_neighbour_are_drawn_nowhere() -> None:
     chunks, cosines = np.arange(1, 9), np.full((8, 8), 0.9, np.float32)
     turns = [candidate(int(chunk), is_turn=True, cosine=0.1 * chunk) for chunk in chunks]
-    assert fuse(turns, ASKED, cosines=(chunks, cosines)) == fuse(turns, ASKED)
+    assert fuse(turns, ASKED, cosines=CosinesAmong(chunks, cosines)) == fuse(turns, ASKED)
     texts = [candidate(int(chunk), cosine=0.1 * chunk) for chunk in chunks]
-    strangers = fuse(texts, ASKED, cosines=(chunks, np.eye(8, dtype=np.float32)))
+    strangers = fuse(texts, ASKED, cosines=CosinesAmong(chunks, np.eye(8, dtype=np.float32)))
     assert [(each.chunk, each.relevance) for each in strangers] == [
         (each.chunk, each.relevance) for each in fuse(texts, ASKED)
     ]
-    few = fuse(texts[:5], ASKED, cosines=(chunks, cosines))
+    few = fuse(texts[:5], ASKED, cosines=CosinesAmong(chunks, cosines))
     assert few == fuse(texts[:5], ASKED)
