@@ -204,7 +204,8 @@ class CosinesAmong(NamedTuple):
     def neighbours_above(self, values: Mapping[int, float], count: int, unlike: float) -> dict[int, float]:
         """Map each chunk to how far the `count` nearest to it are above the mean of all values, by their nearness.
 
-        Nearness is 0 at the cosine `unlike` and below, 1 at 1. Empty where there are no more than `count` chunks.
+        Nearness is 0 at the cosine `unlike` and below, 1 at 1. What is below the mean gives 0. Empty where there are no
+        more than `count` chunks.
         """
         import numpy as np
 
@@ -217,4 +218,4 @@ class CosinesAmong(NamedTuple):
         nearest = np.argpartition(near, -count, axis=1)[:, -count:]
         own = np.array([values[chunk] for chunk in chunks])
         above = np.take_along_axis(near, nearest, axis=1) * (own[nearest] - own.mean())
-        return dict(zip(chunks, above.mean(axis=1).tolist(), strict=True))
+        return dict(zip(chunks, np.maximum(above.mean(axis=1), 0.0).tolist(), strict=True))

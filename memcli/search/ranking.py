@@ -27,7 +27,7 @@ from .ranking_weights import WEIGHTS, Weights
 if TYPE_CHECKING:
     from ..language.dates import Period
 
-_MOST_DRAWN, _NEIGHBOURS, _UNLIKE = 50, 5, 0.3
+_MOST_LIFTED, _NEIGHBOURS, _UNLIKE = 50, 5, 0.3
 """Texts that are compared with one another, how many of them count for each, and the cosine of texts about anything."""
 ARMS = ("vector", "keyword")
 """Parts that are listed even where they are zero."""
@@ -79,8 +79,8 @@ def fuse(
 
     sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
     asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
-    both mixed with the whole entry's where it has several. Relevance is a line over the sum, drawn to that of the texts
-    nearest by `cosines`, and cut to [0, 1].
+    both mixed with the whole entry's where it has several. Relevance is a line over the sum, lifted by the texts nearest
+    by `cosines`, and cut to [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for chunk in candidates:
@@ -89,7 +89,7 @@ def fuse(
     rated = [_rate(chunks, question, weights, vector, named) for chunks in documents.values()]
     rated = [(chunk, parts) for chunk, parts in rated if any(part > 0 for part in parts.values())]
     if cosines is not None:
-        _draw_to_neighbours([(chunk, parts) for chunk, parts in rated if not chunk.is_turn], cosines, weights)
+        _lift_by_neighbours([(chunk, parts) for chunk, parts in rated if not chunk.is_turn], cosines, weights)
     rated.sort(key=lambda item: (sum(item[1].values()), item[0].timestamp, -item[0].chunk), reverse=True)
     return [_scored(chunk, parts) for chunk, parts in rated]
 
@@ -143,17 +143,17 @@ def _rate(
     return best, parts
 
 
-def _draw_to_neighbours(
+def _lift_by_neighbours(
     rated: list[tuple[ChunkCandidate, dict[str, float]]], cosines: CosinesAmong, weights: Weights
 ) -> None:
     """Add to the best texts the part that those nearest to them give: what answers lies together.
 
-    It is drawn by their nearness to how far their mean relevance is above that of all (the cluster hypothesis, Jardine
-    and van Rijsbergen 1971; scores that agree among near texts, Diaz 2005). What has no neighbour stays as it is.
+    It is lifted by their nearness as far as their mean relevance is above that of all (the cluster hypothesis, Jardine
+    and van Rijsbergen 1971; scores that agree among near texts, Diaz 2005). What has no good neighbour stays as it is.
     """
     parts_of = {chunk.chunk: parts for chunk, parts in rated}
     lines = {chunk: sum(parts_of[chunk].values()) for chunk in parts_of.keys() & set(cosines.chunks.tolist())}
-    best = dict(nlargest(_MOST_DRAWN, lines.items(), key=itemgetter(1)))
+    best = dict(nlargest(_MOST_LIFTED, lines.items(), key=itemgetter(1)))
     for chunk, above in cosines.neighbours_above(best, _NEIGHBOURS, _UNLIKE).items():
         parts = parts_of[chunk]
         parts["near"] = weights.near * above

@@ -186,10 +186,10 @@ def test_a_text_among_good_ones_goes_before_its_equal_among_bad_ones() -> None:
     ranked = [each.chunk for each in scored]
     assert ranked.index(7) < ranked.index(17)
     parts = {each.chunk: each.parts.get("near", 0.0) for each in scored}
-    assert parts[7] > 0 > parts[17]
+    assert parts[7] > parts[17] == 0
 
 
-def test_turns_and_what_has_no_neighbour_are_drawn_nowhere() -> None:
+def test_turns_and_what_has_no_neighbour_are_not_lifted() -> None:
     chunks, cosines = np.arange(1, 9), np.full((8, 8), 0.9, np.float32)
     turns = [candidate(int(chunk), is_turn=True, cosine=0.1 * chunk) for chunk in chunks]
     assert fuse(turns, ASKED, cosines=CosinesAmong(chunks, cosines)) == fuse(turns, ASKED)
