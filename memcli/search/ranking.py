@@ -79,8 +79,8 @@ def fuse(
 
     sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
     asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
-    both mixed with the whole entry's where it has several. Relevance is a line over the sum, lifted by the texts nearest
-    by `cosines`, and cut to [0, 1].
+    both mixed with the whole entry's where it has several. Relevance is a line over the sum, lifted by the texts
+    nearest by `cosines`, and cut to [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for chunk in candidates:
