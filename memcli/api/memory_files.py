@@ -59,14 +59,9 @@ def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: st
 def path_of_key(workspace: Workspace, key: str) -> str:
     """Return the path of the one active entry that fills a key, however it is spelled; empty for none or several."""
     from ..formats.entry import same_key
-    from ..index.index import Index, ask
-    from ..index.lookups import keys_in_use
+    from ..index.lookups import ask_current, keys_in_use
 
     wanted = same_key(key)
-
-    def paths(index: Index) -> list[str]:
-        index.refresh()
-        return [path for other, path in keys_in_use(index) if same_key(other) == wanted]
-
-    paths_found = ask(workspace, paths) if wanted else []
-    return paths_found[0] if len(paths_found) == 1 else ""
+    in_use = ask_current(workspace, keys_in_use) if wanted else []
+    paths = [path for other, path in in_use if same_key(other) == wanted]
+    return paths[0] if len(paths) == 1 else ""

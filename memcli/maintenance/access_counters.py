@@ -17,7 +17,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import stamp
 from ..git import run
 from ..index.filters import Filter
-from ..index.index import MemoryIndex, ask
+from ..index.lookups import ask_current
 from ..recall.retention import last_accessed
 from ..store import access_log, atomic_files
 from ..store.access_log import CONFIRMED, Access
@@ -126,12 +126,7 @@ def waiting(workspace: Workspace) -> tuple[bool, bool]:
 
 def fold(workspace: Workspace, command: str, rows: Sequence[Mapping[str, Any]] = ()) -> tuple[str, ...]:
     """Bring the counters of entries, by default of all active ones, into their files; return their ids."""
-
-    def listed(index: MemoryIndex) -> list[dict[str, Any]]:
-        index.refresh()
-        return index.list_entries(Filter(kept=True), "path")
-
-    chosen = rows or ask(workspace, listed)
+    chosen = rows or ask_current(workspace, lambda index: index.list_entries(Filter(kept=True), "path"))
     with exclusive(workspace, command) as held:
         prepared = begin_folding(workspace, chosen)
         apply(workspace, prepared.changes, held, folded=prepared.folded)
@@ -174,12 +169,7 @@ def _spelled(fields: Mapping[str, object], key: str) -> str:
 
 def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, Access]]:
     """Return the rows of all entries by path, whatever their status, and the accesses that are not in their files."""
-
-    def listed(index: MemoryIndex) -> list[dict[str, Any]]:
-        index.refresh()
-        return index.list_entries(Filter(statuses=(), kept=True), "path")
-
-    rows = ask(workspace, listed)
+    rows = ask_current(workspace, lambda index: index.list_entries(Filter(statuses=(), kept=True), "path"))
     return rows, access_log.counts(workspace, last_accessed(rows))
 
 

@@ -11,8 +11,7 @@ from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.ids import day_of, parse_time, slug, tail
-from ..index.index import Index, ask
-from ..index.lookups import paths_by_id
+from ..index.lookups import ask_current, paths_by_id
 from ..results import FilePath, Id, Result
 from ..secrets.scanner import PERSONAL
 from ..store import entries
@@ -71,7 +70,7 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
                 f"{path}:{finding.line}: looks like a secret ({finding.rule})", "take it out, or --allow-secret"
             )
     notices = pass_by_the_forgotten(target, {}, entry.body, COMMAND, entry=entry)
-    new_path = ask(target, _places).get(entry.id, "")
+    new_path = ask_current(target, paths_by_id).get(entry.id, "")
     if new_path and read_entry_file(target, new_path).entry.body != entry.body:
         raise RefusedError(f"{new_path} has the id {entry.id} and says something else", "edit or forget one of them")
     if not new_path:  # else a move that was cut off has made it
@@ -83,11 +82,6 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     if earlier > 0:
         notices += (f"its earlier texts stay in {workspace.root}",)
     return Moved(target, entry.id, path, new_path, audience(target), notices)
-
-
-def _places(index: Index) -> dict[str, str]:
-    index.refresh()
-    return paths_by_id(index)
 
 
 def _free_path(target: Workspace, inner: str, entry: Entry) -> str:

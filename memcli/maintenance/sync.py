@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..beliefs.forgotten import forgotten_files, forgotten_like, is_lifted, read_forgotten, refusal
 from ..beliefs.plan import Plan, applied, read_page, without_lines
@@ -27,7 +27,7 @@ from ..git.tree_merge import TreeMerge, commit_merge, deleted_for_good, merge_tr
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import supersession_rows
+from ..index.lookups import ask_current, supersession_rows
 from ..results import Result
 from ..store import entries
 from ..store.access_log import note_disputed
@@ -149,14 +149,10 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
 
 def _filling_one_key(workspace: Workspace, paths: Collection[str]) -> list[str]:
     """Return the active entries that fill the key of one of these paths together with it."""
-
-    def listed(index: Index) -> list[dict[str, Any]]:
-        index.refresh()
-        return [row for row in index.list_entries(Filter(), "path") if row.get("key")]
-
     slots = defaultdict[tuple[str, str], list[str]](list)
-    for row in ask(workspace, listed):
-        slots[slot_of(row["key"], row["project"])].append(row["path"])
+    for row in ask_current(workspace, lambda index: index.list_entries(Filter(), "path")):
+        if row.get("key"):
+            slots[slot_of(row["key"], row["project"])].append(row["path"])
     return [path for slot in slots.values() if len(slot) > 1 and set(slot) & set(paths) for path in slot]
 
 
