@@ -5,7 +5,6 @@ A check raises AssertionError where a promise is broken; anything else that it r
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from memcli.formats.page_merge import merge_page
 from memcli.formats.session_event import parse_event, read_item, read_metadata, render_event, render_metadata
 from memcli.formats.three_way import Merged, merge_history, merge_notes, merge_texts
 from memcli.language.dates import dated
-from memcli.language.keyword_tokens import index_text, phrases, query_terms, quoted
+from memcli.language.keyword_tokens import index_text
 from memcli.language.periods import period_in
 from memcli.llm.lenient_json import fields_by_pattern, loads_lenient
 from memcli.search.grep import Pattern, finder
@@ -167,21 +166,10 @@ def settings(text: str) -> None:
             assert {**dict(after.values), "search.limit": 0} == {**dict(before.values), "search.limit": 0}
 
 
-@cache
-def _words() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("create virtual table words using fts5(body, tokenize='porter unicode61')")
-    connection.execute("insert into words values ('the standup is at nine')")
-    return connection
-
-
 def query(text: str) -> None:
-    """A question is read, and what is asked of SQLite of it is no syntax error."""
+    """A question is read."""
     parse_query(text)
     period_in(text, date(2026, 11, 21))
-    terms = [quoted(term) for term in (*query_terms(text), *phrases(text))]
-    if terms:
-        _words().execute("select rowid from words where words match ?", (" OR ".join(terms),)).fetchall()
     index_text(text)
 
 
