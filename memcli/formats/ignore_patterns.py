@@ -22,7 +22,7 @@ _CLASSES = {
 }
 _CLASS = rf"\[:(?P<name>{'|'.join(_CLASSES)}):\]"
 _TOKEN = re.compile(
-    rf"(?P<stars>\*+)|(?P<any>\?)|\[(?P<negated>[!^]?)(?P<members>\]?+(?:{_CLASS}|\\.|[^\]\\])*+)\]"
+    rf"(?P<stars>\*+)|(?P<any>\?)|\[(?P<negated>[!^]?)(?P<members>(?>\]?(?:{_CLASS}|\\.|[^\]\\])*))\]"
     r"|\\(?P<escaped>.)|(?P<open>[\[\\])|(?P<plain>.)",
     re.DOTALL,
 )

@@ -212,10 +212,12 @@ class CosinesAmong(NamedTuple):
         rows = np.flatnonzero(np.isin(self.chunks, np.fromiter(values, np.int64)))
         if len(rows) <= count:
             return {}
+        rows = np.array(sorted(rows, key=lambda row: -values[int(self.chunks[row])]))
         chunks = self.chunks[rows].tolist()
         near = np.maximum(self.cosines[np.ix_(rows, rows)] - unlike, 0.0) / (1 - unlike)
         np.fill_diagonal(near, 0.0)
-        nearest = np.argpartition(near, -count, axis=1)[:, -count:]
+        # Of about the same nearness the better count, however exactly a server keeps the vectors.
+        nearest = np.argsort(-np.round(near, 2), axis=1, kind="stable")[:, :count]
         own = np.array([values[chunk] for chunk in chunks])
         above = np.take_along_axis(near, nearest, axis=1) * (own[nearest] - own.mean())
         return dict(zip(chunks, np.maximum(above.mean(axis=1), 0.0).tolist(), strict=True))

@@ -96,7 +96,7 @@ def test_before_the_first_commit_everything_is_new(tmp_path: Path) -> None:
 
 
 def test_outside_of_a_repository_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a git repository"):
+    with pytest.raises(UsageError, match="is in no git repository"):
         changed(at(tmp_path))
 
 
