@@ -50,10 +50,10 @@ _AS_THEY_ARE = (str, int, NoneType)
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def number_of(number: int, what: str, one: str = "", many: str = "") -> str:
-    """Return a number of things as words, and what `one` of them does or `many` do: `1 entry has`, `2 days`."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in ("a", "e", "o", "u") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural} {one if number == 1 else many}".rstrip()
+def number_of(number: int, what: str, singular: str = "", plural: str = "") -> str:
+    """Return a number of things as words, with the verb for one or for several: `1 entry has`, `2 days`."""
+    things = f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in ("a", "e", "o", "u") else f"{what}s"
+    return f"{number:,} {what if number == 1 else things} {singular if number == 1 else plural}".rstrip()
 
 
 class Result:

@@ -5,4 +5,4 @@ create table if not exists team.listed(
 ) without rowid;
 create table if not exists team.common(path text primary key, digest text not null, is_ours integer) without rowid;
 create table if not exists team.usage(id text primary key, count integer not null, last text not null) without rowid;
-create table if not exists team.former(said blob primary key) without rowid;
+create table if not exists team.former(hash blob primary key) without rowid;

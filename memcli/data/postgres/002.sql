@@ -3,9 +3,9 @@
 alter table mem.files add column former bytea[] not null default '{}';
 alter table mem.files alter column former set statistics 0;
 create function mem.note_former() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare said bytea := substring(sha256(convert_to(old.path || E'\n' || old.digest, 'UTF8')) for 16);
+declare earlier bytea := substring(sha256(convert_to(old.path || E'\n' || old.digest, 'UTF8')) for 16);
 begin
-    new.former := (array_remove(old.former, said) || said)[greatest(cardinality(old.former) - 30, 1):];
+    new.former := (array_remove(old.former, earlier) || earlier)[greatest(cardinality(old.former) - 30, 1):];
     if new.digest = '' then
         new.path := '#' || new.file;
     end if;

@@ -84,7 +84,7 @@ class Exchange:
         folder = index.matrix_folder
         self.run("attach ? as team", (str(folder / FILE) if folder else ":memory:",))
         self.run("pragma team.synchronous = normal")
-        index.connection.create_function("said", 2, _said, deterministic=True)
+        index.connection.create_function("former_hash", 2, _former_hash, deterministic=True)
         for statement in data.path("team.sql").read_text(encoding="utf-8").split(";\n"):
             self.run(statement)
         self.workspace = self._number(str(index.workspace.settings["index.workspace"]))
@@ -158,7 +158,7 @@ class Exchange:
         if rows and rows[-1][-1] != seen:
             self._keep("listed", [row[:4] for row in rows if row[2]])
             self._unlist([row[1] for row in rows if not row[2]])
-            self._keep("former", [(said,) for *_, former, _ in rows for said in former])
+            self._keep("former", [(earlier,) for *_, former, _ in rows for earlier in former])
             self._set_note("seen", rows[-1][-1])
         self._exchange_usage()
 
@@ -320,7 +320,7 @@ class Exchange:
             " where files.digest <> '' and common.digest is not files.digest and (files.digest = listed.digest"
             " or common.path is null and listed.path is not null"
             " or (? or common.digest is not coalesce(listed.digest, ''))"
-            " and said(path, files.digest) in (select said from team.former))",
+            " and former_hash(path, files.digest) in (select hash from team.former))",
             (has_moved,),
         )
         # What another branch does not have stays on the server, and is this machine's again when it is here again.
@@ -457,6 +457,6 @@ class Exchange:
         return sum(len(rows.chunks[file]) for file, *_ in pushed)
 
 
-def _said(path: str, digest: str) -> bytes:
+def _former_hash(path: str, digest: str) -> bytes:
     """Return what the server notes of a text that a document had before."""
     return sha256(f"{path}\n{digest}".encode("utf-8", "replace")).digest()[:16]
