@@ -179,8 +179,9 @@ def test_where_nothing_can_be_written_what_is_found_in_time_is_given(ask: Ask, m
 
 
 def test_a_prompt_that_says_little_asks_of_what_was_said_before(
-    ask: Ask, memories: Path, spawn: Callable[..., Ran]
+    ask: Ask, memories: Path, spawn: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MEM_HOOKS_WITHIN", "60000")  # on a busy machine the usual time ends before the turn is noted
     event = {"hook_event_name": "Stop", "session_id": "s1", "last_assistant_message": "The staging proxy is restarted."}
     assert spawn("hook", "run", "claude-code", stdin=json.dumps(event).encode()).code == 0
     assert ask("and which one was that?", session="s2") == ""
