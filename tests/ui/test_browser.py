@@ -128,6 +128,7 @@ def test_a_memory_is_found_corrected_and_the_correction_taken_back(
     assert "token" not in page.url, "the token leaves the address at once"
     page.locator("#q").press_sequentially("staging")
     expect(rows(page)).to_have_count(1)
+    expect(rows(page).first).to_contain_text("8443")
     rows(page).first.click()
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Its text").fill("Staging listens on port 9443.")
@@ -168,6 +169,27 @@ def test_a_pause_in_typing_shows_what_is_on_disk(
     expect(rows(page)).to_have_count(2)
 
 
+def test_a_row_chosen_while_letters_come_keeps_the_letters(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("Staging listens on port 8443.")
+    keep("User prefers tabs.")
+    page = tab(url)
+    row = rows(page).filter(has_text="8443")
+    row.evaluate(
+        """row => {
+            const field = document.querySelector("#q");
+            field.focus();
+            field.value = "staging";
+            field.dispatchEvent(new Event("input", {bubbles: true}));
+            row.focus();
+            row.click();
+        }"""
+    )
+    expect(rows(page)).to_have_count(1)
+    expect(beside(page)).to_have_text("Staging listens on port 8443.")
+    expect(page.locator("#q")).to_have_value("staging")
+    expect(rows(page).first).to_be_focused()
+
+
 def test_keys_alone_are_enough(tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem) -> None:
     for letter in "abc":
         keep(f"Memory {letter} is here.")
@@ -195,6 +217,7 @@ def test_keys_alone_are_enough(tab: Callable[..., Tab], url: str, keep: Keep, me
     press("/")
     page.keyboard.type("memory c")
     expect(page.locator("#list")).to_contain_text("found")
+    expect(rows(page)).not_to_have_count(0)
     press("ArrowDown")
     expect(rows(page).first).to_be_focused()
     press("n")

@@ -59,7 +59,7 @@ async function fill(target, name, query, slot = name) {
   target.setAttribute("aria-busy", "true");
   try {
     const html = await view(name, query, slot);
-    if (shown.get(target) !== html) target.replaceChildren(parsed(html));
+    if (shown.get(target) !== html) replace(target, parsed(html));
     shown.set(target, html);
     target.removeAttribute("aria-busy");
     return true;
@@ -71,6 +71,13 @@ async function fill(target, name, query, slot = name) {
     if (!(error instanceof Refused)) throw error;
     return false;
   }
+}
+
+// The row that has the focus has it in the newer list too.
+function replace(target, content) {
+  const focused = target.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+  target.replaceChildren(content);
+  if (focused) $(`[data-id="${CSS.escape(focused)}"]`, target)?.focus({ preventScroll: true });
 }
 
 function paragraph(text, name) {
@@ -428,8 +435,11 @@ document.addEventListener("click", async (event) => {
   return undefined;
 });
 
+// A row chosen before the last letters were asked for keeps them.
 function rowAddress(id) {
-  return `#/memories?${new URLSearchParams({ ...address().query, id })}`;
+  narrow.stop();
+  const narrowed = [...new FormData($("#filters"))].filter(([, value]) => value);
+  return `#/memories?${new URLSearchParams([...narrowed, ["id", id]])}`;
 }
 
 async function more(button) {
