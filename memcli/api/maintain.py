@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import RefusedError, UnavailableError, UsageError
-from ..store.entries import require_kept
+from ..store.entries import require_managed
 from .choice import require_source
 from .workspace import Surroundings, Workspace, Workspaces, every, locate, recorded
 
@@ -115,7 +115,7 @@ def _named(workspaces: Workspaces, names: Sequence[str]) -> tuple[Workspace, lis
         there, address = locate(opened, name, strict=True)
         if there.layout.kind_of(address.path) != "entry":
             raise RefusedError(f"{address.path} is not an entry", "only entries are promoted")
-        require_kept(there, address.path)
+        require_managed(there, address.path)
         if ids and there.root != where.root:
             raise UsageError("the entries lie in two workspaces", "promote those of one at a time")
         where = there

@@ -114,14 +114,14 @@ def read(
     where, location, is_entry = target.workspace, target.place, target.kind == "entry"
     identifier = stated_id(target.document.fields) or location.path
     content = _content(target, lines, raw=raw)
-    is_kept = where.layout.keeps(location.path, identifier)
-    if counts and is_kept and is_entry and offset == 0 and not where.layout.is_archived(location.path):
+    is_managed = where.layout.manages(location.path, identifier)
+    if counts and is_managed and is_entry and offset == 0 and not where.layout.is_archived(location.path):
         access_log.note(where, [identifier])
     fields: Mapping[str, Any] = {}
     if is_entry:
         renewed_fields = access_log.renewed(target.document.fields, access_log.confirmations(where).get(identifier))
         fields = listed(renewed_fields if where.is_trusted else fields_from_others(renewed_fields))
-    expired = _expired(fields, where.now) if is_kept else ""
+    expired = _expired(fields, where.now) if is_managed else ""
     is_part = raw or lines or offset or location.anchor or not where.layout.is_vault
     backlinks = () if is_part else _backlinks(where, location.path, identifier)
     wrong = (target.damage, target.document.problem, _conflict(target.text))

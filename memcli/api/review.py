@@ -66,7 +66,7 @@ def waiting_count(workspace: Workspace) -> int:
 
     def rows(index: Index, named: frozenset[str]) -> list[dict[str, Any]]:
         among = telling_files(index, named, 0)
-        entries = index.list_entries(Filter(kept=True), "file", among=among, columns=columns)
+        entries = index.list_entries(Filter(managed=True), "file", among=among, columns=columns)
         flagged = {name for entry in entries for name in entry["verdicts"]}
         others = flagged - named - {entry["id"] for entry in entries}
         return rows(index, named | others) if others else entries

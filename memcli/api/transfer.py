@@ -84,7 +84,7 @@ def export(
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
     require_stored(choice, [workspace])
     path = None if callable(target) else _target(workspace, target)
-    wanted = replace(choice.filter(workspace, _KINDS), kept=not own_notes)
+    wanted = replace(choice.filter(workspace, _KINDS), managed=not own_notes)
     if not choice.status:  # an export that left out what is not in use would lose it
         others = {*ask(workspace, entry_statuses), "superseded", "archived"} - {*wanted.statuses}
         if format == "markdown":  # which is read, and not imported
@@ -92,7 +92,7 @@ def export(
         wanted = replace(wanted, statuses=(*wanted.statuses, *sorted(others)))
     chosen = chosen_files(workspace, wanted)
     notices: list[str] = []
-    if workspace.layout.is_vault and wanted.kept and (own := own_note_count(workspace, wanted)):
+    if workspace.layout.is_vault and wanted.managed and (own := own_note_count(workspace, wanted)):
         notes = number_of(own, "note", "of your own is left out", "of your own are left out")
         notices.append(f"{notes}: --own-notes takes them in")
     if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):

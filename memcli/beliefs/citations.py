@@ -82,7 +82,7 @@ class Cited:
 
 def cited(workspace: Workspace) -> list[Cited]:
     """Return the citations of active entries that are not what they were."""
-    wanted = Filter(kinds=("entry",), kept=True)
+    wanted = Filter(kinds=("entry",), managed=True)
     citing = ask_current(workspace, lambda index: [pair for pair in index.texts(wanted) if f"{KEY}:" in pair[1]])
     project = Project(root_of(workspace))
     return [citation for path, text in citing for citation in _of_entry(workspace, project, path, text)]

@@ -22,7 +22,7 @@ from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
 from ..results import Applied, OptionalDiff, Result, number_of
 from ..store.access_log import read_review
-from ..store.entries import is_kept
+from ..store.entries import is_managed
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .neighbours import are_twins, is_comparable
@@ -57,7 +57,7 @@ Of 3,000 generated pairs .81 of the repeats reach it and .86 of what does is one
 250 natural ones .80 and .85. Nearly all others are updates, which want an answer too; among 1,666 texts that two
 authors wrote side by side about a tenth of what lies from .3 to .4 is a repeat.
 """
-_ENTRIES = Filter(kinds=("entry",), kept=True)
+_ENTRIES = Filter(kinds=("entry",), managed=True)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> tuple[tuple[str
 
     Return the ids of those it took in, and the id of the one that took it in. Raise as `with_current`.
     """
-    if workspace.layout.kind_of(path) != "entry" or not is_kept(workspace, path):
+    if workspace.layout.kind_of(path) != "entry" or not is_managed(workspace, path):
         return (), ""
 
     body = read_entry_file(workspace, path).entry.body

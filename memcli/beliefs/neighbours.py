@@ -154,9 +154,9 @@ BACKLOG = 20  # conversations from which on their texts are compared with fewer 
 MANY = 200  # texts from which on the model is opened for bulk
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
 _EMBEDDED = 64  # texts whose tokens are held at once
-_ENTRIES = Filter(kinds=("entry",), kept=True)
-_ARCHIVED = Filter(kinds=("entry",), statuses=("archived",), kept=True)
-_FORGOTTEN = Filter(kinds=("entry",), statuses=(), forgotten=True, kept=True)
+_ENTRIES = Filter(kinds=("entry",), managed=True)
+_ARCHIVED = Filter(kinds=("entry",), statuses=("archived",), managed=True)
+_FORGOTTEN = Filter(kinds=("entry",), statuses=(), forgotten=True, managed=True)
 
 
 def is_learned_for(embedding: str) -> bool:

@@ -38,7 +38,7 @@ def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str
     faults = [
         (problem.path, f"line {problem.line}: {problem.reason}") for problem in problems if problem.path in passed_over
     ]
-    return index.list_entries(Filter(kept=True), "entries.created_at desc, path"), faults
+    return index.list_entries(Filter(managed=True), "entries.created_at desc, path"), faults
 
 
 QuestionKind = Literal["conflict", "key", "faded", "held", "new", "likely"]

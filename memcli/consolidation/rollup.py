@@ -113,7 +113,7 @@ def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
 
 def _by_project(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
     rows_by_project: dict[str, list[dict[str, Any]]] = {}
-    for row in _rows(workspace, Filter(types=("episode",), kept=True)):
+    for row in _rows(workspace, Filter(types=("episode",), managed=True)):
         if row["project"]:
             rows_by_project.setdefault(row["project"], []).append(row)
     return rows_by_project
@@ -197,7 +197,7 @@ def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
 
 
 def _episodes(workspace: Workspace, group: EpisodeGroup) -> list[_Episode]:
-    wanted = Filter(types=("episode",), kept=True)
+    wanted = Filter(types=("episode",), managed=True)
     wanted = replace(wanted, tags=(group.name,)) if group.is_tag else replace(wanted, projects=(group.name,))
     return _read(workspace, _rows(workspace, wanted))
 

@@ -3,9 +3,9 @@ create table meta(key text primary key, value) without rowid;
 create table files(
     file integer primary key, path text unique not null, kind text not null, status text not null,
     mtime integer, ctime integer, size integer, inode integer, noted integer, digest text not null,
-    kept integer not null
+    managed integer not null
 );
-create index files_not_kept on files(file) where kept = 0;
+create index files_unmanaged on files(file) where managed = 0;
 create table links(
     name text not null, target text not null, file integer not null, primary key(name, target, file)
 ) without rowid;

@@ -156,10 +156,10 @@ class _Work:
                 self.tell_gone(path, "said again" if is_said_again(base, changed) else "superseded")
         else:
             kind = self.workspace.layout.kind_of(self.within(path))
-            is_kept = kind == "entry" and self.workspace.layout.keeps(self.within(path), identifier_of(changed))
-            is_kept = is_kept and not self.workspace.layout.is_archived(self.within(path))
+            is_managed = kind == "entry" and self.workspace.layout.manages(self.within(path), identifier_of(changed))
+            is_managed = is_managed and not self.workspace.layout.is_archived(self.within(path))
             new_path = (
-                self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_kept else path
+                self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_managed else path
             )
             self.files[path] = None
             self.files[new_path] = self.file(stages[stays])

@@ -46,9 +46,9 @@ class Reading:
     entry: Entry | None
     problems: tuple[Problem, ...]
 
-    def is_kept(self, layout: Layout) -> bool:
+    def is_managed(self, layout: Layout) -> bool:
         """Return whether mem keeps the file."""
-        return layout.keeps(self.path, self.entry.id if self.entry else "")
+        return layout.manages(self.path, self.entry.id if self.entry else "")
 
 
 def opened(workspace: Workspace, path: str) -> BinaryIO:
@@ -124,7 +124,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
             entry = Entry(id=path, body=text, created_at=stamp(modified), updated_at=stamp(modified))
         else:
             entry, wrong = read_entry(document, path, modified)
-            if workspace.layout.keeps(path, entry.id):
+            if workspace.layout.manages(path, entry.id):
                 problems += wrong
             else:
                 entry = as_own_note(entry)

@@ -41,7 +41,7 @@ class Filter:
     keys: tuple[str, ...] = ()  # any of these globs
     forgotten: bool = False  # only what was forgotten, which lies in the archive
     besides: tuple[str, ...] = ()  # paths that pass whatever their status
-    kept: bool = False  # only what mem keeps: in a vault none of a person's own notes
+    managed: bool = False  # only what mem keeps: in a vault none of a person's own notes
     items: bool = False  # entries too that are lines of another tool's file, which mem only reads
     as_of: str = ""  # what was believed then, whatever has become of it since; instead of the statuses
 
@@ -79,8 +79,8 @@ def chunk_condition(wanted: Filter) -> Where:
     """Return the condition on the table of chunks."""
     where = Where()
     where.any_of("kind", wanted.kinds)
-    if wanted.kept:
-        where.parts.append("file not in (select file from files where kept = 0)")
+    if wanted.managed:
+        where.parts.append("file not in (select file from files where managed = 0)")
     if wanted.as_of:
         believed = f"select file from entries join files using(file) where {_BELIEVED}"
         events = "kind in ('history', 'note') and status = 'active' and timestamp <= ?"
@@ -120,8 +120,8 @@ def entry_condition(wanted: Filter) -> Where:
         where.any_of("files.status", wanted.statuses)
     if not wanted.items:
         where.parts.append(f"not {IS_ITEM}")
-    if wanted.kept:
-        where.parts.append(f"(kept or {IS_ITEM})")
+    if wanted.managed:
+        where.parts.append(f"(managed or {IS_ITEM})")
     _span(where, "entries.updated_at", wanted)
     _paths(where, wanted.paths)
     _paths(where, wanted.below)
@@ -135,14 +135,14 @@ def file_condition(wanted: Filter) -> Where:
     where.any_of("kind", wanted.kinds)
     if not wanted.asks_entries and wanted.kinds != ("entry",):  # else their file has each line already
         where.parts.append(f"not {IS_ITEM}")
-    if wanted.kept:
-        where.parts.append(f"(kept or {IS_ITEM})")
+    if wanted.managed:
+        where.parts.append(f"(managed or {IS_ITEM})")
     if not wanted.as_of:
         where.any_of("status", wanted.statuses)
     _paths(where, wanted.paths)
     _paths(where, wanted.below)
     if wanted.asks_entries or wanted.since or wanted.until or wanted.as_of:
-        chunks = chunk_condition(replace(wanted, kinds=(), statuses=(), paths=(), below=(), kept=False))
+        chunks = chunk_condition(replace(wanted, kinds=(), statuses=(), paths=(), below=(), managed=False))
         where.parts.append(f"file in (select file from chunks where {chunks})")
         where.values += chunks.values
     return where

@@ -387,7 +387,7 @@ class Index(Database):
         ]
         doubles = self.connection.execute(
             "select id, path, min(path) over (partition by id) from entries join files using(file)"
-            " where kept and id in (select id from entries group by id having count(*) > 1) order by path"
+            " where managed and id in (select id from entries group by id having count(*) > 1) order by path"
         )
         problems += [
             FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another", scope=scope)

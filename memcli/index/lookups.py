@@ -286,7 +286,7 @@ def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[in
 
 def paths_of_chunks(index: Index, chunks: Collection[int] | None = None) -> dict[int, str]:
     """Return the paths of the files mem keeps that chunks belong to; with None those of every chunk."""
-    where = "" if chunks is None else f" where kept and chunk in ({', '.join(map(str, chunks))})"
+    where = "" if chunks is None else f" where managed and chunk in ({', '.join(map(str, chunks))})"
     return dict(index.connection.execute(f"select chunk, path from chunks join files using(file){where}").fetchall())
 
 
@@ -294,7 +294,7 @@ def entries_holding(index: Index, text: str) -> list[str]:
     """Return the paths of active entries that mem keeps whose file holds a text as it stands."""
     rows = index.connection.execute(
         "select path from texts join files using(file)"
-        " where kind = 'entry' and status = 'active' and kept and length(text) >= ? and instr(text, ?) > 0",
+        " where kind = 'entry' and status = 'active' and managed and length(text) >= ? and instr(text, ?) > 0",
         (len(text), text),
     )
     return [path for (path,) in rows]
@@ -474,7 +474,7 @@ def arrived_since(index: Index, mark: str, limit: int) -> tuple[dict[str, dict[s
     rows = index.connection.execute(
         "select max(coalesce(created_at, ''), coalesce(at, '')) || ' ' || id as mark, file, count(*) over ()"
         " from entries join files using(file) left join arrivals using(id)"
-        " where files.status = 'active' and kept and mark > ? order by mark limit ?",
+        " where files.status = 'active' and managed and mark > ? order by mark limit ?",
         (bindable(mark), limit),
     ).fetchall()
     among = [file for _, file, _ in rows]
@@ -488,5 +488,5 @@ def made_by_month(index: Index) -> list[tuple[str, str, int]]:
     return index.connection.execute(
         "select substr(created_at, 1, 7) as month, type, count(*) from entries"
         " where created_at <> '' and version_of = ''"
-        " and file not in (select file from files where kept = 0) group by month, type order by month"
+        " and file not in (select file from files where managed = 0) group by month, type order by month"
     ).fetchall()

@@ -128,9 +128,9 @@ class Writer:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
         cursor = run(
-            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, kept)"
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, managed)"
             " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (file, *values, reading.is_kept(self.layout)),
+            (file, *values, reading.is_managed(self.layout)),
         )
         file = cursor.lastrowid
         run("insert into texts values(?, ?)", (file, reading.text))
@@ -181,7 +181,7 @@ class Writer:
         if file is not None and not talk.is_resumed:
             self._clear(file)
         cursor = run(
-            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, kept)"
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest, managed)"
             " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '', 1)",
             (file, path, status := "archived" if self.layout.is_archived(path) else "active"),
         )

@@ -126,7 +126,7 @@ def waiting(workspace: Workspace) -> tuple[bool, bool]:
 
 def fold(workspace: Workspace, command: str, rows: Sequence[Mapping[str, Any]] = ()) -> tuple[str, ...]:
     """Bring the counters of entries, by default of all active ones, into their files; return their ids."""
-    chosen = rows or ask_current(workspace, lambda index: index.list_entries(Filter(kept=True), "path"))
+    chosen = rows or ask_current(workspace, lambda index: index.list_entries(Filter(managed=True), "path"))
     with exclusive(workspace, command) as held:
         prepared = begin_folding(workspace, chosen)
         apply(workspace, prepared.changes, held, folded=prepared.folded)
@@ -169,7 +169,7 @@ def _spelled(fields: Mapping[str, object], key: str) -> str:
 
 def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, Access]]:
     """Return the rows of all entries by path, whatever their status, and the accesses that are not in their files."""
-    rows = ask_current(workspace, lambda index: index.list_entries(Filter(statuses=(), kept=True), "path"))
+    rows = ask_current(workspace, lambda index: index.list_entries(Filter(statuses=(), managed=True), "path"))
     return rows, access_log.counts(workspace, last_accessed(rows))
 
 

@@ -26,7 +26,7 @@ from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
-from ..store.entries import is_kept
+from ..store.entries import is_managed
 from ..store.file_steps import remove_abandoned
 from ..store.journal import Change, unsealed
 from ..store.privacy import small_text
@@ -206,8 +206,8 @@ def _read_faults(
     that were not read, `history` the texts of the history files that were not.
     """
     names = _names(readings, others, is_file_in(workspace), history)
-    managed = [reading for reading in readings if reading.is_kept(workspace.layout)]
-    notes = (reading for reading in readings if not reading.is_kept(workspace.layout))
+    managed = [reading for reading in readings if reading.is_managed(workspace.layout)]
+    notes = (reading for reading in readings if not reading.is_managed(workspace.layout))
     unread = [Fault(note.path, problem.line, problem.reason, "read") for note in notes for problem in note.problems]
     unread += faults(managed, names, workspace.zone, workspace.settings["memory.budget"])
     return managed, [*unread, *doubles(managed, {identifier: path for identifier, path, _ in others})]
@@ -402,5 +402,5 @@ def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, st
         got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
         if not isinstance(got, str):
             text = got[0].decode("utf-8", "replace")
-            if sessions or is_kept(workspace, path, text):
+            if sessions or is_managed(workspace, path, text):
                 yield path, text

@@ -112,7 +112,7 @@ def _asked(
 
     def asked(index: MemoryIndex) -> tuple[list[dict[str, Any]], list[FileProblem]]:
         index.refresh()
-        return index.list_entries(Filter(kept=True), "file", columns=COLUMNS), index.problems()
+        return index.list_entries(Filter(managed=True), "file", columns=COLUMNS), index.problems()
 
     rows, problems = ask(workspace, asked)
     named = {problem.path for problem in problems}

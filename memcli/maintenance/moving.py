@@ -51,7 +51,7 @@ def move_entry(workspace: Workspace, path: str, target: Workspace, *, allow_secr
     conflict, and for one that was forgotten there.
     """
     entries.require_entry(workspace, path)
-    entries.require_kept(workspace, path)
+    entries.require_managed(workspace, path)
     entry = read_entry_file(workspace, path).entry
     if workspace.root == target.root:
         raise RefusedError(f"{entry.id} is there already", "name another workspace with --to")

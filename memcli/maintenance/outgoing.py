@@ -61,14 +61,14 @@ def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile
     kind = layout.kind_of(path)
     if kind == "session":
         return changed.is_tracked
-    if kind != "entry" or layout.keeps(path):
-        return kind is not None and layout.keeps(path)
+    if kind != "entry" or layout.manages(path):
+        return kind is not None and layout.manages(path)
     file, data = workspace.root / path, b""  # in a vault a note anywhere is a memory if it states an id of mem's
     if file.is_file() and not file.is_symlink():
         data = read(file)
     elif changed.is_tracked:  # deleted: as it was committed
         data = attempt(repository.top, "cat-file", "blob", f"HEAD:{changed.path}").out
-    return layout.keeps(path, identifier_of(text(data)))
+    return layout.manages(path, identifier_of(text(data)))
 
 
 def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ def _committed_memories(workspace: Workspace, repository: Repository, files: Seq
         file.path
         for file in notes
         for name in (file.new, *file.old)
-        if name in data and layout.keeps(repository.relative(file.path), identifier_of(text(data[name])))
+        if name in data and layout.manages(repository.relative(file.path), identifier_of(text(data[name])))
     }
 
 

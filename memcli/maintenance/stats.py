@@ -111,7 +111,7 @@ def survey(workspace: Workspace) -> Stats:
     def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
         index.refresh()
         columns = (*COLUMNS, "status", "project", "conflicts_with")
-        rows = index.list_entries(Filter(statuses=(), kept=True, items=True), "file", columns=columns)
+        rows = index.list_entries(Filter(statuses=(), managed=True, items=True), "file", columns=columns)
         return rows, index.problems(), index.health()
 
     rows, problems, state = ask(workspace, asked)

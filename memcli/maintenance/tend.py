@@ -277,7 +277,7 @@ def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":
 
     def episodes(index: Index) -> list[dict[str, Any]]:
         index.refresh()
-        return index.list_entries(Filter(types=("episode",), kept=True), "path")
+        return index.list_entries(Filter(types=("episode",), managed=True), "path")
 
     counts = Counter(row["project"] for row in ask(workspace, episodes) if row["project"])
     if max(counts.values(), default=0) < EPISODES:

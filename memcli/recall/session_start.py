@@ -213,7 +213,7 @@ def known_entries(workspace: Workspace) -> KnownEntries:
     def question(index: Index) -> KnownEntries:
         index.refresh()
         index.reach_others()
-        rows = index.list_entries(Filter(kept=True), SORTS["updated"], among=telling_files(index, (), _NEWEST))
+        rows = index.list_entries(Filter(managed=True), SORTS["updated"], among=telling_files(index, (), _NEWEST))
         tails = shared_tails(index)
         digests = digests_of(index, [row["path"] for row in rows if row["type"] in RULE_TYPES])
         for row in rows:

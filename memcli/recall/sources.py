@@ -121,7 +121,7 @@ class MemoryReader:
         """Return what takes out of a text what was forgotten; of a person's own note also secrets: nobody looked."""
         from ..store.redaction import redactor
 
-        if not row or self._workspace.layout.keeps(hit.path, str(row.get("id", ""))):
+        if not row or self._workspace.layout.manages(hit.path, str(row.get("id", ""))):
             return lambda text: blanked(text, self._forgotten)
         redacted = redactor(self._workspace, hit.path).text
         return lambda text: redacted(blanked(text, self._forgotten))

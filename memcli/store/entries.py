@@ -168,7 +168,7 @@ def update(
     `by` is whose words the change brings, and `expected` what they change, as in
     `edit`; a weight that is told holds.
     """
-    if fields and not is_kept(workspace, path):
+    if fields and not is_managed(workspace, path):
         stated = document.parse(atomic_files.read(workspace.path(path)).decode("utf-8", "replace")).fields
         fields = {"id": new_id("mem", workspace.now, workspace.noise(path)), **fields}
         if old := stated_id(stated):  # a person's own links may name it
@@ -197,7 +197,7 @@ def revised(
 
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
-    require_kept(workspace, path, text)
+    require_managed(workspace, path, text)
     new = changed(path, text, fields, body)
     return checked_text(workspace, path, text, new, touch="updated_at" not in fields) if touch and new != text else new
 
@@ -300,7 +300,7 @@ def _move(workspace: Workspace, path: str, new_path: str) -> "Move":
 
     if workspace.path(path).is_dir():
         return Move(path, new_path, "")
-    require_kept(workspace, path)
+    require_managed(workspace, path)
     require_one_side(workspace, path)
     return Move(path, new_path, atomic_files.digest(atomic_files.read(workspace.path(path))))
 
@@ -334,18 +334,18 @@ def unforgotten(workspace: Workspace, path: str, text: str) -> str:
     return new if set(names) - marks.keys() else document.parse(new).body.removeprefix("\n")
 
 
-def is_kept(workspace: Workspace, path: str, text: str | None = None) -> bool:
+def is_managed(workspace: Workspace, path: str, text: str | None = None) -> bool:
     """Return whether mem keeps a file, by its path or the id it states; `text` is its text where that is at hand."""
-    if workspace.layout.keeps(path) or not workspace.layout.is_vault:
-        return workspace.layout.keeps(path)
+    if workspace.layout.manages(path) or not workspace.layout.is_vault:
+        return workspace.layout.manages(path)
     text = atomic_files.read(workspace.path(path)).decode("utf-8", "replace") if text is None else text
-    return workspace.layout.keeps(path, stated_id(document.parse(text).fields))
+    return workspace.layout.manages(path, stated_id(document.parse(text).fields))
 
 
-def require_kept(workspace: Workspace, path: str, text: str | None = None) -> None:
+def require_managed(workspace: Workspace, path: str, text: str | None = None) -> None:
     """Raise RefusedError for a file that another tool or a person keeps, and mem does not."""
     require_ours(workspace.layout, path)
-    if not is_kept(workspace, path, text):
+    if not is_managed(workspace, path, text):
         raise RefusedError(
             f"{path} is a note of your own, which mem only reads",
             f"change it yourself, or let mem keep it: mem write --id '{path}' --type fact",

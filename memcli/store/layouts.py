@@ -131,7 +131,7 @@ class Layout:
         """Return whether a path is that of a conversation which another tool keeps as one JSON document."""
         return path.endswith(".json") and self.kind_of(path) == "session"
 
-    def keeps(self, path: str, identifier: str = "") -> bool:
+    def manages(self, path: str, identifier: str = "") -> bool:
         """Return whether mem keeps a file: it fades, is merged, promoted, checked and exported, and mem may change it.
 
         Another tool's lines are only read. In a vault what lies in mem's folder is kept, and each note whose

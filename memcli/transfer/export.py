@@ -286,10 +286,10 @@ def without_purged(workspace: Workspace, file: BundledFile) -> BundledFile:
 def own_note_count(workspace: Workspace, wanted: Filter) -> int:
     """Return how many notes of a person's own pass a filter but for that mem does not keep them."""
 
-    def count(*, kept: bool) -> int:
-        return ask(workspace, lambda index: len(index.files(replace(wanted, kept=kept))))
+    def count(*, managed: bool) -> int:
+        return ask(workspace, lambda index: len(index.files(replace(wanted, managed=managed))))
 
-    return count(kept=False) - count(kept=True)
+    return count(managed=False) - count(managed=True)
 
 
 def _conversations(workspace: Workspace, wanted: Filter) -> Iterator[tuple[str, str]]:

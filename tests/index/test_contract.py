@@ -164,7 +164,7 @@ TEA, OLD, BROKEN, PAGE = "entries/tea.md", "entries/old.md", "entries/broken.md"
         (Filter(until="2026-01-01T12:00:00Z", kinds=("entry",), statuses=()), {OLD}),
         (Filter(besides=(OLD,), kinds=("entry",)), {TEA, OLD, BROKEN}),
         (Filter(as_of="2026-01-03T00:00:00Z"), {TEA}),
-        (Filter(kept=True, sources=("user",)), {TEA}),
+        (Filter(managed=True, sources=("user",)), {TEA}),
         (Filter(projects=("no'such",)), set()),
         (Filter(paths=("%s' or true --",)), set()),
     ],

@@ -359,7 +359,7 @@ def on_server(team: TeamDatabase, word: str) -> int:
 
 
 @pytest.mark.parametrize("by", ["pusher", "clone"])
-@pytest.mark.parametrize("way", ["secret", "tag", "archive", "forget", "purge", "unkept"])
+@pytest.mark.parametrize("way", ["secret", "tag", "archive", "forget", "purge", "unmanaged"])
 def test_what_is_withheld_now_vanishes_from_the_server(
     first: Machine, second: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, way: str, by: str
 ) -> None:
@@ -377,8 +377,8 @@ def test_what_is_withheld_now_vanishes_from_the_server(
     elif way == "archive":
         (actor.root / "archive" / path.relative_to(actor.root).parent).mkdir(parents=True)
         path.rename(actor.root / "archive" / path.relative_to(actor.root))
-    elif way == "unkept":
-        monkeypatch.setattr(Layout, "keeps", lambda *about: path.name not in about[1])
+    elif way == "unmanaged":
+        monkeypatch.setattr(Layout, "manages", lambda *about: path.name not in about[1])
         path.write_text(path.read_text() + "\n")
     else:
         assert actor.run("forget", name, *["--purge"] * (way == "purge")).code == 0

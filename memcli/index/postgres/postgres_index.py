@@ -172,7 +172,7 @@ class PostgresIndex(Index):
             where.parts.append("chunks.file = any(%s::bigint[])" if is_shorter else "chunks.file <> all(%s::bigint[])")
             where.values.append(list(self._theirs if is_shorter else self._ours))
         if wanted:
-            passing = chunk_condition(replace(wanted, kept=False))  # nothing else is pushed
+            passing = chunk_condition(replace(wanted, managed=False))  # nothing else is pushed
             where.parts.append(_GLOB.sub(r"glob(\1, ?)", str(passing)).replace("?", "%s"))
             where.values += passing.values
         return where

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FILE = "team.db"
 BATCH, AT_ONCE = 1_000, 100  # chunks a round trip, and while somebody waits for an answer
-_SHARED = f"kept and kind <> 'session' and status <> 'archived' and not {IS_ITEM}"
+_SHARED = f"managed and kind <> 'session' and status <> 'archived' and not {IS_ITEM}"
 """Which files may leave this machine: no conversations, nothing that is only read here, nothing of the archive."""
 _PUSHED = f"{_SHARED} and digest <> ''"
 _WAITING = (
