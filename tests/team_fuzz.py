@@ -378,6 +378,13 @@ class Queries:
                 "select 1",
             ],
             ["create trigger t after insert on mem.chunks execute function mem.add_words()"],
+            [
+                "create temp table t(owner integer, workspace integer)",
+                "create trigger t after insert on t referencing new table as added"
+                " for each statement execute function mem.add_maker()",
+                f"insert into t values (mem.me(), {self._number()})",
+                f"select count(*), max(text) from mem.chunks where {condition}",
+            ],
             ["create policy p on mem.chunks using (true)"],
             ["alter table mem.chunks disable row level security"],
             ["alter table mem.chunks no force row level security"],

@@ -53,9 +53,9 @@ Migrate = Callable[..., list[str]]
 
 
 def test_tables_are_made_once(bare: TeamDatabase, migrated: Migrate) -> None:
-    assert migrated(bare) == ["made the tables of version 3"]
+    assert migrated(bare) == ["made the tables of version 4"]
     assert migrated(bare) == []
-    assert bare.run("select number from mem.version") == [(1,), (2,), (3,)]
+    assert bare.run("select number from mem.version") == [(1,), (2,), (3,), (4,)]
 
 
 def test_two_administrators_may_migrate_at_once(bare: TeamDatabase) -> None:
@@ -230,6 +230,47 @@ def test_nobody_writes_into_what_is_another_s(team: TeamDatabase) -> None:
         team.run(CHUNK, "ann", (own, file, "x", b"x", [], []))
     team.run("delete from mem.files", "ann")
     assert team.run("select text from mem.chunks", "bea") == [("heron",)]
+
+
+@pytest.mark.parametrize("guarded_by", ["right", "function"])
+def test_nobody_becomes_a_member_by_a_trigger_of_his_own(team: TeamDatabase, guarded_by: str) -> None:
+    team.add_owners("ann", "eve")
+    own = team.add_workspace("ann", _uuid(1))
+    if guarded_by == "function":  # a trigger that was made while everybody had the right
+        team.run("grant execute on function mem.add_maker() to public")
+    with psycopg.connect(team.dsn("eve"), autocommit=True) as eve:
+        eve.execute("create temp table own(owner integer, workspace integer)")
+        trigger = (
+            "create trigger mine after insert on own referencing new table as added"
+            " for each statement execute function mem.add_maker()"
+        )
+        if guarded_by == "right":
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                eve.execute(trigger)
+        else:
+            eve.execute(trigger)
+        eve.execute("insert into own values (mem.me(), %s)", (own,))
+        assert eve.execute("select * from mem.workspaces").fetchall() == []
+
+
+def test_what_somebody_put_into_public_is_no_part_of_the_tables(bare: TeamDatabase, migrated: Migrate) -> None:
+    bare.run(
+        "create function public.elem_contained_by_multirange(integer, int4multirange) returns boolean language sql"
+        " immutable as 'select true'; create function public.lower(text) returns text language sql as 'select $1'",
+        "postgres",
+    )
+    migrated(bare)
+    bare.add_owners("ann", "eve")
+    add_text(bare, "ann", bare.add_workspace("ann", _uuid(1)), "quagga")
+    assert bare.run("select name from mem.workspaces", "eve") == []
+    assert bare.run("select mem.folded('A')", "eve") == [("a",)]
+
+
+def test_nobody_uses_up_the_numbers_of_others(team: TeamDatabase) -> None:
+    team.add_owners("eve")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        team.run("select nextval('mem.workspaces_workspace_seq')", "eve")
+    add_text(team, "eve", team.add_workspace("eve", _uuid(1)), "quagga")
 
 
 def test_two_owners_may_have_the_same_paths_and_texts(team: TeamDatabase) -> None:

@@ -39,9 +39,12 @@ def migrate(connection: "Connection[Any]") -> list[str]:
             connection.execute("select pg_advisory_xact_lock(hashtext('mem.version'))")
             _require_pgvector(connection)
             version = installed_version(connection)
+            connection.execute("set local search_path = pg_catalog")  # what anybody put into `public` has no say
             for number in range(version + 1, NEWEST + 1):
-                connection.execute(f"set local search_path = {_pgvector_schema(connection)}, pg_catalog")
-                connection.execute(MIGRATIONS[number].read_bytes())
+                statements = MIGRATIONS[number].read_text(encoding="utf-8")
+                connection.execute(
+                    statements.replace(" halfvec ", f" {_pgvector_schema(connection)}.halfvec ").encode()
+                )
                 connection.execute("insert into mem.version(number) values (%s)", (number,))
                 lines = [f"made the tables of version {number}"]
         lines += add_graphs(connection)
