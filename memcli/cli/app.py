@@ -227,6 +227,12 @@ def _write_options(self: TyperCommand, ctx: Any, formatter: Any) -> None:
                     formatter.write_dl(records, col_max=min(30, formatter.width // 3))
 
 
+def _write_commands(self: Any, ctx: Any, formatter: Any) -> None:
+    with formatter.section("Commands"):
+        rows = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in rows if not command.hidden])
+
+
 def _write_examples(self: Any, ctx: Any, formatter: Any) -> None:
     lines = examples(ctx.command_path.partition(" ")[2])
     if lines:
@@ -235,8 +241,9 @@ def _write_examples(self: Any, ctx: Any, formatter: Any) -> None:
 
 
 TyperCommand.format_options = _write_options  # type: ignore[method-assign]
+TyperGroup.format_commands = _write_commands  # type: ignore[method-assign]
 TyperCommand.format_epilog = TyperGroup.format_epilog = _write_examples  # type: ignore[method-assign]
-"""Give every command, those of groups too, panels without colours, and examples at the end of its help."""
+"""Give every command, those of groups too, panels without colours, whole lines, and examples at the end of its help."""
 
 
 def _version(asked: bool) -> None:

@@ -106,8 +106,9 @@ def help_(
         if topic == "all" and is_page:
             formatter = ctx.make_formatter()
             write_families(formatter)
-            topics = [f"  mem help {topic}: {TOPICS[topic]}" for topic in TOPICS]
-            output.say("\n".join(["# Commands", formatter.getvalue(), "Topics:", *topics]))
+            with formatter.section("Topics"):
+                formatter.write_dl([(f"mem help {topic}", about) for topic, about in TOPICS.items()])
+            output.say(f"# Commands\n{formatter.getvalue()}", end="")
         elif is_page:
             output.say(page(topic), end="")
         else:

@@ -72,7 +72,7 @@ def harmless(text: str) -> str:
 def _safe(text: str) -> str:
     if text.isprintable():  # nearly all are; none of the characters below is
         return text
-    return visible(text) if to_terminal(sys.stdout) else harmless(text)
+    return visible(text.replace("\r\n", "\n")) if to_terminal(sys.stdout) else harmless(text)
 
 
 def say(text: str, end: str = "\n", *, raw: bool = False) -> None:

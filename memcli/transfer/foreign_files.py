@@ -38,6 +38,7 @@ _MARKS = (
 )
 _JSON = re.compile(r'\{\s*["}]|\[\s*[{\]]')
 """How a file of records begins; a page of markdown may begin with a link."""
+_JSON_LINE = re.compile(r"^\s*[\[{]", re.MULTILINE)
 _TEXT_COLUMNS = (*CONTENTS, "note", "fact", "observation", "statement")
 _DATE_COLUMNS = ("timestamp", "time", "datetime")
 _DELIMITERS = ",;\t|"
@@ -143,6 +144,8 @@ class ForeignFiles:
             self.passed_over += 1
         else:
             _refuse_a_conversation(text.encode(), name)
+            if start and not _JSON_LINE.search(text):
+                raise self._unmarked(name)
             yield from record_lines(whole)
 
     def _archive(self, stream: BinaryIO, name: str, depth: int) -> Iterator[RecordLine]:
@@ -188,7 +191,7 @@ class ForeignFiles:
                 break
             else:
                 leading.append(described)
-        self.passed_over += bool(leading)
+        self.passed_over += not is_store
 
     def _name_project(self, record: dict[str, Any]) -> None:
         """Name the project of a memory in Claude's export, whose projects are read first."""
@@ -228,10 +231,14 @@ class ForeignFiles:
         elif is_inner:
             self.passed_over += 1
         else:
-            raise UsageError(
-                f"{name} is a note that no tool's marks are in",
-                "`mem init` in its folder uses markdown where it is; `mem write` takes a text",
-            )
+            raise self._unmarked(name)
+
+    def _unmarked(self, name: str) -> UsageError:
+        words = f"--file {quote(name)}" if self._origin else "-"
+        return UsageError(
+            f"{name} is a text that no tool's marks are in",
+            f"`mem write {words}` makes one memory of it; `mem init` in its folder uses markdown where it is",
+        )
 
     def _table(self, text: str, name: str, *, is_inner: bool) -> tuple[str, dict[int, str], list[str], int] | None:
         """Return delimiter, field of each column, names and first line of a table with a header; None for none.

@@ -76,9 +76,9 @@ def file_from_record(
 
 
 def records_in(document: object) -> list[dict[str, Any]] | None:
-    """Return the records of a document that holds several; None for what is one record, or none."""
+    """Return the records of a document that holds several or, as an empty list, none; None for any other."""
     if isinstance(document, list):
-        if not document or not all(isinstance(record, dict) for record in document):
+        if not all(isinstance(record, dict) for record in document):
             return None
         if all(is_history(record) for record in document):
             return latest_of_each(document)

@@ -280,7 +280,7 @@ def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monke
 
 
 def test_of_many_faults_the_first_are_told(mem: Mem, workspace: Path) -> None:
-    ran = mem("import", "-", stdin="junk\n" * 1000)
+    ran = mem("import", "-", stdin="{junk\n" * 1000)
     assert ran.code == 3
     assert ran.err.count("not JSON") == 10
     assert ran.err.endswith("mem: more of the same follows\nmem: 1,000 refused\n")

@@ -59,6 +59,15 @@ def test_text_of_every_script_and_its_line_ends_go_through_a_pipe_as_they_are(me
     assert mem("read", "scripts.md").out == text
 
 
+def test_a_terminal_shows_lines_of_windows_as_lines_and_a_lone_return_as_what_it_is(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "to_terminal", lambda stream: True)
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "crlf.md").write_bytes("# Kiln\r\nshown\rhidden \u202e\r\n".encode())
+    assert mem("read", "crlf.md").out == "# Kiln\nshown\\x0dhidden \\u202e\n"
+
+
 def test_raw_gives_every_byte(mem: Mem, workspace: Path) -> None:
     text = "zebra \x1b[31mred\x07 \x9b1m \r ends\n"
     (workspace / "entries").mkdir(exist_ok=True)

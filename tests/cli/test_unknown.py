@@ -225,6 +225,17 @@ def test_an_error_names_what_is_wrong_in_words_of_the_user(
 def test_help_has_a_heading_for_topics(mem: Mem) -> None:
     lines = mem("help", "all").out.splitlines()
     assert lines[lines.index("Topics:") + 1].startswith("  mem help ")
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("group", ["config", "history", "hook", "session"])
+def test_a_family_says_what_its_commands_do_in_whole_on_a_narrow_terminal(
+    mem: Mem, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = mem(group, "--help").out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert not [line for line in lines[lines.index("Commands:") :] if line.endswith("...")]
 
 
 @pytest.mark.parametrize("change", [("write", "--id"), ("edit",)])
