@@ -142,7 +142,7 @@ def waiting(asked: Asked) -> dict[str, Any]:
 
 _LINE = (
     *("id", "summary", "title", "type", "kind", "key", "status", "pinned", "source"),
-    *("conflicts_with", "outdated_by", "expired", "timestamp", "created_at", "updated_at"),
+    *("conflicts_with", "outdated_by", "expired", "certainty", "timestamp", "created_at", "updated_at"),
 )
 
 
@@ -179,13 +179,13 @@ def memories(asked: Asked) -> dict[str, Any]:
     if words and forgotten:
         listed = find.list_entries(asked.where, forgotten=True, choice=choice)
         rows = [_line(row) for row in listed.entries if _has_words(row.summary, words)][:HITS]
-        return {"rows": rows, "count": len(rows), "next": 0, "notices": (), "is_search": True}
+        return {"rows": rows, "count": len(rows), "next": 0, "notices": (), "is_search": True, "most": HITS}
     if words:
         within = TYPING if asked.text("typing") else 0.0
         results = find.search(asked.where, words, limit=HITS, choice=choice, within=within)
         count = len(results.hits)
         rows = [_line(hit) for hit in results.hits]
-        return {"rows": rows, "count": count, "next": 0, "notices": results.notices, "is_search": True}
+        return {"rows": rows, "count": count, "next": 0, "notices": results.notices, "is_search": True, "most": HITS}
     offset = asked.number("offset")
     sort = asked.text("sort") or "updated"
     listed = find.list_entries(asked.where, sort=sort, limit=PAGE, offset=offset, forgotten=forgotten, choice=choice)
@@ -388,7 +388,8 @@ def pictures(asked: Asked) -> dict[str, Any]:
 
 def changes(asked: Asked) -> dict[str, Any]:
     """Return the commands that changed something, each with whether it can be taken back."""
-    return {"commands": sync.list_undoable(asked.where).commands}
+    commands = sync.list_undoable(asked.where).commands
+    return {"commands": [(each, _local(asked.where, each.at)) for each in commands]}
 
 
 VIEWS: Mapping[str, View] = {

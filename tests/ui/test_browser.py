@@ -361,6 +361,71 @@ def test_what_was_typed_waits_for_who_comes_back(
     expect(beside(page)).to_have_text("The port is 7777.")
 
 
+def test_a_refusal_is_seen_above_the_dialog_it_is_about(tab: Callable[..., Tab], url: str) -> None:
+    page = tab(url)
+    page.get_by_role("button", name="Write the first one").click()
+    page.get_by_label("What to remember").fill("The password = hunter2supersecretX9")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("dialog #toast")).to_contain_text("looks like a secret")
+    page.locator("#toast").click(trial=True)
+    page.get_by_label("What to remember").fill("The token lies in the safe.")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("body > #toast")).to_contain_text("Written")
+
+
+def test_what_was_typed_outlives_a_reload(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("The port is 8443.")
+    page = tab(url)
+    rows(page).first.click()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Its text").fill("The port is 9443.")
+    page.evaluate("window.dispatchEvent(new Event('pagehide'))")
+    held = page.evaluate("JSON.stringify(sessionStorage['mem-drafts'])")
+    again = tab(url.split("#")[0], beside=page)
+    again.add_init_script(f"sessionStorage.setItem('mem-drafts', {held})")  # a real reload asks first, in a dialog
+    again.reload()
+    rows(again).first.click()
+    again.get_by_role("button", name="Edit").click()
+    expect(again.get_by_label("Its text")).to_have_value("The port is 9443.")
+
+
+def test_who_comes_back_to_the_tab_sees_what_is_on_disk(
+    tab: Callable[..., Tab], url: str, keep: Keep, file_of: Callable[[str], Path]
+) -> None:
+    keep("The port is 8443.")
+    page = tab(url)
+    rows(page).first.click()
+    file = file_of("8443")
+    file.write_text(file.read_text().replace("8443", "7777"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(beside(page)).to_have_text("The port is 7777.")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Its text").fill("The port is 5555.")
+    file.write_text(file.read_text().replace("7777", "6666"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_label("Its text")).to_have_value("The port is 5555.")
+    page.get_by_role("button", name="Leave").click()
+    expect(beside(page)).to_have_text("The port is 6666.")
+
+
+def test_a_text_reads_in_its_own_direction_and_long_words_stay_in_the_page(
+    tab: Callable[..., Tab], url: str, keep: Keep
+) -> None:
+    keep("המנוף מרים 12 טון.", "--title", "T" * 180, "--project", "p" * 90)
+    page = tab(url, viewport=PHONE)
+    rows(page).first.click()
+    reach = """element => {
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        const box = range.getBoundingClientRect();
+        return [box.left, box.right];
+    }"""
+    left, right = beside(page).evaluate(reach)
+    assert left > PHONE["width"] - right
+    for name in (".memory > h2", ".facts a"):
+        assert page.locator(name).first.evaluate(reach)[1] <= PHONE["width"]
+
+
 def test_a_key_held_down_acts_once_and_each_step_is_taken_back(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
     for letter in "abcd":
         keep(f"Memory {letter} is here.")

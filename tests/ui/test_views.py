@@ -151,6 +151,25 @@ def test_what_is_not_there_is_told_in_words(page: Page) -> None:
     assert "outside the workspace" in page.view("memory", 409, id="/etc/passwd")
 
 
+def test_a_search_says_how_sure_each_hit_is_and_a_list_does_not(page: Page, keep: Keep) -> None:
+    keep("Staging listens on port 8443.")
+    assert "sure-clear" in page.view("memories", q="staging port 8443")
+    assert "sure-" not in page.view("memories")
+
+
+def test_a_title_that_is_the_first_heading_is_shown_once(page: Page, keep: Keep) -> None:
+    identifier = keep("# The harbour\n\nIt has a crane.")
+    assert "<h2>" not in page.view("memory", id=identifier)
+    assert "<h2>Crane</h2>" in page.view("memory", id=keep("It lifts twelve tonnes.", "--title", "Crane"))
+
+
+def test_changes_are_in_the_time_zone_of_the_workspace(page: Page, keep: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEM_NOW", "2026-11-21T20:15:03Z")
+    monkeypatch.setenv("MEM_TIMEZONE", "Asia/Tokyo")
+    keep("Staging listens on port 8443.")
+    assert "22 Nov 2026, 05:15" in page.view("changes")
+
+
 def test_looking_counts_as_no_reading_and_changes_nothing(page: Page, keep: Keep, workspace: Path, mem: Mem) -> None:
     identifier = keep("The port is 8443.")
     for view in ("frame", "values", "memories", "inbox", "days", "start", "pictures", "changes"):

@@ -4,7 +4,7 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const main = $("#main"), dialog = $("#dialog"), toast = $("#toast");
 const VIEWS = ["memories", "inbox", "days", "session", "pictures", "changes"];
-const TOKEN = "mem-token", NUMBER = "mem-workspace";
+const TOKEN = "mem-token", NUMBER = "mem-workspace", DRAFTS = "mem-drafts";
 
 // ── The token of the run: it came behind the `#`, and leaves the address at once.
 
@@ -132,6 +132,7 @@ async function show(again = false) {
   if (name === "memories") return showMemories(query, isNew, again);
   const top = window.scrollY;
   if (await fill(main, name === "session" ? "start" : name, query, "main") && again) window.scrollTo(0, top);
+  $$(".scroll", main).forEach((box) => (box.scrollLeft = box.scrollWidth)); // the latest bars are the last ones
   return undefined;
 }
 
@@ -157,6 +158,7 @@ async function showMemories(query, isNew, again) {
   if (state.id !== id || again) tasks.push(showMemory(id));
   await Promise.all(tasks);
   mark();
+  if (isNew) $("#list .row[aria-current]")?.scrollIntoView({ block: "nearest" });
   if (isNew) loadValues();
 }
 
@@ -273,6 +275,7 @@ function say(text, canUndo, isError = false, notices = []) {
     toast.append(" ", button);
   }
   toast.append(...notices.map((notice) => paragraph(notice, "small")));
+  (dialog.open ? dialog : document.body).append(toast); // what lies under a dialog is neither seen nor read out
   clearTimeout(say.timer);
   say.timer = setTimeout(() => (toast.className = ""), canUndo || notices.length ? 12000 : 7000);
 }
@@ -357,8 +360,10 @@ function open(name) {
   dialog.replaceChildren(content.content.cloneNode(true));
   if (name === "new") restore($("form", dialog));
   dialog.showModal();
+  dialog.scrollTop = 0; // a long one would begin at its first button
   return undefined;
 }
+dialog.addEventListener("close", () => document.body.append(toast));
 
 function pick(purpose) {
   const article = $("#beside article");
@@ -453,7 +458,7 @@ async function more(button) {
 }
 
 // What was typed and not saved waits for who comes back, with the digest of the text that it changes.
-const drafts = new Map();
+const drafts = new Map(JSON.parse(sessionStorage.getItem(DRAFTS) ?? "[]"));
 const draftName = (form) => form.elements.id?.value ?? `new ${form.elements.supersedes?.value ?? ""}`;
 
 function keepDraft(form) {
@@ -503,6 +508,10 @@ const settle = later(() => {
 }, 400);
 const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox-words")?.focus()), 250);
 
+window.addEventListener("pagehide", () => sessionStorage.setItem(DRAFTS, JSON.stringify([...drafts])));
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && $("#list") && !dialog.open && !$("#beside form:not([hidden])")) show(true);
+});
 window.addEventListener("beforeunload", (event) => {
   if (drafts.size) event.preventDefault();
 });
