@@ -17,7 +17,6 @@ from ..formats.text_lines import BOM, FileProblem, FileProblems, Problem, confli
 from ..formats.text_lines import lines as lines_of
 from ..results import Expired, FilePath, Id, Kind, Result, Scope
 from ..store import access_log, addresses, atomic_files
-from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
@@ -313,14 +312,13 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
         raise UsageError("nothing to read" if not asked.key else "two names", "name an id or a path, or give --key")
     where, address, notices = _located(every(workspaces), asked)
     kind = where.layout.kind_of(address.path) or "file"
-    is_json = is_records(address.path, kind) and not as_file
-    is_talk = kind == "session" and not (as_file or is_json)
+    is_talk = kind == "session" and not as_file
     data = b"" if is_talk else atomic_files.read(where.path(address.path))
     text, damage = decoded(data)
     item = addresses.item_at(where, address)
     if item:
         address, kind, text = Place(str(address)), "entry", item.text
-    elif is_json:
+    elif addresses.is_items(address.path, kind) and not as_file:
         from ..formats.chunking import records_of
 
         text = records_of(address.path, text).text

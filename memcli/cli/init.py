@@ -57,7 +57,7 @@ def _remarks(report: configure.Made) -> list[str]:
         why = f" ({report.why})" if report.why else ""
         remarks.append(f"the layout is {report.layout}{why}: the files there are used as they are")
         if report.has_items:
-            remarks.append("memory/items/ is searched as it is; `mem import` makes entries of a .jsonl file there")
+            remarks.append("memory/items/ is searched as it is; `mem session import sessions` takes conversations")
         if report.top and report.made:
             files = ", ".join(report.made)
             remarks.append(f"{shown(report.top)} is a git repository: {files} will show in its status")

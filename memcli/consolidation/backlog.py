@@ -65,7 +65,7 @@ def limits(settings: Settings) -> tuple[int, int, int | None]:
 
 def is_long(workspace: Workspace, session: Session) -> bool:
     """Tell whether a session is past its soft limit."""
-    return not session.document and counts(workspace, session).tokens > limits(workspace.settings)[0]
+    return counts(workspace, session).tokens > limits(workspace.settings)[0]
 
 
 def all_events(workspace: Workspace, session: Session) -> list[Event]:

@@ -33,7 +33,7 @@ from ..store.redaction import Redacted, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.event_file import EVENTS, METADATA, count_events
 from ..store.sessions.reading import session_source
-from ..store.sessions.sessions import Session, at, counts, require_own
+from ..store.sessions.sessions import Session, at, counts
 from ..store.workspace import Workspace
 from .backlog import MARK, all_events, is_summary, limits, queue
 from .batch import Batch
@@ -220,7 +220,6 @@ def compact(
     """
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive", "it is out of the way already")
-    require_own(session)
     with queue(workspace, session, wait):
         session = at(workspace, session.folder, session.id)
         if session.problem:

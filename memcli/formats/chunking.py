@@ -1,8 +1,7 @@
 """Cut a file into chunks, the pieces that are indexed and found: what each says, where it stands, what is embedded.
 
-Files of JSON that another tool keeps memories or messages in become a text first, with a line for each: golemcore
-writes memories one a line (`items/*.jsonl`) and conversations as one document (`sessions/*.json`). The lines of a JSONL
-file keep their numbers.
+A file of JSON lines that another tool keeps memories in (golemcore's `items/*.jsonl`) becomes a text first, with a line
+for each.
 """
 
 import re
@@ -211,18 +210,15 @@ class Records:
 
 
 def records_of(path: str, text: str) -> Records:
-    """Read a file of JSON; what is no record is a problem, and its line is empty."""
+    """Read a file of JSON lines; what is no record is a problem, and its line is empty."""
     from .foreign_record import items  # late: few folders hold another tool's items
 
     problems: list[Problem] = []
-    records = list(_messages(text, problems) if path.endswith(".json") else _json_lines(text, problems))
-    entries = set[int]()  # lines that have chunks of their own
-    if not path.endswith(".json"):
-        entries = {item.line for item in items(path, text, datetime.fromtimestamp(0, UTC))}
+    entries = {item.line for item in items(path, text, datetime.fromtimestamp(0, UTC))}  # these have their own chunks
     lines: list[str] = []
     chunks: list[Chunk] = []
     start = 0
-    for number, (content, timestamp) in enumerate(records, 1):
+    for number, (content, timestamp) in enumerate(_json_lines(text, problems), 1):
         line = " ".join(content.split())
         lines.append(f"{line}\n")
         chunks += [
@@ -243,22 +239,6 @@ def _json_lines(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]
             problems.append(Problem(number, "no JSON object: passed over"))
             data = {}
         yield _line_of(data), moment_at(data, _TIMES)
-
-
-def _messages(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    messages = messages_of(load(text))
-    if messages is None:
-        problems.append(Problem(1, "no JSON document with a list of messages: passed over"))
-        return
-    for message in messages:
-        if isinstance(message, Mapping):
-            yield _line_of(message), moment_at(message, _TIMES)
-
-
-def messages_of(data: object) -> list[Any] | None:
-    """Return the messages of a conversation that is one JSON document; None where it is none."""
-    messages = data.get("messages") if isinstance(data, Mapping) else data
-    return messages if isinstance(messages, list) else None
 
 
 def _line_of(data: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from ..formats.links import inline_tags, nested
 from ..formats.session_event import Event, read_item, said
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, Problem, conflict_marker, decoded
 from ..store import atomic_files
-from ..store.layouts import Layout, is_records
+from ..store.addresses import is_items
+from ..store.layouts import Layout
 from ..store.workspace import Workspace
 from .scan import Stat, stat_of
 from .text_vectors import CONTEXT_END
@@ -112,7 +113,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         )
         return Reading(path, kind, status, stat, digest, text, [], None, tuple(problems))
     entry = None
-    if is_records(path, kind):
+    if is_items(path, kind):
         records = records_of(path, text)
         text, chunks = records.text, records.chunks
         problems += records.problems

@@ -12,7 +12,7 @@ from ..formats.frontmatter import document
 from ..formats.ids import stamp
 from ..store import access_log
 from ..store.addresses import is_items, layer_in
-from ..store.layouts import IS_ITEM, is_records
+from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from .database import Database
 from .file_reader import Reading, Talk, digest_of, opened, read_file, try_bytes
@@ -25,7 +25,7 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
     noted = time.time_ns()
     name = shown(path)
     file, mtime, _, digest = writer.current(name) or (None, 0, 0, "")
-    if kind == "session" and name == path and not is_records(path, kind):
+    if kind == "session" and name == path:
         return _take_in_talk(writer, workspace, path, noted, file, digest)
     contents = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
     if isinstance(contents, str):

@@ -18,7 +18,7 @@ from ..formats.text_lines import conflict_marker, decoded, first_line, lines, sh
 from ..git.repository import FileVersions
 from ..results import ChangedLines, FilePath, Id
 from ..store.archive import KEEP
-from ..store.layouts import MEM, Layout, is_records
+from ..store.layouts import MEM, Layout
 from ..store.privacy import IGNORE
 from ..store.settings import stated_settings
 from ..store.workspace import MARKER
@@ -321,7 +321,7 @@ def memory_changes(
     after: dict[str, EntryVersion] = {}
     for file in files:
         kind = layout.kind_of(file.path)
-        if kind == "entry" and not is_records(file.path, kind) and not file.is_link:
+        if kind == "entry" and not file.is_link:
             for sides, data in ((before, file.before), (after, file.after)):
                 if data is not None:
                     side = entry_version(layout, file.path, data)
@@ -356,7 +356,7 @@ def _of_file(layout: Layout, file: FileVersions, kind: str | None) -> Iterator[M
         yield MemoryChange("file", "", file.path, fate)
     elif kind == "memory":
         yield from _of_page(file.path, old, new)
-    elif kind == "history" and not is_records(file.path, kind):
+    elif kind == "history":
         yield from _of_history(file.path, old, new)
     elif file.path == MARKER:
         was, is_now = ({name: as_json(value) for name, value in stated_settings(text).items()} for text in (old, new))

@@ -28,7 +28,6 @@ from ..results import (
     Title,
 )
 from ..store.addresses import file_of
-from ..store.layouts import is_records
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -257,7 +256,7 @@ def address_of(piece: "Piece") -> str:
         return identifier
     if piece.anchor.startswith("hist_"):
         return piece.anchor
-    if piece.kind == "session" and not is_records(piece.path, piece.kind):
+    if piece.kind == "session":
         # Late: it brings along all that writes conversations.
         from ..store.sessions.reading import session_address
 

@@ -15,7 +15,7 @@ from ..formats.text_lines import blanked
 from ..index.filters import Filter
 from ..index.index import Index, MemoryIndex, ask
 from ..language.sentences import is_question, sentences
-from ..store.layouts import SESSION_FOLDER, is_records
+from ..store.layouts import SESSION_FOLDER
 from ..store.workspace import Workspace
 from .index_search import POOL, SearchRequest, search_index
 from .later import MOST_ADDED
@@ -69,11 +69,8 @@ def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LI
     The relevance of a passage is the probability that one of its turns is right, of those of more than little
     relevance: 1 − Π (1 − relevance).
     """
-    alone = tuple(hit for hit in hits if is_records(hit.path, hit.kind))
     groups: list[_Passage] = []
     for hit in hits:
-        if hit in alone:
-            continue
         turns = {line: (number, chunk) for line, number, chunk in index.turns_around(hit.path, hit.line)}
         passage = next((each for each in groups if _meet(each, hit, turns)), None)
         if passage is None:
@@ -87,9 +84,7 @@ def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LI
         set(chain.from_iterable((chunk for _, chunk in passage.turns.values()) for passage in groups))
     )
     texts = {chunk: piece.text for chunk, piece in pieces.items()}
-    return tuple(
-        sorted((*alone, *(_hit(passage, texts, query, room) for passage in groups)), key=lambda hit: -hit.relevance)
-    )
+    return tuple(sorted((_hit(passage, texts, query, room) for passage in groups), key=lambda hit: -hit.relevance))
 
 
 def _meet(passage: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:

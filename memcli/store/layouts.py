@@ -127,10 +127,6 @@ class Layout:
         """Return whether a path lies in the archive."""
         return path.startswith(self.archive)
 
-    def is_document(self, path: str) -> bool:
-        """Return whether a path is that of a conversation which another tool keeps as one JSON document."""
-        return path.endswith(".json") and self.kind_of(path) == "session"
-
     def manages(self, path: str, identifier: str = "") -> bool:
         """Return whether mem keeps a file: it fades, is merged, promoted, checked and exported, and mem may change it.
 
@@ -263,7 +259,6 @@ GOLEMCORE = Layout(
         "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
         "note": ("memory/{date}.md", "memory/items/**.jsonl"),
         "entry": ("memory/**.md",),
-        "session": (*SESSIONS, "sessions/*.json"),
     },
 )
 JARVIS = Layout(
@@ -305,11 +300,6 @@ DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
 def is_archived(path: str) -> bool:
     """Return whether a path lies in the archive of the layout it comes from, whichever that is."""
     return path.startswith(ARCHIVES)
-
-
-def is_records(path: str, kind: str) -> bool:
-    """Return whether a file is JSON that is shown as text; a session's own lines are read elsewhere."""
-    return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
 
 
 def is_item(path: str) -> bool:

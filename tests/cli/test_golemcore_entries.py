@@ -1,4 +1,4 @@
-"""The memories and conversations of golemcore are read where they lie, and changed by nothing."""
+"""The memories of golemcore are read where they lie, and changed by nothing."""
 
 import json
 import shutil
@@ -246,13 +246,16 @@ def test_what_happened_is_shown_as_an_episode(mem: Mem, bot_in_place: Path) -> N
     ]
 
 
-def test_a_conversation_is_found_when_asked_for_and_read(mem: Mem, bot_in_place: Path) -> None:
-    asked = ("search", "reporting database on forge", "--mode", "keyword", "--json")
-    assert "sessions/telegram:12345.json" not in {hit["path"] for hit in mem(*asked).json["hits"]}
-    hits = mem(*asked, "--kind", "session").json["hits"]
-    (hit,) = [hit for hit in hits if hit["id"] == "sessions/telegram:12345.json#L2"]
-    assert mem("read", hit["id"]).out == "assistant: 5432 is taken by the old reporting database on forge.\n"
-    assert mem("read", "sessions/telegram:12345.json").out.startswith("user: why port 5433?\nassistant: 5432 is taken")
+def test_a_conversation_is_imported_as_any_other_and_its_file_stays(mem: Mem, bot_in_place: Path) -> None:
+    before = state(bot_in_place)
+    assert mem("session", "ls", "--json").json["sessions"] == []
+    assert mem("session", "import", "sessions").code == 0
+    listed = {row["id"]: row for row in mem("session", "ls", "--json").json["sessions"]}
+    assert listed["telegram:12345"]["messages"] == listed["telegram:12345"]["waiting"] == 2
+    hits = mem("search", "reporting database on forge", "--mode", "keyword", "--kind", "session", "--json").json["hits"]
+    assert "5432 is taken by the old reporting database on forge." in hits[0]["summary"]
+    assert mem("session", "clear", "telegram:12345").code == 0
+    assert {name: data for name, data in state(bot_in_place).items() if name in before} == before
 
 
 def test_an_item_written_a_moment_ago_is_found_and_a_broken_line_is_named(mem: Mem, bot_in_place: Path) -> None:
@@ -266,44 +269,6 @@ def test_an_item_written_a_moment_ago_is_found_and_a_broken_line_is_named(mem: M
     assert f"memory/items/semantic.jsonl:{number}: no JSON object" in mem("check").out
     assert mem("check", "--fix").code in (1, 3)
     assert "{broken" in items.read_text()
-
-
-def test_a_conversation_is_listed_shown_and_consolidated_where_it_lies(mem: Mem, bot_in_place: Path) -> None:
-    talk = bot_in_place / "sessions/telegram:12345.json"
-    document = json.loads(talk.read_text())
-    asked = {
-        "role": "user",
-        "content": "Remember that I always deploy with make release.",
-        "timestamp": "2026-02-05T15:43:00Z",
-    }
-    document["messages"].append(asked)  # without an id
-    talk.write_text(json.dumps(document))
-    before = state(bot_in_place)
-    listed = {row["id"]: row for row in mem("session", "ls", "--json").json["sessions"]}
-    assert listed["telegram:12345"]["messages"] == listed["telegram:12345"]["waiting"] == 3
-    assert listed["web:3f2a"]["messages"] == 0
-    shown = mem("session", "show", "telegram:12345", "--json").json
-    assert [one["content"] for one in shown["events"]] == [one["content"] for one in document["messages"]]
-    assert mem("session", "show", "telegram:12345", "--range", "3").out.rstrip().endswith("make release.")
-    assert mem("consolidate", "telegram:12345").code == 0
-    assert mem("search", "deploy with make release", "--mode", "keyword", "--kind", "entry").code == 0
-    (row,) = [one for one in mem("session", "ls", "--json").json["sessions"] if one["id"] == "telegram:12345"]
-    assert (row["messages"], row["waiting"]) == (3, 0)
-    assert mem("consolidate", "telegram:12345").code == 0
-    assert {name: data for name, data in state(bot_in_place).items() if name in before} == before
-    document["messages"].append({**asked, "content": "From now on we tag every release."})
-    talk.write_text(json.dumps(document))
-    (row,) = [one for one in mem("session", "ls", "--json").json["sessions"] if one["id"] == "telegram:12345"]
-    assert row["waiting"] == 1, "only what is new waits"
-
-
-@cases("words")
-def test_a_conversation_of_another_tool_is_never_changed(mem: Mem, bot_in_place: Path, words: tuple[str, ...]) -> None:
-    before = state(bot_in_place)
-    ran = mem("session", *words)
-    assert ran.code == 5
-    assert "sessions/telegram:12345.json is another tool's" in ran.err
-    assert state(bot_in_place) == before
 
 
 @pytest.mark.parametrize("choice", [("--type", "episode"), ("--layer", "episodic"), ("-t", "fact", "-t", "episode")])

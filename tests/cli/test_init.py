@@ -29,7 +29,7 @@ def test_a_known_folder_is_taken_as_it_is_and_said_so(mem: Mem, world: Path, nam
     assert (ran.code, ran.out) == (0, "made tool/ (mem.yaml, .gitignore, .gitattributes)\n")
     assert ran.err.startswith(f"mem: the layout is {name} (")
     assert ran.err.count("\n") == (2 if name == "golemcore" else 1)
-    assert ("mem import" in ran.err) == (name == "golemcore")
+    assert ("mem session import" in ran.err) == (name == "golemcore")
     assert mem("config", "get", "layout", "--workspace", "tool").out == f"{name}\n"
     files = {path: path.read_bytes() for path in (world / "tool").rglob("*") if path.is_file()}
     again = mem("init", "tool", "--json")

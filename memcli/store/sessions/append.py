@@ -30,7 +30,7 @@ from ..lock import Held
 from ..workspace import Workspace
 from .call_filter import CallFilter, call_filter, events_of_calls, without_excluded
 from .event_file import Counts, batch_of, counts_of, ended, lines_of, note_added, replace_lines, standing_ids
-from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
+from .sessions import Listing, Session, counts, made, sessions, update, with_counts
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
@@ -142,7 +142,6 @@ def _add(
     held: Held,
 ) -> Appended:
     """Write the lines whose ids are not taken, then what they add up to."""
-    require_own(session)
     target = workspace.path(session.path)
     sums, size = counts(workspace, session), _size(target)
     added = already_there = 0
@@ -268,7 +267,7 @@ def identified(session: str, events: Sequence[Event]) -> list[Event]:
 def settle_ids(workspace: Workspace, session: Session) -> bool:
     """Write the ids that are missing into a session's file, every other line as it is; return whether any were."""
     target = workspace.path(session.path)
-    if session.document or not target.is_file():
+    if not target.is_file():
         return False
     with exclusive(workspace, f"mem session {session.id}") as held:
         old = lines_of(target)

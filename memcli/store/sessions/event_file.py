@@ -8,14 +8,13 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from ...dataclass import dataclass
-from ...formats.chunking import messages_of
 from ...formats.ids import blake2b
 from ...formats.json_stream import bounded_lines, closings
 from ...formats.session_event import (
@@ -54,7 +53,7 @@ def read_items(path: Path) -> Iterator[Event | Problem]:
         except (FileNotFoundError, NotADirectoryError):
             return
         with file:
-            yield from _document_items(file) if path.suffix == ".json" else _items(file)
+            yield from _items(file)
 
 
 def ended(line: str) -> str | None:
@@ -111,8 +110,6 @@ def recent_events(path: Path) -> list[Event]:
         except (FileNotFoundError, NotADirectoryError):
             return []
         with file:
-            if path.suffix == ".json":
-                return [item for item in _document_items(file) if isinstance(item, Event)]
             size = os.fstat(file.fileno()).st_size
             file.seek(max(size - RECENT, 0))
             if size > RECENT:
@@ -149,29 +146,8 @@ def _items(file: BinaryIO) -> Iterator[Event | Problem]:
             yield read_item(line.content.decode("utf-8", "replace"), line.number, last=not line.is_whole)
 
 
-def _document_items(file: BinaryIO) -> Iterator[Event | Problem]:
-    """Yield the messages of a conversation that is one JSON document; one without an id is named by its place."""
-    data = file.read(LONGEST_LINE + 1)
-    if len(data) > LONGEST_LINE:
-        yield Problem(1, f"longer than {LONGEST_LINE >> 20} MiB: `mem session import` takes it")
-        return
-    messages = messages_of(load(data.decode("utf-8", "replace")))
-    if messages is None:
-        yield Problem(1, "no JSON document with a list of messages: passed over")
-        return
-    for number, message in enumerate(messages, 1):
-        event = event_of(message, number) if isinstance(message, Mapping) else None
-        if event is None:
-            yield Problem(1, f"message {number} is no event (no role and content of one): passed over")
-        else:
-            yield event if event.id else replace(event, id=f"L{number}")
-
-
 def _among(path: Path, asked: Collection[str]) -> Iterator[str]:
     """Find ids by their bytes, then read the lines that hold them to be sure."""
-    if path.suffix == ".json":
-        yield from {item.id for item in read_items(path) if isinstance(item, Event)}.intersection(asked)
-        return
     with mapped(path) as data:
         yield from (identifier for identifier in asked if identifier and _holds(data, identifier))
 

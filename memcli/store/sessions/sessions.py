@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from ...dataclass import dataclass
@@ -37,12 +36,11 @@ class Session:
     page: str | None = None  # the text of metadata.json; None where there is none
     problem: str = ""  # what is wrong with the page, which is then left alone
     is_archived: bool = False
-    document: str = ""  # the file of another tool that its events stand in, which stays as it is
 
     @property
     def path(self) -> str:
         """Return the file of its events."""
-        return self.document or f"{self.folder}/{EVENTS}"
+        return f"{self.folder}/{EVENTS}"
 
     @property
     def page_path(self) -> str:
@@ -53,15 +51,6 @@ class Session:
     def notices(self) -> tuple[str, ...]:
         """Return what a person is to be told of the session."""
         return (f"{self.problem}: left as it is; what it would say is counted anew each time",) if self.problem else ()
-
-
-def require_own(session: Session) -> None:
-    """Raise RefusedError for a session whose events stand in a file of another tool."""
-    if session.document:
-        raise RefusedError(
-            f"{session.document} is another tool's: it is read and never changed",
-            f"`mem session import {quote(session.document)} --session NEW` copies it",
-        )
 
 
 def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
@@ -78,11 +67,6 @@ def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
         folder = workspace.root / base / name
         if not name.startswith(".") and any((folder / mark).is_file() for mark in marks):
             listed.append(at(workspace, f"{base}/{name}"))
-    if not archived:
-        folders = {session.folder for session in listed}
-        documents = [name.removesuffix(".json") for name in names if workspace.layout.is_document(f"{base}/{name}")]
-        places = {f"{base}/{folder_name(name)}": name for name in documents}
-        listed += [at(workspace, folder, name) for folder, name in places.items() if folder not in folders]
     return listed
 
 
@@ -92,26 +76,17 @@ def at(workspace: Workspace, folder: str, name: str = "") -> Session:
     fallback = name or session_id(base) or base
     target = workspace.path(f"{folder}/{METADATA}")
     away = workspace.layout.is_archived(folder)
-    document = _document(workspace, folder, fallback)
     if not target.exists():
-        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away, document=document)
+        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away)
     data = atomic_files.read(target)
     text = data.decode("utf-8", "replace")
     # A page without a byte is what a power cut leaves of a new one.
     page = read_metadata(text) if text.strip("\0 \n") else SessionMetadata(fallback)
     if page is None or text.encode() != data:
         problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
-        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away, document)
+        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away)
     page = page if page.id else replace(page, id=fallback)
-    return Session(page.id, folder, page, text, "", away, document)
-
-
-def _document(workspace: Workspace, folder: str, name: str) -> str:
-    """Return the file of another tool that holds a session's events; empty where the session's folder has its own."""
-    path = f"{FOLDER}/{name}.json"
-    is_known = folder.startswith(f"{FOLDER}/") and workspace.layout.is_document(path)
-    is_there = is_known and (workspace.root / path).is_file()
-    return path if is_there and not (workspace.root / folder / EVENTS).exists() else ""
+    return Session(page.id, folder, page, text, "", away)
 
 
 def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
@@ -120,7 +95,7 @@ def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
     One that is only in the archive is found there, the latest part of it. Raises NotFoundError or AmbiguousError.
     """
     direct = f"{FOLDER}/{folder_name(name)}"
-    if (workspace.root / direct).is_dir() or _document(workspace, direct, name):
+    if (workspace.root / direct).is_dir():
         session = at(workspace, direct, name)
         if session.id == name:
             return session
@@ -247,7 +222,6 @@ def archive(workspace: Workspace, session: Session) -> str:
     """Move a session into the archive as it is; return its new folder."""
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive already", "--purge deletes it for good")
-    require_own(session)
     with exclusive(workspace, "mem session delete") as held:
         folder = free_place(workspace, session)
         held.check()
@@ -262,7 +236,6 @@ def reset(workspace: Workspace, session: Session) -> str:
     """
     with exclusive(workspace, "mem session clear") as held:
         session = at(workspace, session.folder, session.id)
-        require_own(session)
         target = workspace.path(session.path)
         folder = ""
         if target.is_file() and target.stat().st_size:
@@ -280,7 +253,6 @@ def reset(workspace: Workspace, session: Session) -> str:
 
 def purge(workspace: Workspace, session: Session) -> list[str]:
     """Delete a session and what the archive has of it, for good; return the folders."""
-    require_own(session)
     with exclusive(workspace, "mem session delete --purge") as held:
         parts = [session, *(part for part in sessions(workspace, archived=True) if part.id == session.id)]
         folders = list(dict.fromkeys(part.folder for part in parts))
