@@ -5,17 +5,12 @@ confirmation is one: strength, `updated_at` and sources follow it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from hashlib import sha1, sha256
-from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
-from ..errors import GitError, MemError, RefusedError
+from ..errors import MemError, RefusedError
 from ..formats.entry import SPELLINGS, checked
 from ..formats.frontmatter import document as frontmatter
-from ..formats.ids import stamp
-from ..git import run
 from ..index.filters import Filter
 from ..index.lookups import ask_current
 from ..recall.retention import last_accessed
@@ -171,56 +166,3 @@ def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict
     """Return the rows of all entries by path, whatever their status, and the accesses that are not in their files."""
     rows = ask_current(workspace, lambda index: index.list_entries(Filter(statuses=(), managed=True), "path"))
     return rows, access_log.counts(workspace, last_accessed(rows))
-
-
-TOGETHER = 200
-"""Paths that git is asked about at once."""
-
-
-def with_edits(
-    workspace: Workspace, rows: Iterable[Mapping[str, Any]], accesses: Mapping[str, Access]
-) -> dict[str, Access]:
-    """Return the accesses with the notes of edits as git corrects them; without git as they were noted."""
-    every_row = rows if accesses else ()
-    noted = {row["path"]: key for row in every_row if (key := access_log.EDITED + row["id"]) in accesses}
-    result = dict(accesses)
-    every = list(noted)
-    for start in range(0, len(every), TOGETHER):
-        for path, moment in _committed(workspace, every[start : start + TOGETHER]).items():
-            result[noted[path]] = Access(1, moment)
-    return result
-
-
-def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
-    """Give, of those files that are as the last commit has them, when they were last changed by one."""
-    try:
-        prefix = run.text(workspace.root, "rev-parse", "--show-prefix").strip()
-        blobs = _blobs(workspace.root, paths)
-        clean = [path for path, blob in blobs.items() if _is_blob(workspace, path, blob)]
-        if not clean:
-            return {}
-        log = run.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
-    except GitError:
-        return {}
-    wanted = {prefix + path: path for path in clean}
-    dates: dict[str, str] = {}
-    for commit in log.split("\x01")[1:]:
-        seconds, _, names = commit.partition("\0")
-        for name in names.lstrip("\n").split("\0"):
-            if name in wanted:
-                dates.setdefault(wanted[name], stamp(datetime.fromtimestamp(int(seconds.strip()), UTC)))
-    return dates
-
-
-def _blobs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    lines = run.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
-    return {path: about.split()[2] for about, _, path in (line.partition("\t") for line in lines) if path}
-
-
-def _is_blob(workspace: Workspace, path: str, blob: str) -> bool:
-    try:
-        data = atomic_files.read(workspace.path(path))
-    except MemError:
-        return False
-    digest = sha1 if len(blob) == 40 else sha256
-    return digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == blob

@@ -28,7 +28,7 @@ from ..store.access_log import Access
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
-from .access_counters import begin_folding, with_edits
+from .access_counters import begin_folding
 
 FRACTION = 0.25
 """Share of the active entries that goes in one run unless more is allowed."""
@@ -117,7 +117,7 @@ def _asked(
     rows, problems = ask(workspace, asked)
     named = {problem.path for problem in problems}
     unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
-    counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
+    counts = access_log.counts(workspace, last_accessed(rows))
     return rows, counts, unread, problems
 
 

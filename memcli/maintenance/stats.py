@@ -26,7 +26,6 @@ from ..store import access_log
 from ..store.access_log import Access
 from ..store.settings import Settings
 from ..store.workspace import Workspace
-from .access_counters import with_edits
 
 _AGE_LIMITS = (1, 7, 30, 90, 365)
 _AGE_NAMES = ("under 1 day", "under 1 week", "under 1 month", "under 3 months", "under 1 year", "older")
@@ -115,7 +114,7 @@ def survey(workspace: Workspace) -> Stats:
         return rows, index.problems(), index.health()
 
     rows, problems, state = ask(workspace, asked)
-    counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
+    counts = access_log.counts(workspace, last_accessed(rows))
     name = workspace.layout.memory
     page = workspace.path(name)
     return replace(

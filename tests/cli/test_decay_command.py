@@ -243,13 +243,6 @@ def git(folder: Path, *words: str, day: str = "") -> None:
     subprocess.run(["git", *words], cwd=folder, env=ENVIRON | dates, capture_output=True, check=True)
 
 
-def switch(workspace: Path, branch: str, path: Path) -> None:
-    """Check a branch out, as was done on the tenth: git gives a file it writes the time of day."""
-    git(workspace, "switch", "-q", branch)
-    day = 1794268800  # 2026-11-10
-    os.utime(path, (day, day))
-
-
 def put_old(workspace: Path, name: str, head: str, body: str = "The kettle stands in the hall.") -> Path:
     path = workspace / f"entries/{name}.md"
     path.parent.mkdir(exist_ok=True)
@@ -307,31 +300,6 @@ def test_what_changes_nothing_that_is_said_renews_nothing(mem: Mem, workspace: P
     assert age(mem, "two") > 300
     other.write_text(other.read_text().replace("colour: red\n", "tags: [house]\n"))  # as `mem write --id two` would
     assert age(mem, "two") < 1
-
-
-def test_git_checkout_renews_nothing_and_a_commit_of_somebody_does(mem: Mem, workspace: Path) -> None:
-    path = put_old(workspace, "one", SHAPES["both"])
-    git(workspace, "init", "-q", "-b", "main")
-    git(workspace, "add", "-A")
-    git(workspace, "commit", "-q", "-m", "one", day="2026-01-04")
-    git(workspace, "switch", "-q", "-c", "old-text")
-    path.write_text(path.read_text().replace("in the hall", "in the attic"))
-    git(workspace, "commit", "-q", "-a", "-m", "attic", day="2026-02-04")
-    switch(workspace, "main", path)
-    assert age(mem, "one") > 300
-    switch(workspace, "old-text", path)
-    assert "attic" in path.read_text()
-    assert 280 < age(mem, "one") < 291, "of the commit in February, not of the checkout"
-    switch(workspace, "main", path)
-    assert age(mem, "one") > 300
-    by_editor(path, "in the kitchen")
-    assert 1 < age(mem, "one") < 2, "not committed yet"
-    git(workspace, "commit", "-q", "-a", "-m", "kitchen", day="2026-11-19")
-    assert 2 < age(mem, "one") < 3
-    path.write_text(path.read_text().replace("kitchen", "bath"))
-    mem("ls")
-    git(workspace, "checkout", "-q", "--", "entries/one.md")
-    assert 2 < age(mem, "one") < 3, "what git put back is as old as its commit"
 
 
 def test_a_fresh_clone_makes_nothing_young(mem: Mem, workspace: Path, world: Path) -> None:
