@@ -7,7 +7,7 @@ other tools and people write them: seconds since 1970, RFC 3339, `Nov 27, 2026`,
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 from .entry import FIELDS, SOURCES, SPELLINGS, TYPES, Entry, entry_fields, key_of, layer_of, read_entry, spelled
@@ -236,28 +236,9 @@ def items(path: str, text: str, modified: datetime, layer: str = "") -> Iterator
             yield Item(number, anchor, frontmatter.render(entry_fields(entry), entry.body), entry)
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_BASIC = re.compile(r"\d{8}T\d{4}(?:\d\d)?(?:Z|[+-]\d{4})?")
-_DAY, _MONTH, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<month>[a-z]{3,9})\.?", r"(?P<year>\d{4})"
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?\s*(?P<half>[ap]\.?m\.?)?"
-_REST = (
-    rf"(?:,?(?:\s+at)?[\st]\s*{_CLOCK})?"
-    r"\s*(?P<zone>z|(?:utc|gmt)?[+-]\d\d:?\d\d|[a-z_]+/[a-z_/]+|[a-z]{2,5})?(?:\s*[(\[].*[)\]])?"
-)
-_WRITTEN = tuple(
-    re.compile(date + _REST, re.IGNORECASE)
-    for date in (
-        rf"{_YEAR}[-/.](?P<number>\d{{1,2}})[-/.]{_DAY}",
-        rf"{_YEAR}(?P<number>\d\d)(?P<day>\d\d)",
-        rf"{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
-        rf"{_MONTH} +{_DAY},? +{_YEAR}",
-        rf"(?P<day>\d{{1,2}})\.(?P<number>\d{{1,2}})\.{_YEAR}",
-        rf"(?P<left>\d{{1,2}})/(?P<right>\d{{1,2}})/{_YEAR}",
-    )
-)
-_WEEKDAY = re.compile(r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNORECASE)
-_YEAR_LAST = re.compile(r"([a-z]{3} +\d{1,2}) (\d\d:\d\d:\d\d)((?: [a-z]+)?) (\d{4})", re.IGNORECASE)
-_AMERICAN = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+_DAYS = ("%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%m/%d/%Y", "%d/%m/%Y")
+_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*[, ]")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p")
 
 
 def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
@@ -271,9 +252,6 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
         if not isinstance(value, str) or len(value) > 100:
             return None
         text = value.strip()
-        if _BASIC.fullmatch(text):
-            moment = datetime.fromisoformat(text)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
         is_day = len(text) <= 10
         return parse_time(text, UTC if is_day else zone) or _written(text, zone)
     except (ValueError, OverflowError):
@@ -281,47 +259,22 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
 
 
 def _written(text: str, zone: tzinfo) -> datetime | None:
-    plain = _YEAR_LAST.sub(r"\1 \4 \2\3", _WEEKDAY.sub("", text, count=1))
-    match = next((match for pattern in _WRITTEN if (match := pattern.fullmatch(plain))), None)
-    if match is None:
-        return None
-    parts = match.groupdict()
-    month, day = _month_and_day(parts)
-    hour = int(parts["hour"] or 0)
-    if half := (parts["half"] or "").lower():
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + 12 * half.startswith("p")
-    offset = _zone(parts["zone"]) if parts["zone"] else zone if parts["hour"] else UTC
-    if not month or offset is None:
-        return None
-    clock = hour, int(parts["minute"] or 0), int(parts["second"] or 0)
-    return datetime(int(parts["year"]), month, day, *clock, tzinfo=offset).astimezone(UTC)
+    """Read a date as people, mail (RFC 2822), JavaScript and ISO 8601 write it."""
+    text = re.sub(r" UTC$", "+00:00", re.sub(r" \(.*\)$", "", text))
+    moments = set[datetime]()
+    for day in _DAYS:
+        for clock in _CLOCKS:
+            with suppress(ValueError):
+                moments.add(datetime.strptime(text, f"{day}{clock}").replace(tzinfo=zone if clock else UTC))
+    if not moments:
+        from email.utils import parsedate_to_datetime  # late: few dates of few folders
 
+        def of_script(text: str) -> datetime:
+            return datetime.strptime(text, "%a %b %d %Y %H:%M:%S GMT%z")
 
-def _month_and_day(parts: dict[str, Any]) -> tuple[int, int]:
-    """Return the numbers of month and day; no month where either of two could be it."""
-    if parts.get("left"):
-        left, right = int(parts["left"]), int(parts["right"])
-        if left <= 12 and right <= 12 and left != right:
-            return 0, 0
-        return (right, left) if left > 12 else (left, right)
-    name = (parts.get("month") or "")[:3].lower()
-    return _MONTHS.index(name) + 1 if name else int(parts["number"]), int(parts["day"])
-
-
-def _zone(name: str) -> tzinfo | None:
-    plain = name.lower().removeprefix("utc").removeprefix("gmt")
-    if plain in ("", "z"):
-        return UTC
-    if plain[0] in "+-":
-        east = timedelta(hours=int(plain[1:3]), minutes=int(plain[-2:]))
-        return timezone(-east if plain[0] == "-" else east)
-    if plain in _AMERICAN:
-        return timezone(timedelta(hours=_AMERICAN[plain]))
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(name if "/" in name else name.upper())
-    except (OSError, ValueError, KeyError):
-        return None
+        reads = (of_script, parsedate_to_datetime) if _WEEKDAY.match(text) else (datetime.fromisoformat,)
+        for read in reads:
+            with suppress(ValueError):
+                moment = read(text)
+                moments = moments or {moment if moment.tzinfo else moment.replace(tzinfo=zone)}
+    return moments.pop().astimezone(UTC) if len(moments) == 1 else None
