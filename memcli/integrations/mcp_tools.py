@@ -447,35 +447,12 @@ class Server(MCPServer):
         return CallToolResult(content=[TextContent(type="text", text=f"{name}: {message}")], is_error=True)
 
 
-_MEMBERS, _LISTS = ("str", "int", "float", "bool", "dict"), ("list[str]",)
-"""What the SDK's validator puts at the end of a fault's place for each kind that a value may have."""
-_WANTED = {
-    "string": "text",
-    "int": "a number",
-    "float": "a number",
-    "bool": "true or false",
-    "list": "a list",
-    "dict": "an object",
-}
-
-
 def _refusals(faults: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each value that a tool does not take: what it is called, and what to give."""
-    wanted: dict[str, list[str]] = {}
+    """Yield a line for each argument that a tool does not take, with the first of its faults."""
+    messages: dict[str, str] = {}
     for fault in faults:
-        if fault["type"] == "missing":
-            yield f"the argument {_called(fault['loc'])} is missing"
-            continue
-        # Of a value that may be one of several kinds, there is a fault for each, whose place ends in the kind.
-        is_member = len(fault["loc"]) > 1 and isinstance(fault["loc"][-1], str) and fault["loc"][-1] in _MEMBERS
-        kind = fault["type"].removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")
-        location = fault["loc"][:-1] if is_member else [part for part in fault["loc"] if part not in _LISTS]
-        wanted.setdefault(_called(location), []).append(_WANTED.get(kind, fault["msg"][:1].lower() + fault["msg"][1:]))
-    yield from (f"the argument {name}: give {' or '.join(dict.fromkeys(kinds))}" for name, kinds in wanted.items())
-
-
-def _called(location: Iterable[Any]) -> str:
-    return ".".join(str(part) for part in location if isinstance(part, int) or part.isidentifier())
+        messages.setdefault(str(fault["loc"][0]), fault["msg"][:1].lower() + fault["msg"][1:])
+    yield from (f"the argument {name}: {message}" for name, message in messages.items())
 
 
 def _names(value: Any) -> list[str]:
