@@ -145,7 +145,9 @@ def _command(cmd_name: str) -> Any:
     group = getattr(module, f"{name}_app", None)
     if group is None:
         name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
-        group = typer.Typer(**STYLE)
+        from .options import Commands
+
+        group = Commands(**STYLE)
         group.command(cmd_name, help=_help_of(entry_of, module, name))(getattr(module, name))
     command = typer.main.get_command(group)
     command.name = cmd_name

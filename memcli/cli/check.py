@@ -13,7 +13,7 @@ from ..api.workspace import Workspace
 from ..errors import UsageError
 from ..results import number_of
 from . import completion, output, workspaces
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Common
 
 
 def check(
@@ -45,9 +45,7 @@ def check(
             show_default=False,
         ),
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Find what is wrong with the files, and repair what has one right answer.
 
@@ -66,11 +64,11 @@ def check(
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     if since and (fix or in_index or cited or refresh):
         raise UsageError("--since looks at what changed since a commit", "give it alone")
-    where = workspaces.writing(workspace, scope, even_off=True)
+    where = workspaces.writing(common, even_off=True)
     if cited or refresh:
         if fix or in_index or for_secrets:
             raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")
-        _show_cited(where, refresh, dry_run=dry_run, as_json=as_json)
+        _show_cited(where, refresh, dry_run=dry_run, as_json=common.as_json)
         return
     if since:
         report = api.check_since(where, since)
@@ -78,7 +76,7 @@ def check(
         report = api.check_staged(where)
     else:
         report = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif dry_run:
         output.say(report.diff, end="")
@@ -130,14 +128,14 @@ FILES = {"entry": "of entries", "memory": "of long-term memory", "note": "of not
 FILES |= {"history": "of history"}
 
 
-def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def stats(common: Common = COMMON) -> None:
     """Show what is in memory, how it grows, what is used and what fades.
 
     A pipe gets lines of section, name and value.
     """
-    where = workspaces.writing(workspace, scope, "counted in")
+    where = workspaces.writing(common, "counted in")
     report = counted(where)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif output.is_watched():
         _draw(report)

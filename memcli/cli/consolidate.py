@@ -11,7 +11,7 @@ from ..api import consolidate as api
 from ..errors import UsageError
 from ..results import number_of
 from . import completion, output, workspaces
-from .options import AsJson, DryRun, InScope, InWorkspace, Judge, Quiet
+from .options import COMMON, Common, DryRun, Judge, Quiet
 from .output import counted, judge_progress, tell_redacted, tell_unheard
 
 
@@ -46,9 +46,7 @@ def consolidate(
     judge: Judge = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Quiet = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Turn conversations into history and memories.
 
@@ -63,7 +61,7 @@ def consolidate(
     the reply as it would the LLM's. What repeats whole sentences of the user is the user's, what rewords them is
     observed and has the sentence in its sources. A reply that cannot be read changes nothing (exit code 2).
     """
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(common)
     if sum(map(bool, (everything, names, since_git))) > 1:
         raise UsageError("--all, --since-git and names of sessions", "give one of them")
     if since and (names or since_git):
@@ -76,7 +74,7 @@ def consolidate(
             for name in names or ()
         ]
         if ask:
-            _tell_request(api.reply_request(where, asked[0], keep=keep), (names or [""])[0], as_json=as_json)
+            _tell_request(api.reply_request(where, asked[0], keep=keep), (names or [""])[0], as_json=common.as_json)
             return
         how: dict[str, Any] = {"keep": keep, "dry_run": dry_run, "judge": judge, "wait": 0.0 if no_wait else api.WAIT}
         report = (
@@ -87,7 +85,7 @@ def consolidate(
     _tell_remarks(report)
     if report.failed and report.asked == 1:
         raise report.failed[0]
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif not quiet:
         _tell(report)

@@ -6,7 +6,7 @@ import typer
 
 from ..api.context import START_CHARACTERS, session_start
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Common
 
 
 def context(
@@ -17,18 +17,16 @@ def context(
         str, typer.Option("--session", metavar="ID", help="Note it as shown in this session.", show_default=False)
     ] = "",
     characters: Annotated[int, typer.Option(min=500, help="Characters never exceeded.")] = START_CHARACTERS,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Print what an agent is told at the start of a session.
 
     Long-term memory, then at most 6,000 characters: rules and preferences, where the last session stood, the last
     days, and an index of what is known here with the ids that `mem read` takes.
     """
-    found_in = workspaces.reading(workspace, scope)
+    found_in = workspaces.reading(common)
     start = session_start(found_in, session=session, characters=characters)
-    if as_json:
+    if common.as_json:
         output.say_json(start.as_dict())
     elif explain:
         for line in start.lines:

@@ -10,7 +10,7 @@ import typer
 from ..api import maintain
 from ..api.workspace import Workspace
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Common
 
 if TYPE_CHECKING:
     from ..api.maintain import DecayReport, Judged
@@ -30,9 +30,7 @@ def decay(
     max_fraction: Annotated[
         float, typer.Option("--max-fraction", metavar="F", help="Archive at most this share of the active entries.")
     ] = 0.25,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Show how far entries have faded, and archive those that have.
 
@@ -42,14 +40,15 @@ def decay(
     user prefers, episodes and summaries, and what was read or recalled within 30 days. A terminal shows what has
     faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
     """
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(common)
     report = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif report.applied:
         _show_archived(where, report)
     else:
-        words = f" --workspace {shlex.quote(workspace)}" if workspace else f" --scope {scope}" if scope else ""
+        words = f" --scope {common.scope}" if common.scope else ""
+        words = f" --workspace {shlex.quote(common.workspace)}" if common.workspace else words
         _show(where, report, words, everything=all_ or not output.is_watched())
     if report.failed:
         raise typer.Exit(3)

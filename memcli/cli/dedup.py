@@ -9,7 +9,7 @@ from ..api.workspace import Workspace
 from ..errors import UsageError
 from ..results import number_of
 from . import completion, output, workspaces
-from .options import AsJson, InScope, InWorkspace, Source
+from .options import COMMON, Common, Source
 from .output import judge_progress, tell_unheard
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def dedup(
         int, typer.Option("-n", "--limit", min=0, help="Offer at most so many likely repeats; 0 for all.")
     ] = 10,
     source: Source = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Merge entries that say the same word for word, and offer those that may say it in other words.
 
@@ -55,9 +53,9 @@ def dedup(
     if not names and (distinct or source):
         raise UsageError("nothing to decide about", "name two entries with --distinct and --source")
     if names:
-        _merge(names, distinct, source, workspace, scope, as_json=as_json)
+        _merge(names, distinct, source, common)
         return
-    where = workspaces.writing(workspace, scope, "tidied in")
+    where = workspaces.writing(common, "tidied in")
     report = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
     output.notes(report.notices)
     tell_unheard(report.unheard)
@@ -67,7 +65,7 @@ def dedup(
         output.note(
             f"{workspaces.here(where, path)} was changed meanwhile: our text is in {workspaces.here(where, ours)}"
         )
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     else:
         _show_dedup(where, report, "--judge --apply" if judge else "--apply")
@@ -94,10 +92,10 @@ def _show_groups(report: "DedupReport") -> None:
         output.say_row((group.kept, " ".join(group.merged), group.says))
 
 
-def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope: str, *, as_json: bool) -> None:
-    opened = workspaces.reading(workspace, scope)
+def _merge(names: list[str], distinct: bool, source: str, common: Common) -> None:
+    opened = workspaces.reading(common)
     done = maintain.merge(opened, *names, distinct=distinct, source=source, by=workspaces.speaker())
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     else:
         _show_groups(done)
@@ -105,7 +103,7 @@ def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope:
         output.note(
             "noted as a proposal, since a user said this: `mem dedup` asks a person, --source user speaks for one"
         )
-    elif distinct and not as_json:
+    elif distinct and not common.as_json:
         output.say_row(("distinct", *names))
 
 

@@ -14,7 +14,7 @@ from ..api import sync as api
 from ..errors import UsageError
 from ..results import number_of
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace, in_format
+from .options import COMMON, Common, in_format
 
 MARK = "<!-- mem diff -->"
 """The first line of a comment, by which a workflow finds the one it wrote before."""
@@ -36,9 +36,7 @@ def diff(
     format_: Annotated[
         str, in_format(("text", "markdown"), "text, or markdown for a comment on a pull request.")
     ] = "text",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Show what changed between two commits, in the words of memory.
 
@@ -48,10 +46,10 @@ def diff(
 
     In markdown no text of a memory can be anything but text: it stands in code, where it mentions and links nobody.
     """
-    if as_json and format_ != "text":
+    if common.as_json and format_ != "text":
         raise UsageError("--json and --format", "give one of them")
-    compared = api.diff(workspaces.writing(workspace, scope, "compared in", even_off=True), revisions)
-    if as_json:
+    compared = api.diff(workspaces.writing(common, "compared in", even_off=True), revisions)
+    if common.as_json:
         output.say_json(compared.as_dict())
     elif format_ == "markdown":
         output.say(_comment(compared), end="")

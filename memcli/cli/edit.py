@@ -9,7 +9,7 @@ import typer
 from ..api import edit as api
 from ..errors import RefusedError, UsageError
 from . import completion, output, workspaces
-from .options import AllowSecret, AsJson, DryRun, InScope, InWorkspace, Redact, Source
+from .options import COMMON, AllowSecret, Common, DryRun, Redact, Source
 from .output import relations, tell_redacted
 
 _MOST_NAMED = 5
@@ -38,9 +38,7 @@ def edit(
     source: Source = "",
     redact: Redact = False,
     allow_secret: AllowSecret = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Change the text of an entry or of another file, in place or in your editor.
 
@@ -52,7 +50,7 @@ def edit(
     """
     if replace and patch:
         raise UsageError("two changes at once", "give --replace or --patch, not both")
-    opened = workspaces.reading(workspace, scope)
+    opened = workspaces.reading(common)
     how: dict[str, Any] = {"source": source, "redact": redact, "allow_secret": allow_secret, "by": workspaces.speaker()}
     if replace:
         done = api.replace_words(opened, name, *replace, **how)
@@ -66,7 +64,7 @@ def edit(
     tell_redacted(done.redacted)
     output.notes(done.notices)
     path = workspaces.here(done.workspace, done.path)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
         return
     remark = relations(done.supersedes, done.superseded_by)
@@ -100,9 +98,7 @@ def supersede(
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=completion.ids, help="The entry that holds now.")],
     source: Source = "",
     dry_run: DryRun = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Let one entry take the place of another.
 
@@ -110,10 +106,10 @@ def supersede(
     `mem restore` brings it back into use. What is trusted more, such as the user's word, gives way to the user alone,
     at a terminal or with --source user: otherwise both are flagged, and `mem review` settles it.
     """
-    opened = workspaces.reading(workspace, scope)
+    opened = workspaces.reading(common)
     done = api.supersede(opened, old, new, source=source, by=workspaces.speaker(), dry_run=dry_run)
     output.notes(done.notices)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif done.diff is not None:
         output.say(done.diff, end="")
@@ -133,19 +129,17 @@ def move(
         typer.Option("--to", metavar="SCOPE", help="project, user, or a name from the setting workspaces."),
     ],
     allow_secret: AllowSecret = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Move an entry into another workspace, such as one you share.
 
     The file goes as it is, with its id. What looks like a secret or personal data is refused. Its earlier texts stay
     behind, and so does what git has committed there. To take it back, move it back.
     """
-    done = api.move(workspaces.reading(workspace, scope), name, to, allow_secret=allow_secret)
+    done = api.move(workspaces.reading(common), name, to, allow_secret=allow_secret)
     output.notes(done.notices)
     path = workspaces.here(done.workspace, done.path)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
         output.say(f"moved {done.id} ({path}), {done.audience}")
@@ -158,9 +152,7 @@ def forget(
     purge: Annotated[bool, typer.Option("--purge", help="Delete for good instead.")] = False,
     reason: Annotated[str, typer.Option("--reason", help="Why, to be read in the archived file.")] = "",
     source: Source = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Move entries to the archive.
 
@@ -176,8 +168,8 @@ def forget(
     if purge and reason:
         raise UsageError("what is purged has no file for a reason", "leave out --reason")
     by = source or workspaces.speaker()
-    done = api.forget(workspaces.reading(workspace, scope), names, purge=purge, by=by, reason=reason)
-    _tell_each(done, as_json=as_json)
+    done = api.forget(workspaces.reading(common), names, purge=purge, by=by, reason=reason)
+    _tell_each(done, as_json=common.as_json)
 
 
 def restore(
@@ -185,9 +177,7 @@ def restore(
         list[str] | None,
         typer.Argument(metavar="ID...", autocompletion=completion.ids, help="Ids, unique parts of them, or paths."),
     ] = None,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Bring entries back from the archive, superseded ones back into use, and the text of before an edit.
 
@@ -198,7 +188,7 @@ def restore(
     """
     if not names:
         raise UsageError("nothing is named", "`mem ls --status archived` lists what was forgotten")
-    _tell_each(api.restore(workspaces.reading(workspace, scope), names), as_json=as_json)
+    _tell_each(api.restore(workspaces.reading(common), names), as_json=common.as_json)
 
 
 def _tell_each(done: "api.RestoreReport", *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from ..api.find import MODES, SORTS, Choice, Hit, LineMatch
 from ..results import number_of
 from . import completion, output
 from . import workspaces as world
-from .options import AsJson, InScope, InWorkspace, choosing
+from .options import COMMON, Common, choosing
 
 _COLOURS = {"clear": "1;32", "likely": "1", "possible": "", "weak": "2"}
 
@@ -30,9 +30,7 @@ def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each relevance is made of.")] = False,
     choice: Choice = Choice(),
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Find memories by meaning and by words.
 
@@ -47,11 +45,11 @@ def search(
     """
     if query == "-":
         query = world.standard_input("the query")
-    found_in = world.reading(workspace, scope)
+    found_in = world.reading(common)
     results = api.search(
-        found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice, explain=explain and as_json
+        found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice, explain=explain and common.as_json
     )
-    if as_json:
+    if common.as_json:
         output.say_json(results.as_dict())
     else:
         roots = {workspace.scope: workspace for workspace in found_in}
@@ -67,7 +65,7 @@ def search(
     if not results.hits:
         if results.weaker:
             output.note(f"nothing found but {results.weaker} of hardly any relevance: --min-score 0 shows them")
-        elif not as_json:
+        elif not common.as_json:
             output.note(_with("nothing found", api.why_nothing(found_in, choice)))
         raise typer.Exit(1)
 
@@ -133,20 +131,18 @@ def ls(
     conflicts: Annotated[bool, typer.Option("--conflicts", help="Only entries that another one contradicts.")] = False,
     forgotten: Annotated[bool, typer.Option("--forgotten", help="Only what was forgotten.")] = False,
     choice: Choice = Choice(),
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """List entries.
 
     Prints id, type, date, path and what each says, the latest change first.
     """
-    found_in = world.reading(workspace, scope)
+    found_in = world.reading(common)
     listed = api.list_entries(
         found_in, prefix, sort=sort, limit=limit, conflicts=conflicts, forgotten=forgotten, choice=choice
     )
     world.tell_problems(found_in, listed.problems)
-    if as_json:
+    if common.as_json:
         output.say_json(listed.as_dict())
     elif not output.is_watched():
         for entry in listed.entries:
@@ -180,9 +176,7 @@ def grep(
         int, typer.Option("-n", "--limit", min=0, help="At most so many matches, or files.", show_default="all")
     ] = 0,
     choice: Choice = Choice(),
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Find lines by their exact text, in every file.
 
@@ -190,7 +184,7 @@ def grep(
     session or all. No match is exit code 1; 3 where a file took too long or is larger than 64 MiB, of which only the
     beginning is looked through.
     """
-    found_in = world.reading(workspace, scope)
+    found_in = world.reading(common)
     by_file = names or counts
     results = api.grep(
         found_in,
@@ -205,7 +199,7 @@ def grep(
     world.tell_problems(found_in, results.unindexed)
     for problem in results.late:
         output.note(str(problem))
-    if as_json:
+    if common.as_json:
         output.say_json(results.as_dict())
     else:
         files = Counter(world.here(match.workspace, match.path) for match in results.matches if by_file)
@@ -215,7 +209,7 @@ def grep(
             _show_matches(results.matches, context)
         if results.is_cut or (limit and len(files) > limit):
             output.note(f"more than {limit:,} match: raise --limit, or look for less")
-    if not (results.matches or as_json) and (why := api.why_nothing(found_in, choice)):
+    if not (results.matches or common.as_json) and (why := api.why_nothing(found_in, choice)):
         output.note(why)
     if results.late or not results.matches:
         raise typer.Exit(3 if results.late else 1)

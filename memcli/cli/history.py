@@ -7,27 +7,25 @@ import typer
 from ..api.history import add_history, add_note, read_history
 from . import output, workspaces
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Commands, Common
 from .output import tell_redacted
 
-history_app = typer.Typer(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
+history_app = Commands(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
 
 
 @history_app.command("add")
 def add(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What happened; - reads standard input.")],
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Add a record to the month's history; it is kept whole. Secrets are blanked out and told."""
     if text == "-":
         text = workspaces.standard_input("the record")
-    where = workspaces.writing(workspace, scope, make=True)
+    where = workspaces.writing(common, make=True)
     done = add_history(where, text)
     tell_redacted(done.redacted)
     path = workspaces.here(where, done.path)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
         output.say_wrapped(f"recorded {done.id} ({path})")
@@ -40,15 +38,13 @@ def show(
     since: Annotated[str, typer.Option(help="Only from then on: 2026-11-21, 2026-11, yesterday, 7d.")] = "",
     until: Annotated[str, typer.Option(help="Only up to then.")] = "",
     limit: Annotated[int, typer.Option("-n", "--limit", help="Only the last so many.", show_default="all")] = 0,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Show history, the oldest first: all files as one, each record once."""
-    found_in = workspaces.reading(workspace, scope)
+    found_in = workspaces.reading(common)
     log = read_history(found_in, since=since, until=until, limit=limit)
     workspaces.tell_problems(found_in, log.problems)
-    if as_json:
+    if common.as_json:
         output.say_json(log.as_dict())
     elif output.is_watched():
         for record in log.records:
@@ -70,9 +66,7 @@ def note(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to note; - reads standard input.")] = "",
     user: Annotated[str, typer.Option(help="What the user said.")] = "",
     assistant: Annotated[str, typer.Option(help="What the assistant answered.")] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Add a line to the notes of today.
 
@@ -80,11 +74,11 @@ def note(
     """
     if text == "-" and not (user or assistant):
         text = workspaces.standard_input("the note")
-    where = workspaces.writing(workspace, scope, make=True)
+    where = workspaces.writing(common, make=True)
     done = add_note(where, text, user=user, assistant=assistant)
     tell_redacted(done.redacted)
     path = workspaces.here(where, done.path)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
         output.say_wrapped(f"noted in {path}")

@@ -12,7 +12,7 @@ from ..errors import MemError, NotFoundError, UsageError
 from ..integrations import AGENTS
 from . import output, workspaces
 from .app import STYLE
-from .options import AsJson, DryRun, InScope, InWorkspace
+from .options import COMMON, AsJson, Commands, Common, DryRun, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..api.installation import FileChange
@@ -62,9 +62,7 @@ def print_schedule(target: str, where: Workspace, *, as_json: bool, is_removal: 
     output.note("printed, not run: pipe it into `sh`")
 
 
-hook_app = typer.Typer(
-    help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE
-)
+hook_app = Commands(help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE)
 _ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help=f"{', '.join(AGENTS)}, git, cron or systemd.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
@@ -92,9 +90,7 @@ def install(
         ),
     ] = "",
     dry_run: DryRun = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Let an agent or git run mem; print what lets cron or systemd.
 
@@ -112,16 +108,16 @@ def install(
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        print_schedule(target, workspaces.writing(workspace, scope), as_json=as_json)
+        print_schedule(target, workspaces.writing(common), as_json=common.as_json)
         return
     plan = install_plan(target, to, tools=tools, shared=shared)
     if target == "git":
-        plan += _merging(to, workspace, scope, dry_run=dry_run)
-    keeper = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
-    make(plan, dry_run=dry_run, as_json=as_json, also=keeper)
-    if not as_json and not dry_run:
+        plan += _merging(to, common, dry_run=dry_run)
+    keeper = {} if target == "git" else _keeper(common, notes, dry_run=dry_run)
+    make(plan, dry_run=dry_run, as_json=common.as_json, also=keeper)
+    if not common.as_json and not dry_run:
         _tell_keeper(keeper, [] if shared else [change.path for change in plan if change.after is not None])
-    _tell_idle(target, to, workspace, scope)
+    _tell_idle(target, to, common)
     if target in AGENTS and AGENTS[target].condition and not dry_run:
         output.note(AGENTS[target].condition)
 
@@ -132,9 +128,7 @@ def uninstall(
     project: _Project = False,
     user: _User = False,
     dry_run: DryRun = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Take the hooks out again.
 
@@ -146,14 +140,14 @@ def uninstall(
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
-        print_schedule(target, workspaces.writing(workspace, scope), as_json=as_json, is_removal=True)
-    elif workspace or scope:
+        print_schedule(target, workspaces.writing(common), as_json=common.as_json, is_removal=True)
+    elif common.workspace or common.scope:
         raise UsageError(f"hooks of {target} are taken out for every workspace", "leave out --workspace and --scope")
     else:
         plan = uninstall_plan(target, to)
         if target == "git" and not dry_run:
             uninstall_merge_driver(to.project)
-        make(plan, dry_run=dry_run, as_json=as_json)
+        make(plan, dry_run=dry_run, as_json=common.as_json)
 
 
 @hook_app.command("status")
@@ -244,7 +238,7 @@ def close(
     """Bring in what hooks kept, and consolidate the session: what a hook leaves to a process of its own."""
     from ..api.agents import close_session, log
 
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(Common(workspace, scope))
     try:
         close_session(where, session, keep=keep, transcript=transcript)
     except MemError as error:
@@ -252,13 +246,13 @@ def close(
         raise
 
 
-def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[str, Any]:
+def _keeper(common: Common, notes: str, *, dry_run: bool) -> dict[str, Any]:
     """Settle whose workspace keeps what is said in this project; nothing if there is no workspace yet."""
     from ..integrations.install.targets import require_keeper, settle_keeper
 
     require_keeper(notes)
     try:
-        where = workspaces.reading(workspace, scope, make=not dry_run)[0]
+        where = workspaces.reading(common, make=not dry_run)[0]
     except NotFoundError:
         return {}
     return settle_keeper(surroundings(), where, notes, dry_run=dry_run)
@@ -276,7 +270,7 @@ def _tell_keeper(keeper: dict[str, Any], files: Sequence[Path]) -> None:
         output.note(f"git would share {' and '.join(names)}: .git/info/exclude keeps them yours")
 
 
-def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> None:
+def _tell_idle(target: str, to: "Destination", common: Common) -> None:
     """Say why hooks that were just installed would do nothing."""
     from ..integrations.install.targets import status
 
@@ -285,19 +279,19 @@ def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> No
         link = f": ln -s {quote(to.mem_path)} ~/.local/bin/mem" if to.mem_path else ""
         output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")
     try:
-        workspaces.reading(workspace, scope)
+        workspaces.reading(common)
     except NotFoundError:
         output.note("there is no workspace here yet, so these hooks do nothing: run `mem init`")
 
 
-def _merging(to: "Destination", workspace: str, scope: str, *, dry_run: bool) -> "list[FileChange]":
+def _merging(to: "Destination", common: Common, *, dry_run: bool) -> "list[FileChange]":
     """Tell git how to merge memories; return what the attributes of the workspace lack for it."""
     from ..api.installation import attributes_plan, install_merge_driver
 
     if not dry_run:
         install_merge_driver(to.project)
     try:
-        where = workspaces.reading(workspace, scope)[0]
+        where = workspaces.reading(common)[0]
     except NotFoundError:
         return []
     return attributes_plan(where) if where.root.is_relative_to(to.project.resolve()) else []

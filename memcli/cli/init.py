@@ -10,7 +10,7 @@ from ..api import configure
 from ..results import number_of
 from . import completion, output, workspaces
 from .app import STYLE
-from .options import AsJson, InWorkspace
+from .options import AsJson, Commands, Common, InWorkspace
 from .workspaces import shown
 
 
@@ -79,7 +79,7 @@ def trust(
     kept on this machine ($XDG_STATE_HOME/mem), not in the folder; another folder in the same place is asked about
     again.
     """
-    where = workspaces.reading(folder, "" if folder else "project")[0]
+    where = workspaces.reading(Common(folder, "" if folder else "project"))[0]
     done = configure.trust(where, remove=remove)
     if as_json:
         output.say_json(done.as_dict())
@@ -87,7 +87,7 @@ def trust(
         output.say_row(("trusted" if done.trusted else "not trusted", done.workspace))
 
 
-config_app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
+config_app = Commands(help="Show and change settings.", no_args_is_help=True, **STYLE)
 
 
 _Name = Annotated[

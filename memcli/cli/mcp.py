@@ -10,7 +10,7 @@ from ..api.workspace import open_workspaces, surroundings
 from ..errors import MemError, UnavailableError, UsageError
 from ..integrations.memory_tool import ToolReply, answer
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Common, InScope, InWorkspace
 from .serve import serve_beside
 
 
@@ -21,7 +21,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_consolidate, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
-    where = workspaces.reading(workspace, scope, make=True)  # a client should hear at once that there is none
+    where = workspaces.reading(Common(workspace, scope), make=True)  # a client should hear at once that there is none
     path = where[0].root if workspace else ""
     if not where[0].settings["embedding.model"]:
         maintain.hold_model(surroundings())
@@ -39,14 +39,14 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
 _SUCH_AS = 'such as {"command": "view", "path": "/memories"}'
 
 
-def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def memory_tool(common: Common = COMMON) -> None:
     """Carry out one command of Anthropic's memory tool, given as JSON on standard input.
 
     `view`, `create`, `str_replace`, `insert`, `delete` and `rename` below /memories, which is this workspace. The reply
     for the model is on stdout, also where the command fails; the exit code says whether it did. What is deleted moves
     to the archive, and a secret is refused. --json answers with {"content", "is_error"}.
     """
-    where = workspaces.writing(workspace, scope, make=True)
+    where = workspaces.writing(common, make=True)
     try:
         call = json.loads(workspaces.standard_input("the command"))
     except ValueError as error:
@@ -58,7 +58,7 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
         reply = answer(where, call)
     except MemError as error:
         reply, code = str(error), error.exit_code
-    if as_json:
+    if common.as_json:
         output.say_json(ToolReply(reply, code != 0).as_dict())
     else:
         output.say(reply, raw=True)

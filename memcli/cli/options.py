@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -11,6 +11,8 @@ import typer
 from ..api.choice import KINDS, LAYERS, SOURCES, STATUSES, Choice
 from ..errors import UsageError
 from . import completion
+from .workspaces import COMMON as COMMON
+from .workspaces import Common as Common
 
 MORE = "More options"
 """The panel of a command's help for what is seldom asked for."""
@@ -164,29 +166,48 @@ class _ChoiceOptions:
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of `Choice` in the place of its parameter `choice`."""
     hints = get_type_hints(_ChoiceOptions, include_extras=True)
-    options = [
-        inspect.Parameter(
-            parameter.name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=hints[parameter.name]
-        )
-        for parameter in fields(Choice)
-    ]
+    return _spread(
+        command, "choice", Choice, [(field.name, field.default, hints[field.name]) for field in fields(Choice)]
+    )
+
+
+def with_common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `Common` in the place of its parameter `common`, if it has one."""
+    if "common" not in inspect.signature(command).parameters:
+        return command
+    kinds = (InWorkspace, InScope, AsJson)
+    return _spread(command, "common", Common, zip(Common._fields, COMMON, kinds, strict=True))
+
+
+def _spread(
+    command: Callable[..., Any], name: str, make: Callable[..., Any], options: Iterable[tuple[str, Any, Any]]
+) -> Callable[..., Any]:
+    """Give a command options, each a name, a default and a type, in the place of a parameter that is made of them."""
     signature = inspect.signature(command, eval_str=True)
     taken = signature.parameters.keys()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = {
+        option: inspect.Parameter(option, keyword, default=default, annotation=kind)
+        for option, default, kind in options
+        if option not in taken
+    }
 
     @wraps(command)
-    def with_choice(**given: Any) -> Any:
-        chosen = {
-            parameter.name: given.pop(parameter.name)
-            for parameter in options
-            if parameter.name in given and parameter.name not in taken
-        }
-        return command(**given, choice=Choice(**chosen))
+    def with_options(**given: Any) -> Any:
+        chosen = {option: given.pop(option) for option in added if option in given}
+        return command(**given, **{name: make(**chosen)})
 
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        if parameter.name == "choice":
-            parameters += [option for option in options if option.name not in taken]
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    with_choice.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return with_choice
+        parameters += added.values() if parameter.name == name else [parameter.replace(kind=keyword)]
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return with_options
+
+
+class Commands(typer.Typer):
+    """Commands that may have a parameter `common`."""
+
+    def command(self, *words: Any, **how: Any) -> Callable[[Any], Any]:
+        """Return what takes a function in as a command."""
+        register = super().command(*words, **how)
+        return lambda command: register(with_common(command))

@@ -8,7 +8,7 @@ from ..api import maintain
 from ..api.choice import require_source
 from ..errors import UsageError
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace, Source
+from .options import COMMON, Common, Source
 
 if TYPE_CHECKING:
     from ..api.maintain import Promotion
@@ -22,9 +22,7 @@ def promote(
     auto: Annotated[bool, typer.Option("--auto", help="Show what the rule would promote and drop.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="With --auto: do it.")] = False,
     source: Source = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Add confirmed memories to MEMORY.md as lines, or remove them.
 
@@ -38,14 +36,14 @@ def promote(
     require_source(source)
     if auto and demote:
         raise UsageError("--auto with ids" if names else "nothing to promote", "name entries, or give --auto alone")
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(common)
     if demote:
         report = maintain.demote(where, names or ())
     else:
         by = workspaces.speaker()
-        found_in = workspaces.reading(workspace, scope) if names else [where]
+        found_in = workspaces.reading(common) if names else [where]
         report = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     else:
         _show_promotion(report)

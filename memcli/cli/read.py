@@ -10,7 +10,7 @@ from ..api import read as api
 from ..api.read import Which
 from ..errors import UsageError
 from . import output, workspaces
-from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
+from .options import COMMON, Common, EntryKey, EntryName
 
 if TYPE_CHECKING:
     from ..api.read import History, KeyHistory, Origins
@@ -40,26 +40,24 @@ def read(
     raw: Annotated[
         bool, typer.Option("--raw", help="Show the file as it is, frontmatter and control characters included.")
     ] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Print what an id, a path or a hit's address names.
 
     Prints the text of the memory; --json adds its fields. Where a page ends before the text does, stderr says how to
     read on.
     """
-    found_in = workspaces.reading(workspace, scope)
+    found_in = workspaces.reading(common)
     which = Which(name, key, project, as_of)
     if source or history:
         if raw or lines or offset or limit is not None or (source and history):
             raise UsageError("two views of one memory", "give --source, --history, or a part of the text")
-        _read_about(found_in, which, source=source, history=history, as_json=as_json)
+        _read_about(found_in, which, source=source, history=history, as_json=common.as_json)
         return
     page = api.read(found_in, which, offset=offset, limit=limit, lines=lines, raw=raw)
     output.notes(page.notices)
     workspaces.tell_problems([page.workspace], page.problems)
-    if as_json:
+    if common.as_json:
         output.say_json(page.as_dict())
         return
     output.say(page.content, end="" if page.content.endswith("\n") or not page.content else "\n", raw=raw)

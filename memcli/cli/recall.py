@@ -7,7 +7,7 @@ import typer
 from ..api import recall as api
 from ..api.recall import FORMATS, Budget
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace, in_format
+from .options import COMMON, Common, in_format
 
 
 def recall(
@@ -36,9 +36,7 @@ def recall(
         ),
     ] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what the session was shown.")] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Return the memories that a prompt should have, as text to put before it.
 
@@ -48,7 +46,7 @@ def recall(
     """
     if query == "-":
         query = workspaces.standard_input("the prompt")
-    found_in = workspaces.reading(workspace, scope)
+    found_in = workspaces.reading(common)
     pack = api.recall(
         found_in,
         query,
@@ -59,7 +57,7 @@ def recall(
         as_of=as_of,
         fresh=fresh,
     )
-    if as_json:
+    if common.as_json:
         output.say_json(pack.as_dict())
     elif text := pack.text(form):
         output.say(text, end="" if text.endswith("\n") else "\n")

@@ -11,7 +11,7 @@ from ..api.workspace import Workspace
 from ..errors import MemError, UsageError
 from ..results import number_of
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace
+from .options import COMMON, Common
 from .output import judge_progress
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _edit(workspace: Workspace, side: EntryFile) -> None:
     from .edit import edit
 
     try:
-        edit(side.path, workspace=str(workspace.root))
+        edit(side.path, common=workspaces.Common(str(workspace.root)))
     except MemError as error:
         output.note(str(error))
 
@@ -224,9 +224,7 @@ def review(
     limit: Annotated[
         int, typer.Option("-n", "--limit", min=0, help="List at most so many questions.", show_default="all")
     ] = 0,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Settle what needs a person: keys that two memories fill, verdicts, faded rules, the inbox, conflicts of a merge.
 
@@ -243,7 +241,7 @@ def review(
     With --judge your LLM proposes an answer where it is sure. With `llm.decides` in your own settings its answer is
     carried out, unless that would retire what is trusted more, pinned, or of another project.
     """
-    where = workspaces.writing(workspace, scope, "reviewed in")
+    where = workspaces.writing(common, "reviewed in")
     if words:
         if words[0] != _ANSWER or len(words) != 3:
             raise UsageError(
@@ -251,11 +249,11 @@ def review(
             )
         if judge or limit:
             raise UsageError("an answer is given to one question", "leave out --judge and --limit")
-        _answer(where, words[1], words[2], source, as_json=as_json)
+        _answer(where, words[1], words[2], source, as_json=common.as_json)
         return
     if source:
         raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
-    is_asked = workspaces.is_typed() and not as_json
+    is_asked = workspaces.is_typed() and not common.as_json
     bar = output.Bar("asking the LLM")
     report = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
     bar.clear()
@@ -263,7 +261,7 @@ def review(
         _tell_judged(report.judged)
     for path, reason in report.problems:
         output.note(f"{workspaces.here(where, path)}: {reason}")
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif not report.count:
         if output.is_heard():

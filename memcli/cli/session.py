@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..results import number_of
 from . import completion, output, workspaces
 from .app import STYLE
-from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
+from .options import COMMON, Commands, Common, DryRun, Quiet
 from .output import tell_redacted
 
 if TYPE_CHECKING:
@@ -31,25 +31,23 @@ TOOL_TEXT = 500
 """Characters shown of what a tool was given or answered."""
 
 
-def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, api.Session]:
+def found(common: Common, name: str, *, strict: bool = False) -> tuple[Workspace, api.Session]:
     """Find a session in the first workspace that has it."""
-    return api.find_session(workspaces.reading(workspace, scope), name, strict=strict)
+    return api.find_session(workspaces.reading(common), name, strict=strict)
 
 
 def ls(
     state: Annotated[str, typer.Option(help="Only in this state: ACTIVE, PAUSED or TERMINATED.")] = "",
     archived: Annotated[bool, typer.Option("--archived", help="Those in the archive instead.")] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """List sessions, the latest first.
 
     Prints id, state, messages, how many of them wait to be consolidated, when something was said last, and where.
     """
-    listed = api.list_sessions(workspaces.reading(workspace, scope), state=state, archived=archived)
+    listed = api.list_sessions(workspaces.reading(common), state=state, archived=archived)
     output.notes(listed.notices)
-    if as_json:
+    if common.as_json:
         output.say_json(listed.as_dict())
         return
     rows = [(row.id, row.state, row.messages, row.waiting, row.updated_at[:16]) for row in listed.sessions]
@@ -68,16 +66,14 @@ def show(
     span: Annotated[
         str, typer.Option("--range", metavar="A:B", help="Only these events, by position or by id.", show_default=False)
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Show what was said, with positions.
 
     What tools were given and answered is cut short; `mem read session:ID#12` and --json show the whole.
     """
-    shown = api.show(workspaces.reading(workspace, scope), name, span=span)
-    if as_json:
+    shown = api.show(workspaces.reading(common), name, span=span)
+    if common.as_json:
         output.say_json(shown.as_dict())
         return
     for text in shown.texts(TOOL_TEXT):
@@ -86,11 +82,11 @@ def show(
     output.problems([replace(problem, path=path) for problem in shown.problems])
 
 
-def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def stats(name: Id, common: Common = COMMON) -> None:
     """Show how long a session is, against its limits, and what waits."""
-    stats = api.stats(workspaces.reading(workspace, scope), name)
+    stats = api.stats(workspaces.reading(common), name)
     output.notes(stats.notices)
-    if as_json:
+    if common.as_json:
         output.say_json(stats.as_dict())
         return
     over = f", past the {stats.passed} limit" if stats.passed else ""
@@ -109,13 +105,11 @@ def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: A
 
 def recap(
     name: Annotated[str, typer.Argument(metavar="[ID]", help="A session; else the one used last.")] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Show the history, last words and open questions of a session."""
-    recap_of = api.recap(workspaces.reading(workspace, scope), name)
-    if as_json:
+    recap_of = api.recap(workspaces.reading(common), name)
+    if common.as_json:
         output.say_json(recap_of.as_dict())
         return
     output.say_wrapped(f"Session {recap_of.session}, {recap_of.ended[:10]}, {number_of(recap_of.messages, 'message')}")
@@ -132,9 +126,7 @@ def handoff(
     to: Annotated[
         str, typer.Option("--to", metavar="AGENT", help="Offer it to this agent alone.", show_default=False)
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Write what another session needs to go on with one.
 
@@ -146,8 +138,8 @@ def handoff(
 
     if to and to not in AGENTS:
         raise UsageError(f"no agent {to!r}", f"use one of {', '.join(AGENTS)}")
-    written = api.hand_off(workspaces.reading(workspace, scope), name, to)
-    if as_json:
+    written = api.hand_off(workspaces.reading(common), name, to)
+    if common.as_json:
         output.say_json(written.as_dict())
         return
     output.say(written.text)
@@ -160,9 +152,7 @@ def rollup(
     everything: Annotated[bool, typer.Option("--all", help="Every project that has episodes.")] = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Summarize the episodes of a project on one page.
 
@@ -173,14 +163,14 @@ def rollup(
     """
     from ..api import consolidate
 
-    where = workspaces.writing(workspace, scope)
+    where = workspaces.writing(common)
     report = consolidate.rollup(where, project, tag=tag, everything=everything, dry_run=dry_run)
     failed = [page for page in report.summaries if page.error]
     for failure in report.failed:
         output.note(str(failure))
     for page in failed:
         output.note(f"{page.group.name}: the LLM failed ({page.error}); told in the episodes' own words")
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     elif not quiet:
         _show_pages(where, report)
@@ -218,9 +208,7 @@ def append(
     state: Annotated[
         str, typer.Option(help="ACTIVE, PAUSED or TERMINATED: what the session is then.", show_default="ACTIVE")
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Add a message, a tool call or a tool's answer to a session.
 
@@ -239,7 +227,7 @@ def append(
     elif text is not None:
         given = api.NewEvent(role, text, tool, timestamp, is_error=error)
     done = api.append(
-        workspaces.writing(workspace, scope, make=True),
+        workspaces.writing(common, make=True),
         given,
         into,
         channel=channel,
@@ -250,7 +238,7 @@ def append(
     tell_redacted(done.redacted)
     _tell_notices(done.session)
     output.notes(done.notices)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
         return
     if output.is_watched():
@@ -279,9 +267,7 @@ def import_(
     allow_secret: Annotated[
         bool, typer.Option("--allow-secret", help="Take files that a .secretsignore names; secrets are blanked out.")
     ] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Bring conversations in from other tools.
 
@@ -291,13 +277,13 @@ def import_(
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
     took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
     """
-    where = workspaces.writing(workspace, scope, make=True)
+    where = workspaces.writing(common, make=True)
     if everything == bool(file):
         raise UsageError("say what to import", "give a file or a folder, or --all")
     if not everything and (file == "-" or not api.holds_many(where, file)):
         if since or project or dry_run:
             raise UsageError("--since, --project and --dry-run are for many conversations", "give a folder, or --all")
-        _import_one(where, file, into, allow_secret=allow_secret, as_json=as_json)
+        _import_one(where, file, into, allow_secret=allow_secret, as_json=common.as_json)
         return
     if into:
         raise UsageError("--session and many conversations", "each goes into a session of its own")
@@ -309,7 +295,7 @@ def import_(
         )
     finally:
         bar.clear()
-    _tell_report(report, dry_run=dry_run, as_json=as_json)
+    _tell_report(report, dry_run=dry_run, as_json=common.as_json)
     if report.problems:
         raise typer.Exit(3)
 
@@ -385,9 +371,7 @@ def compact(
     ] = "",
     keep: Annotated[int, typer.Option(min=1, help="Leave at least this many of the latest messages.")] = 20,
     force: Annotated[bool, typer.Option("--force", help="Also a session that is not past its limit.")] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Make a long session shorter.
 
@@ -396,28 +380,28 @@ def compact(
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
-    opened = workspaces.reading(workspace, scope) if name else workspaces.writing(workspace, scope)
+    opened = workspaces.reading(common) if name else workspaces.writing(common)
 
     def tell(where: Workspace, done: "api.Compacted") -> None:
         output.notes(done.notices)
         before, after = done.tokens_before, done.tokens_after
         path = workspaces.here(where, done.archived or "")
-        if not as_json and done.moved and output.is_watched():
+        if not common.as_json and done.moved and output.is_watched():
             what = number_of(done.moved, "event")
             output.say_wrapped(f"{done.session}: {what} moved to {path}, {before:,} to {after:,} tokens")
-        elif not as_json and done.moved:
+        elif not common.as_json and done.moved:
             output.say_row(("compacted", done.session, done.moved, before, after, path))
-        elif not as_json and output.is_heard():
+        elif not common.as_json and output.is_heard():
             output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
 
     report = api.compact(opened, name, keep=keep, force=force, on_done=tell)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     if report.fell_back:
         raise typer.Exit(7)
 
 
-session_app = typer.Typer(
+session_app = Commands(
     help="Add, import, list, show, shorten and hand on conversations.", no_args_is_help=True, **STYLE
 )
 
@@ -445,12 +429,12 @@ for command in (ls, show, stats, recap, compact, handoff, rollup):
 
 
 @session_app.command("clear")
-def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def clear(name: WholeId, common: Common = COMMON) -> None:
     """Archive what was said, and begin anew under the same id."""
-    done = api.clear(workspaces.reading(workspace, scope), name)
+    done = api.clear(workspaces.reading(common), name)
     tell_redacted(done.redacted)
     output.notes(done.notices)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif done.archived:
         output.say_row(("cleared", done.session, workspaces.here(done.workspace, done.archived)))
@@ -462,13 +446,11 @@ def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_js
 def delete(
     name: WholeId,
     purge: Annotated[bool, typer.Option("--purge", help="Delete it for good, archived parts too.")] = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Move a session to the archive, or delete it for good."""
-    done = api.delete(workspaces.reading(workspace, scope), name, purge=purge)
-    if as_json:
+    done = api.delete(workspaces.reading(common), name, purge=purge)
+    if common.as_json:
         output.say_json(done.as_dict())
         return
     for path in done.paths:

@@ -11,7 +11,7 @@ from ..api.workspace import Workspace
 from ..errors import SwitchedOffError, UsageError
 from ..results import number_of
 from . import output, workspaces
-from .options import AsJson, InScope, InWorkspace, Quiet
+from .options import COMMON, Common, Quiet
 
 if TYPE_CHECKING:
     from ..api.sync import Synced
@@ -26,9 +26,7 @@ def sync(
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the remote and tell what would be done.")] = False,
     quiet: Quiet = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Exchange memories with other machines through git.
 
@@ -41,16 +39,16 @@ def sync(
     where the remote cannot be reached, and with 75 while another one runs. What was committed before stays committed.
     A line for crontab: */20 * * * * mem sync --quiet --workspace ~/memory
     """
-    if scope == "all":
+    if common.scope == "all":
         raise UsageError("one workspace is synced at a time", "use --scope project or --scope user")
     try:
-        where = workspaces.reading(workspace, scope)[0]
+        where = workspaces.reading(common)[0]
     except SwitchedOffError as error:  # cron would mail it each time
         if not quiet:
             output.note(error.message)
         return
     report = synced(where, remote, dry_run=dry_run)
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     else:
         _tell(where, report, quiet=quiet)

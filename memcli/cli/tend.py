@@ -9,14 +9,12 @@ from ..api import maintain
 from ..errors import SwitchedOffError, UsageError
 from ..results import number_of
 from . import output, workspaces
-from .options import MORE, AsJson, InScope, InWorkspace, Quiet
+from .options import COMMON, MORE, Common, Quiet
 
 
 def tend(
     quiet: Quiet = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Do the upkeep that is due; meant for cron.
 
@@ -27,17 +25,17 @@ def tend(
     A line for crontab: 17 3 * * * mem tend --quiet --workspace ~/memory
     """
     try:
-        where = workspaces.writing(workspace, scope)
+        where = workspaces.writing(common)
     except SwitchedOffError as error:  # cron would mail it every night
-        if as_json:
+        if common.as_json:
             output.say_json({"done": []})
         elif not quiet:
             output.note(error.message)
         return
     report = maintain.tend(where)
     for failure in report.errors:
-        output.failure(failure, as_json=as_json)
-    if as_json:
+        output.failure(failure, as_json=common.as_json)
+    if common.as_json:
         output.say_json(report.as_dict())
     elif not quiet:
         for task in report.done:
@@ -70,9 +68,7 @@ def index(
             show_default=False,
         ),
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Update the index and embed every text.
 
@@ -89,24 +85,24 @@ def index(
         if migrate:  # the administrator of the server needs no workspace, nor to make an owner
             lines = stats.migrate()
         elif sql.startswith("members"):
-            lines = [stats.team_sql(workspaces.reading(workspace, scope)[0], sql)]
+            lines = [stats.team_sql(workspaces.reading(common)[0], sql)]
         else:
             lines = [stats.team_sql(None, sql)]
-        if as_json:
+        if common.as_json:
             output.say_json({"done": lines})
         else:
             output.say("\n".join(lines) or "the server's tables are up to date")
         return
     if share:
-        stats.share(workspaces.writing(workspace, scope))
-    found_in = workspaces.reading(workspace, scope)
+        stats.share(workspaces.writing(common))
+    found_in = workspaces.reading(common)
     files, texts = output.Bar("reading files"), output.Bar("embedding texts")
     try:
         report = stats.index(found_in, rebuild=rebuild, status=status, reading=files, embedding=texts)
     finally:
         files.clear()
         texts.clear()
-    if as_json:
+    if common.as_json:
         output.say_json(report.as_dict())
     else:
         for row in report.workspaces:

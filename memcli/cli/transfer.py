@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..results import number_of
 from . import output, workspaces
 from .app import STYLE
-from .options import AllowSecret, AsJson, InScope, InWorkspace, Judge, choosing, in_format
+from .options import COMMON, AllowSecret, Commands, Common, Judge, choosing, in_format
 from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 TOLD = 10
@@ -31,9 +31,7 @@ def export(
     ] = "-",
     own_notes: Annotated[bool, typer.Option("--own-notes", help="Of a vault your own notes too.")] = False,
     choice: Choice = Choice(),
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Write memories as lines of JSON, a file a line, or as one markdown document.
 
@@ -43,15 +41,15 @@ def export(
     what waits in the inbox come along where nothing was filtered out. The index, undo and counts of reads stay. Exit
     code 3 where a file could not be read.
     """
-    if as_json and file == "-":
+    if common.as_json and file == "-":
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")
-    where = workspaces.writing(workspace, scope, "exported from", even_off=True)
+    where = workspaces.writing(common, "exported from", even_off=True)
     target = file if file != "-" else lambda piece: output.say(piece, end="", raw=form == "jsonl")
     done = api.export(where, target, format=form, choice=choice, own_notes=own_notes)
     output.notes(done.notices)
     for problem in done.problems:
         output.note(str(replace(problem, path=workspaces.here(where, problem.path))))
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif done.file:
         output.note(f"{number_of(done.files, 'file')} in {file}")
@@ -59,7 +57,7 @@ def export(
         raise typer.Exit(3)
 
 
-import_app = typer.Typer(**STYLE)
+import_app = Commands(**STYLE)
 
 
 @import_app.command("import")
@@ -79,9 +77,7 @@ def import_(
     judge: Judge = False,
     allow_secret: AllowSecret = False,
     choice: Choice = Choice(),
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Bring memories in from an export of mem, or from what another tool has.
 
@@ -100,7 +96,7 @@ def import_(
     frontmatter, such as id, type, title, tags, key, project, created_at, updated_at, source, trust and expires_at, or
     what other tools call them, such as createdAt or labels. What has another key becomes metadata.
     """
-    where = workspaces.writing(workspace, scope, "imported into", make=True)
+    where = workspaces.writing(common, "imported into", make=True)
     name = "standard input" if file == "-" else file
     with workspaces.opened(file, "lines") if file == "-" else nullcontext(file) as source:
         done = api.import_memories(
@@ -113,12 +109,12 @@ def import_(
             allow_secret=allow_secret,
             columns=columns,
             progress=judge_progress(),
-            on_line=_teller(where, name, dry_run=dry_run, as_json=as_json),
+            on_line=_teller(where, name, dry_run=dry_run, as_json=common.as_json),
         )
     output.notes(done.notices)
     tell_unheard(done.unheard)
     tell_redacted(done.redacted)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif done.counts:
         output.note(", ".join(f"{number:,} {action}" for action, number in sorted(done.counts.items())))

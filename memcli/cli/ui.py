@@ -51,7 +51,9 @@ def ui(
 
             open_now = stack.enter_context(sample())
         else:
-            opened = workspaces.reading(workspace, scope)  # a person should hear at once that there is none
+            opened = workspaces.reading(
+                workspaces.Common(workspace, scope)
+            )  # a person should hear at once that there is none
             at_start = [("user", "") if each.scope == "user" else ("", each.root) for each in opened]
 
             def open_now() -> list[Workspace]:  # these same ones, in this order, whatever is made or deleted meanwhile

@@ -7,7 +7,7 @@ import typer
 from ..api import sync as api
 from ..results import number_of
 from . import output, workspaces
-from .options import AsJson, DryRun, InScope, InWorkspace
+from .options import COMMON, Common, DryRun
 
 
 def undo(
@@ -17,9 +17,7 @@ def undo(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Show what can be taken back, the newest first.")] = False,
     dry_run: DryRun = False,
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
 ) -> None:
     """Take back what a command changed, exactly.
 
@@ -29,18 +27,18 @@ def undo(
     in `.mem/undo/`. Not taken back are `--purge`, redaction, what counts in `.mem/` alone, and what git brought:
     use git for that.
     """
-    where = workspaces.writing(workspace, scope, "taken back in")
+    where = workspaces.writing(common, "taken back in")
     if listed:
-        _list(api.list_undoable(where), as_json=as_json)
+        _list(api.list_undoable(where), as_json=common.as_json)
         return
     done = api.undo(where, number or 0, dry_run=dry_run)
-    if as_json:
+    if common.as_json:
         output.say_json(done.as_dict())
     elif dry_run:
         output.say(done.diff, end="")
     else:
         output.say_row(("taken back", done.id, done.command, done.did))
-    if done.passed and not as_json and output.is_heard():
+    if done.passed and not common.as_json and output.is_heard():
         newest = done.passed[0]
         output.note(f"`mem {newest.command}` ran since, unasked: `mem undo {newest.id}` takes that back")
     for path, ours in done.unapplied:

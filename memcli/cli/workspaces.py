@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from ..api import workspace as api
 from ..api.workspace import FileProblem, Workspace
@@ -15,30 +15,39 @@ from ..errors import UsageError
 from . import output
 
 
-def reading(workspace: str, scope: str, *, even_off: bool = False, make: bool = False) -> list[Workspace]:
+class Common(NamedTuple):
+    """What nearly every command is told: which workspaces it works in, and whether it answers in JSON."""
+
+    workspace: str = ""
+    scope: str = ""
+    as_json: bool = False
+
+
+COMMON = Common()
+
+
+def reading(common: Common, *, even_off: bool = False, make: bool = False) -> list[Workspace]:
     """Open the workspaces to read from, the project's first, and say which of their settings are ignored."""
-    opened = api.open_workspaces(workspace, scope=scope, even_off=even_off, make=make)
+    opened = api.open_workspaces(common.workspace, scope=common.scope, even_off=even_off, make=make)
     output.problems(list(dict.fromkeys(line for workspace in opened for line in workspace.settings.ignored)))
     return opened
 
 
 def writable(
-    workspace: str, scope: str, done: str = "written to", *, even_off: bool = False, make: bool = False
+    common: Common, done: str = "written to", *, even_off: bool = False, make: bool = False
 ) -> list[Workspace]:
     """Open the workspaces that names are looked for in, first the one to write to, or to do something else with."""
-    if scope == "all":
+    if common.scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    opened = reading(workspace, scope, even_off=even_off, make=make)
+    opened = reading(common, even_off=even_off, make=make)
     if output.is_watched() and not opened[0].is_trusted:
         output.note(f"{opened[0].root} came with a repository and is not trusted: see `mem trust --help`")
     return opened
 
 
-def writing(
-    workspace: str, scope: str, done: str = "written to", *, even_off: bool = False, make: bool = False
-) -> Workspace:
+def writing(common: Common, done: str = "written to", *, even_off: bool = False, make: bool = False) -> Workspace:
     """Open the one workspace to write to, or to do something else with; `make` makes the user's if need be."""
-    return writable(workspace, scope, done, even_off=even_off, make=make)[0]
+    return writable(common, done, even_off=even_off, make=make)[0]
 
 
 def here(workspace: Workspace, path: str) -> str:

@@ -12,7 +12,7 @@ from ..api.write import write as write_entry
 from ..errors import UsageError
 from . import completion, output, workspaces
 from .app import FIELDS
-from .options import MORE, AllowSecret, AsJson, InScope, InWorkspace, Judge, Redact
+from .options import COMMON, MORE, AllowSecret, Common, Judge, Redact
 from .output import judge_progress, relations, tell_redacted, tell_unheard
 
 _more = partial(typer.Option, rich_help_panel=MORE)
@@ -69,9 +69,7 @@ def write(
             show_default=False,
         ),
     ] = "",
-    workspace: InWorkspace = "",
-    scope: InScope = "",
-    as_json: AsJson = False,
+    common: Common = COMMON,
     file: Annotated[str, _more("--file", metavar="FILE", help="Read the text from a file.", show_default=False)] = "",
     about: Annotated[
         list[str] | None, _more("--about", metavar="FILE", help="A file it is about; a.py:12-20 watches lines.")
@@ -138,17 +136,17 @@ def write(
         metadata=_pairs(metadata),
     )
     done = write_entry(
-        workspaces.reading(workspace, scope) if identifier else workspaces.writable(workspace, scope, make=True),
+        workspaces.reading(common) if identifier else workspaces.writable(common, make=True),
         entry,
         by=workspaces.speaker(),
         dedup=not no_dedup,
         judge=judge,
         redact=redact,
         allow_secret=allow_secret,
-        routes=not (scope or workspace or os.environ.get("MEM_WORKSPACE")),
+        routes=not (common.scope or common.workspace or os.environ.get("MEM_WORKSPACE")),
         progress=judge_progress(),
     )
-    _tell(done, as_json=as_json)
+    _tell(done, as_json=common.as_json)
     if done.error:
         raise typer.Exit(7)
 

@@ -48,8 +48,8 @@ class ExcludedLines:
             half = line.partition(" ")[2].partition(" ")[2]
             middle = len(half) // 2
             named = [*_DIFFED.findall(line)[1:], half[:middle], half[middle + 1 :]]
-            paths = (path.strip('"') for path in named)
-            return any(self._is_excluded(each, folders) for path in paths for each in (path, path[2:]))
+            bare = [path.strip('"') for path in named]
+            return any(self._is_excluded(each, folders) for path in bare for each in (path, path[2:]))
         if line.startswith("==> "):
             return self._is_excluded(line[4:].removesuffix(" <=="), folders)
         first, colon, more = line.partition(":")
