@@ -1,7 +1,9 @@
 """Machines that share a workspace on a real server: what each finds, pushes, and does when the server is gone."""
 
 import hashlib
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -313,6 +315,74 @@ def test_a_server_that_dies_in_a_search_leaves_this_machine_to_answer(
     assert ran.code == 0
     assert "only this machine" in ran.out
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["search", "quagga"], ["index"]])
+def test_a_server_that_hangs_is_waited_for_no_longer_than_is_said(
+    first: Machine, team: TeamDatabase, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(connection, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "PUSH_SECONDS", 0.3)
+    first.put("okapi.md", "The okapi and the quagga came while the server hung.")
+    stopped = list[int]()
+    place = PostgresIndex if command[0] == "search" else push.Exchange
+    name = "ask_server" if command[0] == "search" else "_in_turn"
+    ask = getattr(place, name)
+
+    def hung(*arguments: object) -> object:
+        if not stopped:
+            stopped.append(connection._held.connection[1].info.backend_pid)
+            os.kill(stopped[0], signal.SIGSTOP)
+        return ask(*arguments)
+
+    monkeypatch.setattr(place, name, hung)
+    began = time.monotonic()
+    try:
+        ran = first.run(*command)
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert time.monotonic() - began < 10
+    assert ran.code == (0 if command[0] == "search" else 6)
+    assert "the server took longer than 0." in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert first.run("index", "--json").json["unreached"] == ""
+
+
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [("datestyle = 'SQL, DMY'", "datestyle = 'ISO, MDY'"), ("client_encoding = 'LATIN1'", "client_encoding = 'UTF8'")],
+)
+def test_what_is_set_for_a_role_changes_nothing(
+    first: Machine, second: Machine, team: TeamDatabase, setting: str, other: str
+) -> None:
+    for each in (setting, other):
+        for role in ("alice", "bob"):
+            team.server.run(f'alter role {role} in database "{team.name}" set {each}')
+        connection.close_connection()
+        first.put("鳥.md", f"The 鳥 came under {each}.")
+        ran = first.run("index", "--json")
+        assert (ran.code, ran.json["unreached"], ran.json["pushed"]) == (0, "", 1)
+        assert each in second.run("search", "--mode", "keyword", "came under").out
+
+
+def test_who_asks_does_not_tell_the_others_which_workspace_is_pushed(first: Machine, team: TeamDatabase) -> None:
+    team.add_owners("eve")
+    seen = list[Any]()
+    write = push.PushedFiles.write
+
+    def watched(*arguments: Any) -> Any:
+        query = (
+            "select classid, objid from pg_locks join pg_database on pg_database.oid = database"
+            " where locktype = 'advisory' and datname = current_database()"
+        )
+        seen.append(team.run(query, "eve"))
+        return write(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(push.PushedFiles, "write", watched)
+        first.put("okapi.md", "The okapi came.")
+        first.run("index")
+    assert seen == [[]]
 
 
 def test_a_clone_that_lies_behind_overwrites_nothing(first: Machine, machine: Callable[..., Machine]) -> None:
@@ -665,6 +735,7 @@ def test_a_statement_that_takes_too_long_ends(
         "host=/nowhere user=alice password=hunter2secret",
         "hunter2secret nonsense",
         "password=hunter2secret no_such_option=1",
+        "postgresql://alice:an@hunter2secret@nowhere.invalid/mem",
     ],
 )
 def test_no_message_has_the_password(first: Machine, dsn: str) -> None:

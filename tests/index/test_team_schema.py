@@ -109,6 +109,9 @@ class _Server:
         self.user = "ann"
         self._row = row
 
+    def parameter_status(self, name: str) -> str:
+        return "UTF8"
+
     def execute(self, query: str, values: object = ()) -> "_Server":
         return self
 
@@ -138,6 +141,16 @@ def test_an_old_server_is_refused(version: int, row: tuple[str | None, str] | No
     with pytest.raises(UnavailableError) as refused:
         schema.migrate(_Server(version, row))  # type: ignore[arg-type]
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_all_texts_is_refused(
+    team_server: TeamServer, migrated: Migrate, encoding: str
+) -> None:
+    name = f"texts {encoding}"
+    team_server.run(f"create database \"{name}\" encoding '{encoding}' template template0 owner administrator")
+    with pytest.raises(UnavailableError, match=f"the database keeps texts as {encoding}: make one with encoding UTF8"):
+        migrated(TeamDatabase(team_server, name))
 
 
 @pytest.mark.parametrize("name", ["ann", 'a"b', "o'neil", "Ann", "back\\slash", "select", "ä" * 31])

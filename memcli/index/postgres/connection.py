@@ -1,9 +1,11 @@
 """The connection to a team's server: one a thread, bound by row-level security, its errors told in a line."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import UnavailableError
@@ -23,7 +25,7 @@ BRIEFLY = (0.05,)
 PATIENTLY = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Seconds between attempts where nobody waits for an answer: a server that is started again is back by then."""
 _OPENING = (
-    f"set statement_timeout = '{STATEMENT_SECONDS}s';"
+    f"set statement_timeout = '{STATEMENT_SECONDS}s'; set datestyle = 'ISO';"  # a machine notes a time as text
     # Of other folders only the one that has pgvector: what anybody put into `public` is not called by mistake.
     " select set_config('search_path', 'mem, ' || (select quote_ident(nspname) from pg_extension join pg_namespace"
     " on pg_namespace.oid = extnamespace where extname = 'vector'), false);"
@@ -56,12 +58,13 @@ class PostgresServer:
         self._allows_superuser = allow_superuser
         try:
             stated = conninfo_to_dict(dsn)
+            if "@" in str(stated.get("host") or "")[1:]:  # of a password, whose end every message would repeat
+                raise psycopg.ProgrammingError
         except psycopg.Error:  # whose text would repeat the string
             raise ServerError(
-                "index.dsn is no connection string", "write service=NAME or postgresql://USER@HOST/NAME"
+                "index.dsn is no connection string", "write service=NAME or postgresql://USER@HOST/NAME, and %40 for @"
             ) from None
-        words = (str(stated.get("password") or ""), os.environ.get("PGPASSWORD", ""))
-        self._secrets = [word for word in words if word]
+        self._secrets = [str(word) for word in (stated.get("password"), os.environ.get("PGPASSWORD")) if word]
 
     def run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
@@ -77,13 +80,18 @@ class PostgresServer:
 
         The work may be done more than once.
         """
+        seconds = STATEMENT_SECONDS if pauses is BRIEFLY else PUSH_SECONDS
         for pause in (*pauses, None):
+            watch = threading.Timer(seconds + 1, _break, [vars(_held)])  # a server that hangs does not end by itself
+            watch.daemon = True
+            watch.start()
             try:
                 return work(self._opened())
-            except self._errors.QueryCanceled:
-                raise ServerError(f"the server took longer than {STATEMENT_SECONDS} seconds", "try again") from None
             except self._errors.OperationalError as error:
                 close_connection()
+                if isinstance(error, self._errors.QueryCanceled) or watch.finished.is_set():
+                    raise ServerError(f"the server took longer than {seconds} seconds", "try again") from None
+                watch.cancel()
                 if pause is None or (pauses is BRIEFLY and isinstance(error, self._errors.ConnectionTimeout)):
                     raise self._failure(error) from None
                 time.sleep(pause)
@@ -91,40 +99,44 @@ class PostgresServer:
                 raise ServerError("the server has no tables of this mem", _MIGRATE) from None
             except self._errors.Error as error:
                 raise self._failure(error) from None
+            finally:
+                watch.cancel()
         raise AssertionError
 
     def migrate(self) -> list[str]:
-        """Bring the tables up to date as their administrator, and return what was done, a line each; raise ServerError.
-
-        Raise UnavailableError where the server or the role is not fit to hold them.
-        """
-        from psycopg import connect
-
+        """Bring the tables up to date as their administrator, and return what was done; raise UnavailableError."""
         try:
-            with connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+            with self._connected() as connection:
                 return migrate(connection)
         except self._errors.Error as error:
             raise self._failure(error) from None
 
-    def _opened(self) -> "Connection[Any]":
+    def _connected(self) -> "Connection[Any]":
         from psycopg import connect
 
+        about: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "mem"}
+        return connect(self._dsn, autocommit=True, client_encoding="utf-8", **about)
+
+    def _opened(self) -> "Connection[Any]":
         key, held = (self._dsn, os.getpid()), getattr(_held, "connection", None)
         if held is not None and held[0] == key and not held[1].closed:
             connection: Connection[Any] = held[1]
             return connection
         close_connection()
-        connection = connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="mem")
+        connection = self._connected()
+        _held.connection = key, connection
         try:
             self._open(connection)
         except BaseException:
-            connection.close()
+            close_connection()
             raise
-        _held.connection = key, connection
         return connection
 
     def _open(self, connection: "Connection[Any]") -> None:
         """Make a connection ready; raise ServerError where it is not one of an owner to tables of this version."""
+        from psycopg.adapt import Dumper
+        from psycopg.pq import Format
+
         try:
             cursor = connection.execute(_OPENING)
         except (self._errors.UndefinedTable, self._errors.InvalidSchemaName, self._errors.InsufficientPrivilege):
@@ -139,12 +151,10 @@ class PostgresServer:
         if is_unbound and not self._allows_superuser:
             raise ServerError(f"no row-level security binds {role}", "connect as an owner, or index.allow_superuser")
         if version != NEWEST:
-            is_newer = (version or 0) > NEWEST
-            raise ServerError(
-                f"the server's tables have version {version or 0}, this mem's {NEWEST}",
-                "install a newer one, as README says" if is_newer else _MIGRATE,
-            )
-        connection.adapters.register_dumper(HalfVector, _half_dumper())
+            fix = "install a newer one, as README says" if (version or 0) > NEWEST else _MIGRATE
+            raise ServerError(f"the server's tables have version {version or 0}, this mem's {NEWEST}", fix)
+        dumper = type("HalfDumper", (Dumper,), {"format": Format.BINARY, "dump": lambda _, half: half.data})
+        connection.adapters.register_dumper(HalfVector, dumper)
 
     def _failure(self, error: Exception) -> ServerError:
         """Return an error of one line without the password."""
@@ -172,17 +182,10 @@ def close_connection() -> None:
         held[1].close()
 
 
-def _half_dumper() -> Any:
-    from psycopg.adapt import Dumper
-    from psycopg.pq import Format
-
-    class HalfDumper(Dumper):
-        format = Format.BINARY
-
-        def dump(self, obj: HalfVector) -> bytes:
-            return obj.data
-
-    return HalfDumper
+def _break(held: dict[str, Any]) -> None:
+    """Let a thread wait no longer for what comes by its connection."""
+    with suppress(Exception), socket.socket(fileno=os.dup(held["connection"][1].fileno())) as open_socket:
+        open_socket.shutdown(socket.SHUT_RDWR)
 
 
 class HalfVector:

@@ -134,13 +134,9 @@ class Exchange:
         if not rows:
             return
         marks = ", ".join("?" * len(rows[0]))
-        self.run("begin")
-        try:
+        with self.index.connection:
+            self.run("begin")
             self.index.connection.executemany(f"insert or replace into team.{table} values({marks})", rows)
-            self.run("commit")
-        except BaseException:
-            self.run("rollback")
-            raise
 
     def _forget(self) -> None:
         """Know nothing of the server: it is another one, or was set back."""
@@ -296,11 +292,12 @@ class Exchange:
         """Tell the server how many vectors there are, by which its owner makes a graph of them."""
         table = self.index.embedding.table
         matrix = table.matrix()
-        self.server.run(
+        query = (
             "update workspaces set size = (select count(*) from embeddings where workspace = %s and model = %s),"
-            " model = %s, dimension = %s where workspace = %s",
-            (self.workspace, table.model, table.model, matrix.dimension if matrix else 0, self.workspace),
+            " model = %s, dimension = %s where workspace = %s"
         )
+        values = (self.workspace, table.model, table.model, matrix.dimension if matrix else 0, self.workspace)
+        self._in_turn(lambda connection: connection.execute(query, values))
 
     def behind(self) -> int:
         """Return how many files are here in another text than the server's, which stays there."""
@@ -416,7 +413,7 @@ class Exchange:
             with connection.transaction():
                 if self._pauses is PATIENTLY:
                     connection.execute(f"set local statement_timeout = '{PUSH_SECONDS}s'")
-                connection.execute("select pg_advisory_xact_lock(1835365985, %s)", (self.workspace,))
+                connection.execute("select from workspaces where workspace = %s for no key update", (self.workspace,))
                 return work(connection)
 
         return self.server.attempt(done, self._pauses)
@@ -444,11 +441,8 @@ class Exchange:
                 (json.dumps(held),),
             ).fetchall()
         )
-        marks = ", ".join("?" * len(sound))
-        known = self.run(
-            f"select path, digest from team.listed where path in ({marks})", [path for _, path, _ in sound]
-        )
-        listed = dict(known.fetchall())
+        known = "select path, digest from team.listed where path in (select value from json_each(?))"
+        listed = dict(self.run(known, (json.dumps([path for _, path, _ in sound]),)).fetchall())
         pushed = self._in_turn(lambda connection: rows.write(connection, self.workspace, sound, listed))
         self._keep("listed", [(path, number, digest, len(rows.chunks[file])) for file, path, digest, number in pushed])
         # What another machine changed meanwhile is looked at again.

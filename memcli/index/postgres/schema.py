@@ -33,6 +33,9 @@ def migrate(connection: "Connection[Any]") -> list[str]:
     server = connection.info.server_version // 10_000
     if server < _LEAST_POSTGRES:
         raise UnavailableError(f"the server is PostgreSQL {server}, too old for mem", f"use {_LEAST_POSTGRES} or newer")
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise UnavailableError(f"the database keeps texts as {encoding}", "make one with encoding UTF8")
     lines: list[str] = []
     try:
         with connection.transaction():
@@ -232,5 +235,4 @@ def _pgvector_schema(connection: "Connection[Any]") -> str:
         "select quote_ident(nspname) from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
         " where extname = 'vector'"
     ).fetchone()
-    assert row is not None
-    return str(row[0])
+    return str(row and row[0])
