@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -102,7 +102,7 @@ def _environment() -> Environment:
         "short": short,
         "listed": _listed,
     }
-    environment.filters["name"] = name_of
+    environment.filters |= {"name": name_of, "says": says, "place": place}
     environment.globals |= {"TYPES": TYPES}
     return environment
 
@@ -141,14 +141,31 @@ def waiting(asked: Asked) -> dict[str, Any]:
 
 
 _LINE = (
-    *("id", "summary", "title", "type", "kind", "key", "status", "pinned", "source"),
+    *("id", "type", "kind", "key", "status", "pinned", "source"),
     *("conflicts_with", "outdated_by", "expired", "certainty", "timestamp", "created_at", "updated_at"),
 )
 
 
 def _line(each: find.Hit | find.EntryRow) -> dict[str, Any]:
     """Return what a list shows of an entry or a hit; empty for what one of them has not."""
-    return {name: getattr(each, name, "") for name in _LINE} | {"id": name_of(each)}
+    return {name: getattr(each, name, "") for name in _LINE} | {"id": name_of(each), "says": says(each)}
+
+
+def says(each: find.Hit | find.EntryRow) -> str:
+    """Return what a list shows of an entry or a hit: its text, after its title or a note's name where that lacks it."""
+    title = getattr(each, "title", "") or note_name(each)
+    return each.summary if title in each.summary else ": ".join(filter(None, (title, each.summary)))
+
+
+def note_name(each: find.Hit | find.EntryRow) -> str:
+    """Return the name that a person gave to a file without an id, such as a note of a vault; empty for others."""
+    is_named = each.path.endswith(each.id) and each.id.endswith(".md")
+    return PurePosixPath(each.path).stem if is_named else ""
+
+
+def place(where: Workspace) -> str:
+    """Return what a person calls a workspace: its folder, or that of the project in which `memory` lies."""
+    return where.root.parent.name if where.root.name == "memory" else where.root.name
 
 
 def name_of(each: find.Hit | find.EntryRow | recall.Memory) -> str:
@@ -200,10 +217,13 @@ def memory(asked: Asked) -> dict[str, Any]:
     page = read.read(asked.where, asked.text("id"), limit=LONGEST, counts=False)
     row = _row_of(asked.where, page) if page.kind == "entry" else None
     is_archived = row is not None and row.status == "archived"
+    layout = asked.where.layout
     return {
         "page": page,
         "row": row,
         "name": name_of(row) if row else page.id,
+        "title": (row.title or note_name(row)) if row else "",
+        "is_own_note": row is not None and layout.is_vault and not layout.manages(page.path, row.id),
         "is_cut": page.next_offset is not None,
         "can_edit": row is not None and page.next_offset is None and not (is_archived or page.problems),
         "is_archived": is_archived,
@@ -325,11 +345,11 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
     choice = Choice(since=since, until=until, status=("active", "superseded"))
     for row in find.list_entries(where, limit=_MOST_CHANGED, choice=choice).entries:
         what = "written" if row.created_at == row.updated_at else "changed"
-        yield {"what": what, "at": row.updated_at, "text": row.summary, "id": name_of(row)}
+        yield {"what": what, "at": row.updated_at, "text": says(row), "id": name_of(row)}
     for row in find.list_entries(where, forgotten=True, limit=_MOST_FORGOTTEN).entries:
         with suppress(MemError):
             moment = str(read.read(where, row.path, limit=1, counts=False).fields.get("forgotten_at", ""))
-            yield {"what": "forgotten", "at": moment, "text": row.summary, "id": row.path}
+            yield {"what": "forgotten", "at": moment, "text": says(row), "id": row.path}
     for session in sessions.list_sessions(where).sessions:
         count = number_of(session.messages, "message")
         yield {

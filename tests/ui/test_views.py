@@ -170,6 +170,31 @@ def test_changes_are_in_the_time_zone_of_the_workspace(page: Page, keep: Keep, m
     assert "22 Nov 2026, 05:15" in page.view("changes")
 
 
+def test_a_note_of_a_vault_has_its_name_and_what_may_be_done_with_it(
+    mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = world / "Pottery"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Rui.md").write_text("Bakes on Sundays. See [[Empty]].\n")
+    (vault / "Empty.md").write_text("")
+    monkeypatch.chdir(vault)
+    mem("init", ".")
+    page = Page()
+    assert "Pottery</span>" in page.view("frame")
+    listed = page.view("memories")
+    assert "Rui: Bakes on Sundays" in listed
+    assert '<span class="says">Empty</span>' in listed
+    shown = page.view("memory", id="Rui.md")
+    assert "<h2>Rui</h2>" in shown
+    assert "A note of your own" in shown
+    assert not re.search("data-do=.(forget|restore)|data-pick|data-key=.p", shown)
+    assert "Rui: Bakes" in page.view("origins", id="Empty.md")
+    page.act("save", id="Rui.md", type="fact")
+    shown = page.view("memory", id="Rui.md")
+    assert "A note of your own" not in shown
+    assert 'data-do="forget"' in shown
+
+
 def test_looking_counts_as_no_reading_and_changes_nothing(page: Page, keep: Keep, workspace: Path, mem: Mem) -> None:
     identifier = keep("The port is 8443.")
     for view in ("frame", "values", "memories", "inbox", "days", "start", "pictures", "changes"):
