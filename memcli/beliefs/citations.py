@@ -102,7 +102,7 @@ def refresh_plan(workspace: Workspace, outdated: Sequence[Cited]) -> Plan:
             "files": [moved_to.get(file, file) for file in entry.files],
         }
         fields = {key: value for key, value in fields.items() if value != list(getattr(entry, key))}
-        steps.append(Change(path, before, revised(workspace, path, before, fields, touch=False)))
+        steps.append(Change(path, before, revised(workspace, path, before, fields)))
         reasons += [f"{path}: {now.place}" for now in news.values()]
     return Plan(tuple(steps), tuple(reasons))
 

@@ -254,7 +254,7 @@ def _without_wordings(workspace: Workspace, path: str, forgotten: Sequence[Entry
         other = read_entry_file(workspace, path)
         stay = [text for text in other.entry.wordings if not any(says(file.entry, text) for file in forgotten)]
         if len(stay) < len(other.entry.wordings):
-            return Change(path, other.text, revised(workspace, path, other.text, {"wordings": stay}, touch=False))
+            return Change(path, other.text, revised(workspace, path, other.text, {"wordings": stay}))
     return None
 
 
@@ -331,7 +331,7 @@ def refusing(workspace: Workspace, file: EntryFile) -> Plan:
     with suppress(MemError):
         forgotten = read_entry_file(workspace, path)
         wordings = [*forgotten.entry.wordings, file.entry.body]
-        text = revised(workspace, path, forgotten.text, {"wordings": wordings}, touch=False)
+        text = revised(workspace, path, forgotten.text, {"wordings": wordings})
         return Plan((Change(path, forgotten.text, text),)) + plan
     return plan
 

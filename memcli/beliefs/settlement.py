@@ -274,7 +274,7 @@ class Settlement:
         identifier = file.entry.id
         fields, body = told_anew(file.entry, entry)
         if fields:
-            self._put(file.path, revised(self.workspace, file.path, file.text, fields, body, touch=False))
+            self._put(file.path, revised(self.workspace, file.path, file.text, fields, body))
         self._explain(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
         is_ours = file.path in self._before and self._before[file.path] is None  # made in this run
         if is_ours and draft.confirms:
@@ -295,7 +295,7 @@ class Settlement:
         assert now is not None
         sources = [*now.entry.sources, *(source for source in entry.sources if source not in now.entry.sources)]
         fields = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
-        return revised(self.workspace, path, now.text, {**fields, "sources": sources}, touch=False)
+        return revised(self.workspace, path, now.text, {**fields, "sources": sources})
 
     def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[EntryFile, Verdict]]) -> None:
         """Make a new entry: what it updates is superseded; what trust keeps, or a judge finds at odds, is flagged."""
@@ -319,7 +319,7 @@ class Settlement:
             if not entry.key and (key := next((file.entry.key for file in won if file.entry.key), "")):
                 fields["key"] = key
         if fields:
-            text = revised(self.workspace, path, text, fields, touch=False)
+            text = revised(self.workspace, path, text, fields)
         self._before[path] = None
         self._put(path, text)
         for file in won:

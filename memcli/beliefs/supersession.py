@@ -204,7 +204,7 @@ def revised_entry(
     workspace: Workspace, old: EntryFile, fields: Mapping[str, object], body: str | None = None
 ) -> EntryFile:
     """Return an entry with other fields, and with `body` another text; its `updated_at` stays."""
-    text = entries.revised(workspace, old.path, old.text, fields, body, touch=False)
+    text = entries.revised(workspace, old.path, old.text, fields, body)
     return with_text(workspace, old, text)
 
 
@@ -220,7 +220,7 @@ def superseded_text(workspace: Workspace, old: EntryFile, by: str, moment: str =
     """
     fields = {"status": "superseded", "superseded_by": by, "superseded_at": moment or workspace.stamp}
     fields |= _because(old.entry, by, reason)
-    return entries.revised(workspace, old.path, old.text, fields, touch=False)
+    return entries.revised(workspace, old.path, old.text, fields)
 
 
 def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
@@ -228,7 +228,7 @@ def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
     if to in new.entry.references:
         return new.text
     fields = {"references": [*new.entry.references, to]}
-    return entries.revised(workspace, new.path, new.text, fields, touch=False)
+    return entries.revised(workspace, new.path, new.text, fields)
 
 
 def _because(entry: Entry, other: str, reason: str) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def conflicting_text(workspace: Workspace, file: EntryFile, other: Entry, reason
         fields["verdicts"] = list(dict.fromkeys([*file.entry.verdicts, other.id]))
     fields = {key: ids for key, ids in fields.items() if len(ids) > len(getattr(file.entry, key))}
     fields |= _because(file.entry, other.id, reason)
-    return entries.revised(workspace, file.path, file.text, fields, touch=False) if fields else file.text
+    return entries.revised(workspace, file.path, file.text, fields) if fields else file.text
 
 
 def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
@@ -309,7 +309,7 @@ def restored_text(workspace: Workspace, old: EntryFile) -> str:
     fields: dict[str, object] = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
     if old.entry.verdict_reasons:
         fields["verdict_reasons"] = _reasons_left(old.entry, {old.entry.superseded_by})
-    return entries.revised(workspace, old.path, old.text, fields, touch=False)
+    return entries.revised(workspace, old.path, old.text, fields)
 
 
 def without_names(workspace: Workspace, deleted: Mapping[str, str]) -> Plan:

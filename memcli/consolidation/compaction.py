@@ -3,7 +3,6 @@
 Nothing is lost: the archived part keeps every line as it was, and what of it was not consolidated stays due there.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
@@ -33,7 +32,7 @@ from ..store.redaction import Redacted, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.event_file import EVENTS, METADATA, count_events
 from ..store.sessions.reading import session_source
-from ..store.sessions.sessions import Session, at, counts
+from ..store.sessions.sessions import Session, at, counts, free_place
 from ..store.workspace import Workspace
 from .backlog import MARK, all_events, is_summary, limits, queue
 from .batch import Batch
@@ -57,7 +56,7 @@ def plan_compaction(
     first, remaining = _cut(text, old[-1].id)
     if not first:
         raise RefusedError(f"{session.id} was changed meanwhile", "run the command again")
-    folder = _free_place(workspace, session)
+    folder = free_place(workspace, session)
     shortened = f"{render_event(summary)}\n{remaining}"
     steps: list[Step] = [Change(f"{folder}/{EVENTS}", None, first)]
     page = _archived_page(session.metadata, old, remaining)
@@ -88,14 +87,6 @@ def _cut(text: str, last: str) -> tuple[str, str]:
         if event and event.id == last:
             return text[:end].rstrip("\n") + "\n", text[end:]
     return "", text
-
-
-def _free_place(workspace: Workspace, session: Session) -> str:
-    number = 1
-    base = f"{workspace.layout.archive}{session.folder}"
-    while os.path.lexists(workspace.root / (folder := f"{base}{f'-{number}' if number > 1 else ''}")):
-        number += 1
-    return folder
 
 
 def _archived_page(page: SessionMetadata, old: Sequence[Event], remaining: str) -> SessionMetadata:

@@ -68,7 +68,6 @@ LONGEST = 400
 """Characters of a statement; a longer one is cut at a word."""
 
 _OF_TYPE = {"constraint": RULES, "preference": PREFERENCES, "entity": PEOPLE}
-_OLD_HEADING = "## Confirmed"  # of pages written before the lines stood under what they are
 
 _MARK = r" <!-- (?P<id>{}) (?P<digest>[0-9a-f]{{6}}) -->"
 _LINE = re.compile(r"- (?P<statement>.*\S)" + _MARK.format(r"\S.*?"))
@@ -269,10 +268,10 @@ def _without_empty_headings(text: str) -> str:
 
 
 def _without_empty_block(text: str) -> str:
-    """Take the block at the end of the page away when nothing, or only the old heading, is left in it."""
+    """Take the block at the end of the page away when nothing is left in it."""
     block = read_promoted(text).block
     is_last = block is not None and not text[block[3] :].strip()
-    if block is None or not is_last or text[block[1] : block[2]].strip() not in ("", _OLD_HEADING):
+    if block is None or not is_last or text[block[1] : block[2]].strip():
         return text
     before = re.sub(r"\r?\n\Z", "", text[: block[0]]) if re.search(r"\n\r?\n\Z", text[: block[0]]) else text[: block[0]]
     return before + text[block[3] :]

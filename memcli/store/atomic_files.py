@@ -15,7 +15,6 @@ from pathlib import Path
 from ..errors import NotFoundError, RefusedError
 from ..formats.ids import blake2b
 from . import file_steps
-from .privacy import contained
 
 _swept: set[Path] = set()  # folders this process has cleared
 
@@ -54,15 +53,12 @@ def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) 
     _sweep_once(path.parent)
 
 
-def replace(
-    path: Path, data: bytes, expected: str, *, within: Path | None = None, lasting: bool = True, keeps_age: bool = False
-) -> None:
+def replace(target: Path, data: bytes, expected: str, *, lasting: bool = True, keeps_age: bool = False) -> None:
     """Swap in new bytes if the file still has the digest its reader saw; mode and owner are kept, and an age if asked.
 
-    A symbolic link is refused, or written through when `within` names the workspace its real file is in. The new bytes
-    are safe on disk unless `lasting` is false: then they are when the caller has settled the folder.
+    A symbolic link is refused. The new bytes are safe on disk unless `lasting` is false: then they are when the caller
+    has settled the folder.
     """
-    target = path if within is None else contained(within, path)
     with file_steps.naming("write", target):
         try:
             _replace(target, data, expected, keeps_age=keeps_age)
@@ -74,13 +70,12 @@ def replace(
     _sweep_once(target.parent)
 
 
-def append(path: Path, data: bytes, *, within: Path | None = None) -> None:
+def append(target: Path, data: bytes) -> None:
     """Add whole lines to the end, making the file if need be; the caller holds the workspace's lock.
 
     A last line left without its newline is closed off first. What cannot be written whole is taken back.
-    Links are treated as by `replace`.
+    A symbolic link is refused.
     """
-    target = path if within is None else contained(within, path)
     with file_steps.naming("write", target):
         try:
             before = os.lstat(target)

@@ -190,16 +190,13 @@ def revised(
     text: str,
     fields: Mapping[str, Any],
     body: str | None = None,
-    *,
-    touch: bool = True,
 ) -> str:
     """Return the text a plan is to put in the place of a file's, changed as `update` would.
 
-    Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
+    `updated_at` stays: a mark put on a memory does not change what it says.
     """
     require_managed(workspace, path, text)
-    new = changed(path, text, fields, body)
-    return checked_text(workspace, path, text, new, touch="updated_at" not in fields) if touch and new != text else new
+    return changed(path, text, fields, body)
 
 
 def edit(
@@ -312,7 +309,7 @@ def _marking(workspace: Workspace, path: str, new_path: str, fields_told: Mappin
     try:
         text = decoded(path, atomic_files.read(workspace.path(path)))
         fields = document.parse(text).fields
-        new = text if fields.get("forgotten_at") else revised(workspace, path, text, fields_told, touch=False)
+        new = text if fields.get("forgotten_at") else revised(workspace, path, text, fields_told)
     except RefusedError:  # no frontmatter that can be changed: it is put away as it is
         return []
     if new == text:
@@ -330,7 +327,7 @@ def unforgotten(workspace: Workspace, path: str, text: str) -> str:
         marks["reason"] = ""
     if not marks.keys() & set(names):
         return text
-    new = revised(workspace, path, text, marks, touch=False)
+    new = revised(workspace, path, text, marks)
     return new if set(names) - marks.keys() else document.parse(new).body.removeprefix("\n")
 
 

@@ -122,11 +122,8 @@ def _with_body(text: str, body: str) -> str:
     return head + (gap[0] if gap else "") + body + newline
 
 
-def checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: bool = True) -> str:
-    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body.
-
-    Without `touch`, `updated_at` was told and is left as it is.
-    """
+def checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
+    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body."""
     require_no_conflict(path, new)
     document = frontmatter.parse(new)
     if document.problem:
@@ -139,7 +136,7 @@ def checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: 
     before = frontmatter.parse(old)
     changes = followed(before, document)
     name = _name_of_update(workspace, document.fields)
-    if touch and name and document.fields.get(name) == before.fields.get(name):
+    if name and document.fields.get(name) == before.fields.get(name):
         changes[name] = workspace.stamp
     return frontmatter.edit(new, changes) if changes else new
 

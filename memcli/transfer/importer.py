@@ -496,5 +496,5 @@ def _retire(workspace: Workspace, existing: EntryFile, entry: Entry) -> None:
     retired: dict[str, Any] = {"status": entry.status, "superseded_by": entry.superseded_by}
     if entry.status == "superseded":
         retired["superseded_at"] = workspace.stamp
-    text = entries.revised(workspace, existing.path, existing.text, retired, touch=False)
+    text = entries.revised(workspace, existing.path, existing.text, retired)
     applied(workspace, Plan((Change(existing.path, existing.text, text),)), "mem import")

@@ -261,13 +261,6 @@ def test_lines_stand_under_what_they_are_in_one_order() -> None:
     assert with_lines(without, {}, [A, B]) == PROMOTED_PAGE
 
 
-def test_lines_under_the_old_heading_stay_there() -> None:
-    old = f"{PROMOTED_PAGE}\n{OPENING}\n## Confirmed\n\n{page_line(A, 'Tabs.')}\n{CLOSING}\n"
-    both = with_lines(old, {A: "Tabs.", B: "Never."}, (), {B: RULES})
-    assert both.replace(f"\n{RULES}\n\n{page_line(B, 'Never.')}\n", "") == old
-    assert with_lines(old, {}, [A]) == PROMOTED_PAGE
-
-
 def test_a_page_without_a_last_newline_gets_one_first() -> None:
     assert with_lines("# Memory\nlast", {A: "Tabs."}).startswith(f"# Memory\nlast\n\n{OPENING}\n")
 
