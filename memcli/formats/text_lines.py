@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 from io import StringIO
-from itertools import pairwise
 from typing import Annotated, NamedTuple
 
 from ..dataclass import dataclass, field
@@ -16,7 +15,6 @@ BOM = "\ufeff"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONFLICT = re.compile(r"^(?=[<=>|]{7}(?:\s|$))", re.MULTILINE)
 _MARKS = ("<<<<<<< ", "||||||| ", ">>>>>>> ")
-_BETWEEN = "======="
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
 STOPS = " .。"
@@ -49,27 +47,11 @@ def conflict_marker(text: str) -> int | None:
     return text.count("\n", 0, begin) + 1
 
 
-def leftover_marker(text: str, headings: Collection[tuple[str, str]]) -> int | None:
-    """Return the 1-based line of the first conflict marker, also of a single one; None where there is none.
-
-    A `=======` that is among the `headings`, as `underlines` returns them, underlines one.
-    """
-    for number, pair in enumerate(pairwise(["", *text.splitlines()]), 1):
-        if pair[1].startswith(_MARKS) or (pair[1] == _BETWEEN and pair not in headings):
-            return number
-    return None
-
-
-def has_marker(text: str) -> bool:
-    """Return whether a text has what may be a conflict marker; looking at each of its lines takes far longer."""
-    return any(mark in text for mark in (*_MARKS, _BETWEEN))
-
-
-def underlines(*texts: str) -> set[tuple[str, str]]:
-    """Return the lines that may underline a heading like a conflict marker, each with the line above it."""
-    return {
-        pair for text in texts if _BETWEEN in text for pair in pairwise(["", *text.splitlines()]) if pair[1] == _BETWEEN
-    }
+def leftover_marker(text: str) -> int | None:
+    """Return the 1-based line of the first line that begins or ends a conflict, also of a single one; None for none."""
+    if not any(mark in text for mark in _MARKS):  # looking at each of its lines takes far longer
+        return None
+    return next((number for number, line in enumerate(text.splitlines(), 1) if line.startswith(_MARKS)), None)
 
 
 def without_code(text: str) -> str:

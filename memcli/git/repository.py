@@ -143,18 +143,13 @@ def is_our_merge(repository: Repository) -> bool:
     return (repository.folder / "MERGE_HEAD").exists() and message.startswith(_OF_OURS)
 
 
-def conflicting(repository: Repository) -> dict[str, tuple[bool, list[bytes]]]:
-    """Return the files that the merge under way could not merge, with what each side has of them.
-
-    The first value says that git still waits for the file: what was added since is known as it was before.
-    """
-    files: dict[str, tuple[bool, list[str]]] = {}
-    for word in ("--resolve-undo", "--unmerged"):
-        for (_, blob, _), path in listing_rows(change(repository.top, "ls-files", word, "--full-name", "-z")):
-            names = files[path][1] if path in files else []
-            files[path] = word == "--unmerged", [*names, blob]
-    data = blobs(repository.top, list({name for _, names in files.values() for name in names}))
-    return {path: (is_left, [data.get(name, b"") for name in names]) for path, (is_left, names) in files.items()}
+def conflicting(repository: Repository) -> dict[str, bool]:
+    """Return the files that the merge under way could not merge, and whether git still waits for each."""
+    files: dict[str, bool] = {}
+    for word in ("--resolve-undo", "--unmerged"):  # what was added since is known as it was before
+        rows = listing_rows(change(repository.top, "ls-files", word, "--full-name", "-z"))
+        files.update((path, word == "--unmerged") for _, path in rows)
+    return files
 
 
 def status(repository: Repository, workspace: Workspace) -> tuple[str, str, list[ChangedFile]]:

@@ -13,7 +13,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 
 from ..dataclass import dataclass
-from ..errors import MemError, RefusedError
+from ..errors import RefusedError
 from ..store import file_steps
 from ..store.workspace import Workspace
 from .commit import OwnIndex, PathChange, commit_of, differences
@@ -22,7 +22,6 @@ from .repository import Repository, repository_of, require_identity
 from .resolution import Read, Resolution, Sides, Stages, identifier_of, is_readable, settle, text
 from .run import attempt, blobs, change, deleted, split
 
-_MERGES = 5  # of one file that are looked at
 _FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
 
 
@@ -116,21 +115,6 @@ def add(workspace: Workspace, paths: Iterable[str]) -> None:
     """Tell git that files of a workspace are settled."""
     repository = repository_of(workspace)
     change(repository.top, "add", "--all", "--", *(repository.prefix + path for path in paths))
-
-
-def made_by_merges(workspace: Workspace, path: str) -> list[list[str]]:
-    """Return what the last merges made of a file that both sides had changed, each with the texts of its sides."""
-    try:
-        repository = repository_of(workspace)
-    except MemError:
-        return []
-    name = repository.prefix + path
-    commits = attempt(repository.top, "rev-list", "--merges", f"--max-count={_MERGES}", "HEAD", "--", name).out
-    merges = []
-    for commit in commits.decode().split():
-        texts = [attempt(repository.top, "cat-file", "blob", f"{commit}{side}:{name}") for side in ("", "^1", "^2")]
-        merges.append([done.out.decode("utf-8", "replace") for done in texts])
-    return merges
 
 
 def deleted_for_good(workspace: Workspace, names: Collection[str]) -> dict[str, dict[str, bytes]]:

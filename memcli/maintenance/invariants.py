@@ -5,7 +5,7 @@ Pure: judges files that were read by others, from disk or from git's index.
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import tzinfo
 from typing import Annotated
@@ -17,7 +17,7 @@ from ..formats.history import disorder, records, unreal_dates
 from ..formats.ids import parse_time
 from ..formats.links import bare, links
 from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
-from ..formats.text_lines import FileProblem, has_marker, leftover_marker, underlines, without_code
+from ..formats.text_lines import FileProblem, leftover_marker, without_code
 from ..index.file_reader import Reading
 from ..results import OPTIONAL
 
@@ -73,8 +73,7 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
     for reading in readings:
         for problem in reading.problems:
             yield Fault(reading.path, problem.line, problem.reason, "read")
-        if fault := left_over(reading, ()):
-            yield fault
+        yield from _left_over(reading)
         yield from _date_in_name(reading)
         if reading.entry is not None:
             yield from _status(reading)
@@ -98,13 +97,11 @@ def _status(reading: Reading) -> Iterator[Fault]:
         yield Fault(reading.path, line_in_head(reading.text, "status"), reason, "status")
 
 
-def left_over(reading: Reading, marks: Collection[tuple[str, str]]) -> Fault | None:
-    """Return the first marker of a conflict that was removed by half; a `=======` counts where it is among `marks`."""
-    if not has_marker(reading.text) or any("conflict" in problem.reason for problem in reading.problems):
-        return None
-    text = without_code(reading.text)
-    line = leftover_marker(text, underlines(text).difference(marks))
-    return Fault(reading.path, line, LEFT_OVER, "conflict") if line else None
+def _left_over(reading: Reading) -> Iterator[Fault]:
+    """Yield the first marker of a conflict that was removed by half."""
+    line = leftover_marker(without_code(reading.text))
+    if line and not any("conflict" in problem.reason for problem in reading.problems):
+        yield Fault(reading.path, line, LEFT_OVER, "conflict")
 
 
 def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:

@@ -13,7 +13,7 @@ from shlex import quote
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.frontmatter import document
-from ..formats.text_lines import FileProblem, conflict_marker, leftover_marker, underlines
+from ..formats.text_lines import FileProblem, conflict_marker, leftover_marker
 from ..git.commit import (
     CommittedFile,
     OwnIndex,
@@ -437,11 +437,11 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
     if not is_our_merge(repository):
         return ()
     left, settled = [], []
-    for name, (is_left, sides) in conflicting(repository).items():
+    for name, is_left in conflicting(repository).items():
         target = repository.top / name
         is_ours = is_memory(workspace, repository, ChangedFile(name, is_tracked=True))
         content = text(read(target)) if is_ours and target.is_file() else ""
-        line = leftover_marker(content, underlines(*map(text, sides)))
+        line = leftover_marker(content)
         if line or (is_left and not is_ours):
             left.append(FileProblem(repository.relative(name), line or 1, "both sides changed this"))
         elif is_ours and (is_left or content):

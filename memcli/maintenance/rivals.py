@@ -18,13 +18,13 @@ from ..errors import MemError
 from ..formats.entry import Entry, slot_of
 from ..formats.entry_merge import is_said_again
 from ..formats.entry_merge import successors as successors
-from ..formats.text_lines import conflict_marker, underlines
+from ..formats.text_lines import conflict_marker
 from ..formats.three_way import sides_of
 from ..git.commit import Merging, last_merges
 from ..git.merge_driver import SETTINGS, kind_in, merge_content
 from ..git.resolution import DISPUTED, Resolution, is_of_two, text
 from ..git.run import blobs, unmerged
-from ..git.tree_merge import add, made_by_merges, settle_half_done
+from ..git.tree_merge import add, settle_half_done
 from ..index.file_reader import Reading, try_bytes
 from ..store.access_log import note_disputed
 from ..store.entries import without_marks
@@ -32,7 +32,7 @@ from ..store.journal import Change, Move
 from ..store.workspace import Workspace
 from .archiving import TAKEN_OFF, stale_lines
 from .checks import Checked
-from .invariants import Fault, left_over, line_in_head, shown_name
+from .invariants import Fault, line_in_head, shown_name
 
 _TWIN = "says the same as {0}, written on another machine: `mem check --fix` makes one memory of them"
 _STALE = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
@@ -335,9 +335,6 @@ def with_conflicts(workspace: Workspace, checked: Checked) -> tuple[Checked, Hal
         and (fault.path not in changing or not fault.fixable)
     ]
     faults += [conflict.as_fault() for conflict in merge.conflicts]
-    named = {fault.path for fault in faults if MARKER in fault.reason}
-    for reading in readings:
-        faults += _left_by_merge(workspace, reading) if reading.path not in named else ()
     lines = _stale_lines(workspace, readings)
     stale = {(page, line, "link") for line in lines.values()}
     faults = [fault for fault in faults if (fault.path, fault.line, fault.rule) not in stale]
@@ -347,15 +344,6 @@ def with_conflicts(workspace: Workspace, checked: Checked) -> tuple[Checked, Hal
     faults += [Fault(path, 1, _DISPUTED, "archive", fixable=True) for path in merge.disputed]
     faults += [Fault(page, line, _STALE.format(shown_name(name)), "page", fixable=True) for name, line in lines.items()]
     return Checked.of(faults, readings), merge
-
-
-def _left_by_merge(workspace: Workspace, reading: Reading) -> Iterator[Fault]:
-    """Yield the `=======` that a merge left: none of its sides had it, so that it underlines no heading of theirs."""
-    marks = set[tuple[str, str]]()
-    for merged, *sides in made_by_merges(workspace, reading.path) if underlines(reading.text) else ():
-        marks |= underlines(merged) - underlines(*sides)
-    if fault := left_over(reading, marks):
-        yield fault
 
 
 def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
