@@ -77,6 +77,12 @@ class Memory:
     is_whole: Annotated[bool, "whether the text is shown whole"] = True
     digest: Annotated[str, "a hash of what is shown"] = ""  # of the whole text: one that has changed is news
 
+    def explained(self) -> str:
+        """Return in words what the relevance is made of."""
+        from ..search.query import explained
+
+        return explained(self.relevance, self.parts, ())
+
 
 @dataclass(frozen=True)
 class LeftOut:

@@ -286,6 +286,10 @@ class ForeignFiles:
             self.notices.append(
                 f"{name} is not UTF-8: it is read as Latin-1 (windows-1252); save it as UTF-8 if it is not"
             )
+        unknown = [name for index, name in enumerate(names) if name and index not in fields]
+        if unknown:
+            listed = ", ".join(map(repr, unknown[:20]))
+            self.notices.append(f"{name}: kept as metadata: {listed} (--map FIELD={unknown[0]} makes a field of one)")
         csv.field_size_limit(LONGEST)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         while True:

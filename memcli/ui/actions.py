@@ -156,7 +156,7 @@ def _settled(asked: Asked, questions: Sequence[review.Question]) -> ActionResult
     if problems and not done:
         raise RefusedError(problems[0])
     words = number_of(len(done), "question")
-    return ActionResult(f"{words} answered", notices=problems)
+    return ActionResult(f"{words} {'put off' if decision == 'later' else 'answered'}", notices=problems)
 
 
 def seen(asked: Asked) -> ActionResult:

@@ -370,6 +370,8 @@ def test_columns_are_named_where_the_header_does_not_say(mem: Mem, workspace: Pa
     assert counts == {"created": 2, "refused": 1}
     assert entries(mem)["Lives in Braga"]["title"] == "Kate"
     assert entries(mem)["Lives in Braga"]["created_at"] == "2026-01-05T00:00:00Z"
+    ran = mem("import", str(table), "--map", "text=what", "--dry-run")
+    assert "kept as metadata: 'who', 'when' (--map FIELD=who makes a field of one)" in ran.err
 
 
 def test_a_later_export_is_followed_and_what_was_changed_here_stays(mem: Mem, workspace: Path, tmp_path: Path) -> None:

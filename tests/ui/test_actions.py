@@ -284,6 +284,7 @@ def test_a_question_of_the_inbox_is_answered_and_asked_again_after_an_undo(page:
     (name,) = {question["id"] for question in mem("review", "--json").json["questions"]}
     assert "Which of these holds?" in page.view("inbox")
     assert page.view("waiting") == "<span>1</span>"
+    assert page.act("answer", ids=[name], decision="later")["message"] == "1 question put off"
     done = page.act("answer", ids=[name], decision="newer")
     assert done["message"] == "1 question answered"
     assert mem("ls", "--json").json["entries"][0]["summary"] == "Staging listens on 9443."
