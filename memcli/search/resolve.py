@@ -54,6 +54,7 @@ def locate(
         if address is not None:
             return workspace, address
     from ..index.index import ask
+    from ..index.lookups import keys_in_use
 
     is_hasty = False
     for workspace in workspaces:
@@ -80,6 +81,8 @@ def locate(
         )
     for workspace in workspaces:
         ask(workspace, lambda index: _require_unconflicted(index, name))
+        if name in dict(ask(workspace, keys_in_use)):
+            raise NotFoundError(f"{name} is a key, no entry", f"`mem ls --key {quote(name)}` names what fills it")
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
 
 

@@ -238,6 +238,15 @@ def test_a_family_says_what_its_commands_do_in_whole_on_a_narrow_terminal(
     assert not [line for line in lines[lines.index("Commands:") :] if line.endswith("...")]
 
 
+@pytest.mark.parametrize("command", ["read", "forget", "edit"])
+def test_a_key_in_the_place_of_an_id_is_told_by_its_option(mem: Mem, workspace: Path, command: str) -> None:
+    mem("write", "Staging listens on 8443.", "--key", "staging/port")
+    ran = mem(command, "staging/port", *(["--replace", "a", "b"] if command == "edit" else []))
+    assert (ran.code, ran.out) == (4, "")
+    assert "staging/port is a key, no entry: `mem ls --key staging/port` names what fills it" in ran.err
+    assert "mem search" in mem("read", "staging/host").err
+
+
 @pytest.mark.parametrize("change", [("write", "--id"), ("edit",)])
 def test_restore_of_a_changed_entry_names_the_way_to_its_earlier_text(
     mem: Mem, workspace: Path, change: tuple[str, ...]
