@@ -190,6 +190,30 @@ def test_a_row_chosen_while_letters_come_keeps_the_letters(tab: Callable[..., Ta
     expect(rows(page).first).to_be_focused()
 
 
+def test_escape_leaves_the_search_and_its_words(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("Staging listens on port 8443.")
+    keep("User prefers tabs.")
+    page = tab(url)
+    page.locator("#q").press_sequentially("staging")
+    expect(rows(page)).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(rows(page).first).to_be_focused()
+    expect(page.locator("#q")).to_have_value("staging")
+
+
+def test_the_way_back_on_a_phone_leads_to_where_one_was(tab: Callable[..., Tab], demo: str) -> None:
+    page = tab(demo, viewport=PHONE)
+    row = rows(page).nth(20)
+    row.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    assert before > 0
+    row.click()
+    expect(page.locator(".list")).to_be_hidden()
+    page.click("[data-back]")
+    expect(row).to_be_in_viewport()
+    assert abs(page.evaluate("scrollY") - before) < PHONE["height"] / 2
+
+
 def test_keys_alone_are_enough(tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem) -> None:
     for letter in "abc":
         keep(f"Memory {letter} is here.")

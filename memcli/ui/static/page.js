@@ -413,10 +413,10 @@ document.addEventListener("click", async (event) => {
   const data = target.dataset;
   if (target.matches("a[href^='#/']") && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
     event.preventDefault();
-    if ("back" in data) return go("memories", { ...address().query, id: "" });
+    if ("back" in data) return history.state?.isFromList ? history.back() : go("memories", { ...address().query, id: "" });
     if ("reload" in data) return leave();
     const isRow = target.matches("#list .row");
-    history.pushState(null, "", isRow ? rowAddress(data.id) : target.getAttribute("href"));
+    history.pushState({ isFromList: isRow }, "", isRow ? rowAddress(data.id) : target.getAttribute("href"));
     if (dialog.open) dialog.close();
     return show();
   }
@@ -568,7 +568,10 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   if (event.key === "Escape" && !dialog.open) {
     if (event.target.closest("form.edit")) return edit(false);
-    if (field) return (($("#list .row[aria-current]") ?? $("#list .row")) ?? main).focus();
+    if (field) {
+      event.preventDefault(); // a field of searching would lose its words, and the list would not know
+      return (($("#list .row[aria-current]") ?? $("#list .row")) ?? main).focus();
+    }
     return state.id && main.clientWidth <= 760 ? go("memories", { ...address().query, id: "" }) : undefined;
   }
   if (field?.id === "q" && event.key === "ArrowDown") {
