@@ -2,10 +2,14 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from memcli.api.workspace import open_workspaces
+from memcli.index.index import ask
+from memcli.index.lookups import places_saying
 from tests.conftest import Mem
 from tests.machines import first_machine, new_hub, other_machine, write_config
 
@@ -420,3 +424,16 @@ def test_what_was_deleted_for_good_does_not_come_back_on_this_machine(
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"8443" in path.read_bytes()]
     assert "said again by the user" in mem("write", FACT, "--source", "user").err
     assert mem("write", FACT, "--source", "observed").rows[0][0] == "merged"
+
+
+def test_what_still_says_it_is_found_without_cutting_a_large_text_at_every_passage(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "large.md").write_text("A line of an entry that goes on and on.\n" * 40_000)
+    (workspace / "notes").mkdir(exist_ok=True)
+    (workspace / "notes" / "2026-11-20.md").write_text(f"[10:00] {FACT}\n")
+    here = open_workspaces(workspace)[0]
+    ask(here, lambda index: index.refresh())
+    started = time.process_time()
+    (place,) = ask(here, lambda index: places_saying(index, [FACT]))
+    assert time.process_time() - started < 0.7
+    assert place.startswith("notes/2026-11-20.md")
