@@ -190,6 +190,27 @@ def test_a_row_chosen_while_letters_come_keeps_the_letters(tab: Callable[..., Ta
     expect(rows(page).first).to_be_focused()
 
 
+def test_filters_that_are_closed_stay_so_and_are_counted(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
+    keep("Staging listens on port 8443.")
+    keep("User prefers tabs.", "--type", "preference")
+    page = tab(url)
+    button, fields = page.locator("#more-filters"), page.locator("#filter-fields")
+    button.click()
+    page.get_by_label("Type").select_option("preference")
+    expect(rows(page)).to_have_count(1)
+    expect(button).to_have_text("Filter · 1")
+    button.click()
+    page.locator("#q").press_sequentially("tabs")
+    expect(page.locator("#list")).to_contain_text("found")
+    expect(fields).to_be_hidden()
+    expect(button).to_have_text("Filter · 1")
+    page.reload()
+    expect(fields).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(rows(page)).to_have_count(2)
+    expect(button).to_have_text("Filter")
+
+
 def test_escape_leaves_the_search_and_its_words(tab: Callable[..., Tab], url: str, keep: Keep) -> None:
     keep("Staging listens on port 8443.")
     keep("User prefers tabs.")

@@ -146,8 +146,10 @@ async function showMemories(query, isNew, again) {
     if (field.matches("select")) offer(field, narrowed[field.name]);
     field.value = narrowed[field.name] ?? "";
   }
-  const open = Object.keys(narrowed).some((key) => key !== "q");
-  if (open) openFilters(true);
+  const narrowing = Object.keys(narrowed).filter((key) => key !== "q").length;
+  $("#more-filters").textContent = narrowing ? `Filter · ${narrowing}` : "Filter";
+  if (narrowing > (isNew ? 0 : state.narrowing)) openFilters(true); // who closes them may go on without them
+  state.narrowing = narrowing;
   main.classList.toggle("has-memory", Boolean(id));
   const list = new URLSearchParams(narrowed).toString();
   const tasks = [];
