@@ -290,25 +290,6 @@ def headline(changes: Iterable[MemoryChange]) -> str:
     return ", ".join(f"{counts[kind]:,} {words}" for kind, words in WORDS.items() if counts[kind])
 
 
-_NUMBERED = {"note": ("note", "notes"), "history": ("history record", "history records")}
-_PLAIN = {"page": "long-term memory", "setting": "settings"}
-_UNSAID = ("file", "moved", "counted")
-
-
-def in_words(changes: Iterable[MemoryChange]) -> str:
-    """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
-    counts = Counter[str]()
-    for change in changes:
-        notes = sum(line.startswith("+[") for line in change.lines) if change.kind == "note" else 0
-        counts[change.kind] += notes or 1
-    words = []
-    for kind, word in WORDS.items():
-        if counts[kind] and kind not in _UNSAID:
-            numbered = _NUMBERED.get(kind, (word, word))[counts[kind] > 1]
-            words.append(_PLAIN.get(kind) or f"{counts[kind]:,} {numbered}")
-    return ", ".join(words) or "upkeep"
-
-
 def memory_changes(
     layout: Layout, files: Sequence[FileVersions], entries_after: Callable[[], Mapping[str, bytes]]
 ) -> list[MemoryChange]:

@@ -44,8 +44,10 @@ from ..store.privacy import IGNORE
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
 from .checks import credentials
-from .memory_diff import MemoryChange, in_words, memory_changes
+from .memory_diff import MemoryChange, headline, memory_changes
 
+UPKEEP = "upkeep"
+"""What changed where no memory did."""
 _ROOT_FILES = (MARKER, IGNORE, ".gitignore", ".gitattributes")
 _SHORT = 12  # characters of a commit that is named
 
@@ -361,7 +363,7 @@ def _committed(
             [memory_change.path for memory_change in happened if memory_change.kind == "purged"],
         )
         require_identity(repository)
-        what = in_words(happened)
+        what = headline(happened) or UPKEEP
         message = f"memory: {what}\n"
         if dry_run:
             parents = ("-p", before.head) if before.head else ()

@@ -38,8 +38,9 @@ from ..store.workspace import MARKER, Workspace
 from .archiving import TAKEN_OFF, forget_deleted, stale_lines
 from .checks import Checked
 from .invariants import circles, put_away_after
-from .memory_diff import in_words
+from .memory_diff import headline
 from .outgoing import (
+    UPKEEP,
     Commit,
     beside_memory,
     changes_between,
@@ -305,7 +306,8 @@ class _Exchange:
                     ):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
-        came = in_words(changes_between(self.repository, self.workspace, ours, target, merge.read if merge else None))
+        changes = changes_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
+        came = headline(changes) or UPKEEP
         received = ", then ".join(filter(None, (self.report.received, came)))
         notices = (*self.report.notices, *(merge.settled.notices if merge else ()))
         self.report = replace(

@@ -44,19 +44,19 @@ def test_a_person_reads_what_was_exchanged(mem: Mem, world: Path) -> None:
     desktop = other_machine(mem, world / "desktop", hub) if laptop.sync() else laptop
     laptop.write("Kai is in Lisbon.")
     laptop.mem("note", "Fed the cat.")
-    assert laptop.sync().out == "committed\t1 new, 1 note\nsent\t1 commit to origin/main\n"
+    assert laptop.sync().out == "committed\t1 new, 1 in notes\nsent\t1 commit to origin/main\n"
     desktop.mem("note", "Watered the plants.")
     assert desktop.sync("--dry-run").out.splitlines() == [
-        "commit\t1 note",
-        "receive\t1 new, 1 note (merged)",
+        "commit\t1 in notes",
+        "receive\t1 new, 1 in notes (merged)",
         "send\t2 commits to origin/main",
     ]
     assert desktop.sync().out.splitlines() == [
-        "committed\t1 note",
-        "received\t1 new, 1 note (merged)",
+        "committed\t1 in notes",
+        "received\t1 new, 1 in notes (merged)",
         "sent\t2 commits to origin/main",
     ]
-    assert laptop.sync().out == "received\t1 note\n"
+    assert laptop.sync().out == "received\t1 in notes\n"
     again = laptop.sync()
     assert (again.out, again.err) == ("", "mem: nothing to exchange with origin/main\n")
 

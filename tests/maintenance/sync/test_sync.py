@@ -35,18 +35,18 @@ def test_what_each_machine_kept_is_on_both(laptop: Machine, desktop: Machine) ->
 
 
 def test_the_message_says_what_happened_to_memory(laptop: Machine) -> None:
-    assert laptop.log == ["memory: 1 new, long-term memory, settings"]
+    assert laptop.log == ["memory: 1 new, 1 on the page, 1 in settings, 2 in other files"]
     old = laptop.write("The port is 1.")
     kai = laptop.write("Kai is in Lisbon.")
     laptop.mem("note", "One.")
     laptop.mem("note", "Two.")
     laptop.sync()
-    assert laptop.log[0] == "memory: 2 new, 2 notes"
+    assert laptop.log[0] == "memory: 2 new, 1 in notes"
     new = laptop.write("The port is 2.")
     laptop.mem("supersede", old, new)
     laptop.mem("history", "add", "Ports moved.")
     laptop.sync()
-    assert laptop.log[0] == "memory: 1 new, 1 superseded, 1 history record"
+    assert laptop.log[0] == "memory: 1 new, 1 superseded, 1 in history"
     laptop.mem("edit", new, "--replace", "is 2", "is 3")
     laptop.mem("forget", kai)
     laptop.sync()

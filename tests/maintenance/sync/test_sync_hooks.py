@@ -129,7 +129,7 @@ def test_a_commit_that_a_hook_makes_afterwards_stays_where_it_is(mem: Mem, world
     program(project.top / HOOKS, "post-commit", *lines, "BUMPED=1 git commit -qm Bump version")
     found = project.sync(code=3)
     assert "version" in found.err
-    assert project.log[:2] == ["Bump", "memory: long-term memory, settings"]
+    assert project.log[:2] == ["Bump", "memory: 1 on the page, 1 in settings, 2 in other files"]
     assert git(hub, "log", "--format=%s", "main") == "Begin\n"
     project.git("push", "-q")
     assert other_machine(mem, world / "other", hub, "memory").texts() == project.texts()

@@ -499,9 +499,9 @@ def test_a_repository_without_a_remote_is_committed_to_and_says_so(mem: Mem, wor
     git(workspace, "init", "-q")
     ran = mem("sync")
     assert ran.code == 3
-    assert ran.out == "committed\tlong-term memory, settings\n"
+    assert ran.out == "committed\t1 on the page, 1 in settings, 2 in other files\n"
     assert "git remote add origin" in ran.err
-    assert git(workspace, "log", "--format=%s") == "memory: long-term memory, settings\n"
+    assert git(workspace, "log", "--format=%s") == "memory: 1 on the page, 1 in settings, 2 in other files\n"
 
 
 def test_a_clone_that_is_not_trusted_runs_nothing(mem: Mem, world: Path, laptop: Machine, hub: Path) -> None:
