@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
@@ -60,7 +61,7 @@ def add_record(workspace: Workspace, text: str, noise: bytes) -> Append:
         taken = {filed.record.id for filed in read_log(workspace).records}
         steps = next(
             steps
-            for attempt in range(100)
+            for attempt in count()
             if (steps := history_steps(workspace, text, drawn(noise, attempt)))[0].mark not in taken
         )
         apply(workspace, steps, held)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -122,13 +123,10 @@ class Workspace:
         return [self.layout.inbox + name for name in names]
 
     def free_name(self, path: str) -> str:
-        """Return the path, with a number before its ending if the name is taken; RefusedError if all are taken."""
+        """Return the path, with a number before its ending if the name is taken."""
         ending = PurePosixPath(path).suffix
-        for number in range(1, 10_000):
-            free = path if number == 1 else f"{path.removesuffix(ending)}-{number}{ending}"
-            if not (self.root / free).exists():
-                return free
-        raise RefusedError(f"no free name beside {path}", "tidy the folder")
+        numbered = (f"{path.removesuffix(ending)}-{number}{ending}" for number in count(2))
+        return next(free for free in chain((path,), numbered) if not (self.root / free).exists())
 
     def relative(self, path: Path) -> str:
         """Return the path of a file within the workspace."""

@@ -34,7 +34,6 @@ from .sessions import Listing, Session, counts, made, sessions, update, with_cou
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
-_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,7 @@ def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path]
     named = list(events)
     used = {event.id for event in events}
     draws = count()
-    for attempt in count():
+    while True:
         ids = {
             number: new_id("msg", workspace.now, drawn(noise, next(draws)))
             for number, event in enumerate(named)
@@ -220,27 +219,16 @@ def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path]
         }
         if not ids:
             return named
-        _within(attempt, "a message")
         used |= standing_ids(places, set(ids.values()))
         for number, identifier in ids.items():
             if identifier not in used:
                 named[number] = replace(named[number], id=identifier)
                 used.add(identifier)
-    raise AssertionError("unreachable")
 
 
 def _free_id(workspace: Workspace, noise: bytes) -> str:
-    for attempt in count():
-        name = new_id("ses", workspace.now, drawn(noise, _within(attempt, "a session")))
-        if not (workspace.root / FOLDER / folder_name(name)).exists():
-            return name
-    raise AssertionError("unreachable")
-
-
-def _within(attempt: int, what: str) -> int:
-    if attempt >= _TRIES:
-        raise RefusedError(f"no free id for {what} after {_TRIES} tries", "give it one")
-    return attempt
+    names = (new_id("ses", workspace.now, drawn(noise, attempt)) for attempt in count())
+    return next(name for name in names if not (workspace.root / FOLDER / folder_name(name)).exists())
 
 
 def _size(target: Path) -> int:
