@@ -7,7 +7,7 @@ it is written to disk is the store's; what is worth keeping of it is decided by 
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -264,23 +264,6 @@ PROJECT = "project"
 """Key of a session's metadata: the project of what comes of it."""
 STATES = ("ACTIVE", "PAUSED", "TERMINATED")
 
-# Keys in the order a new file has them, our field, and what another tool calls the same thing.
-_METADATA_KEYS: dict[str, tuple[str, str]] = {
-    "id": ("id", "sessionId"),
-    "channelId": ("channel_id", "chatId"),
-    "channelType": ("channel_type", "channel_type"),
-    "userId": ("user_id", "user_id"),
-    "state": ("state", "state"),
-    "messageCount": ("message_count", "message_count"),
-    "tokenCount": ("token_count", "token_count"),
-    "messageTokens": ("message_tokens", "message_tokens"),
-    "toolsUsed": ("tools_used", "tools_used"),
-    "createdAt": ("created_at", "created_at"),
-    "updatedAt": ("updated_at", "updated_at"),
-    "consolidatedTo": ("consolidated_to", "consolidated_to"),
-    "metadata": ("metadata", "metadata"),
-}
-
 
 @dataclass(frozen=True)
 class SessionMetadata:
@@ -302,6 +285,14 @@ class SessionMetadata:
     raw: Mapping[str, Any] = field(default_factory=dict, compare=False)  # the file as it was read
 
 
+_KEYS = {
+    named.name: re.sub(r"_(\w)", lambda match: match[1].upper(), named.name)
+    for named in fields(SessionMetadata)
+    if named.name != "raw"
+}
+"""By field the key that a file has for it, in the order of a new one."""
+
+
 def read_metadata(text: str) -> SessionMetadata | None:
     """Read a session's metadata; None where the file is no JSON object, and a wrong value is its default."""
     data = load(text)
@@ -312,16 +303,15 @@ def render_metadata(session: SessionMetadata) -> str:
     """Write a session's metadata: unknown keys, key order and the spelling of what did not change are kept."""
     before = _fields(session.raw)
     data = dict(session.raw)
-    for key, (name, other) in _METADATA_KEYS.items():
+    for name, key in _KEYS.items():
         value = getattr(session, name)
-        spelled = key if key in data or other not in data else other
-        if spelled not in data or value != before[name]:
-            data[spelled] = dict(value) if isinstance(value, Mapping) else value
+        if key not in data or value != before[name]:
+            data[key] = dict(value) if isinstance(value, Mapping) else value
     return sound(json.dumps(data, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    values = {name: data.get(key, data.get(other)) for key, (name, other) in _METADATA_KEYS.items()}
+    values = {name: data.get(key) for name, key in _KEYS.items()}
     state = word(values["state"]).upper()
     return {
         **{name: word(values[name]) for name in ("id", "channel_id", "channel_type", "user_id")},

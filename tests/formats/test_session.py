@@ -215,7 +215,7 @@ def test_a_folder_made_by_hand_stands_for_its_own_name() -> None:
 
 
 FILE = """{
-  "chatId": "12345", "id": "telegram:12345", "channelType": "telegram",
+  "channelId": "12345", "id": "telegram:12345", "channelType": "telegram",
   "createdAt": 1795270500, "mood": {"is": "good"}, "state": "PAUSED",
   "messageCount": "many", "consolidatedTo": "msg_7", "metadata": {"topic": "café"}
 }"""
@@ -238,12 +238,11 @@ def test_only_what_changed_is_written_anew() -> None:
     session = read_metadata(FILE)
     assert session is not None
     changed = json.loads(render_metadata(replace(session, message_count=3, updated_at="2026-11-22T00:00:00Z")))
-    assert list(changed)[:6] == ["chatId", "id", "channelType", "createdAt", "mood", "state"]
+    assert list(changed)[:6] == ["channelId", "id", "channelType", "createdAt", "mood", "state"]
     assert changed["createdAt"] == 1795270500
     assert changed["mood"] == {"is": "good"}
     assert changed["messageCount"] == 3
     assert changed["updatedAt"] == "2026-11-22T00:00:00Z"
-    assert "channelId" not in changed
 
 
 def test_the_time_of_creation_survives_every_rewrite() -> None:
