@@ -123,10 +123,11 @@ def put_away_after(identifier: str, states: Mapping[str, tuple[str, str]]) -> st
 
     `states` has status and successor by id.
     """
-    seen = [identifier]
-    while (after := bare(states.get(seen[-1], ("", ""))[1])) and after not in seen:
-        seen.append(after)
-    return seen[-1] if len(seen) > 1 and states.get(seen[-1], ("", ""))[0] == "archived" else ""
+    last, seen = identifier, {identifier}
+    while (after := bare(states.get(last, ("", ""))[1])) and after not in seen:
+        last = after
+        seen.add(last)
+    return last if last != identifier and states.get(last, ("", ""))[0] == "archived" else ""
 
 
 def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[Fault]:
@@ -143,31 +144,17 @@ def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[
 
 def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
     """Yield the entries whose successors lead back to themselves."""
-    around = _circles({entry.id: bare(entry.superseded_by) for _, _, entry in entries if entry.superseded_by})
+    after = {entry.id: bare(entry.superseded_by) for _, _, entry in entries if entry.superseded_by}
     for path, text, entry in entries:
-        circle = around.get(entry.id)
-        if circle:
-            start = circle.index(entry.id)
-            shown = [*circle[start:], *circle[:start], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
+        circle: dict[str, None] = {}
+        name = entry.id
+        while name in after and name not in circle:
+            circle[name] = None
+            name = after[name]
+        if circle and name == entry.id:
+            shown = [*circle, entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
             reason = f"superseded in a circle: {' → '.join(shown)}: make one of them active"
             yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain", fixable=True)
-
-
-def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return each id that lies on a circle, with the whole of it."""
-    circles_by_id: dict[str, list[str]] = {}
-    seen: set[str] = set()
-    for start in after:
-        trail: dict[str, int] = {}
-        identifier = start
-        while identifier in after and identifier not in seen:
-            seen.add(identifier)
-            trail[identifier] = len(trail)
-            identifier = after[identifier]
-        if identifier in trail:
-            circle = list(trail)[trail[identifier] :]
-            circles_by_id.update(dict.fromkeys(circle, circle))
-    return circles_by_id
 
 
 def line_in_head(text: str, word: str) -> int:
