@@ -639,6 +639,16 @@ def test_one_bad_member_of_an_archive_stops_none_of_the_rest(mem: Mem, workspace
     assert set(entries(mem)) == {"Likes fado", "Owns a boat"}
 
 
+def test_what_mem0_answers_that_it_deleted_arrives_as_archived(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    answer = [
+        {"id": "a-1", "memory": "Likes hiking", "event": "ADD"},
+        {"id": "a-2", "memory": "Smokes", "event": "DELETE"},
+    ]
+    (tmp_path / "added.json").write_text(json.dumps({"results": answer}))
+    assert taken(mem, tmp_path / "added.json") == {"created": 2}
+    assert [row["summary"] for row in mem("ls", "--json").json["entries"]] == ["Likes hiking"]
+
+
 def test_an_empty_list_in_an_archive_is_no_fault(mem: Mem, workspace: Path, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "x.zip", {"a.json": '{"content": "Likes fado"}', "message_feedback.json": "[]"})
     assert taken(mem, archive) == {"created": 1}
