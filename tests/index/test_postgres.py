@@ -862,6 +862,26 @@ def test_tables_that_were_made_anew_get_everything_again(first: Machine, second:
     assert (has_entry(team, "b"), has_entry(team, "5")) == (True, True)
 
 
+def test_a_backup_that_was_read_back_gets_what_came_after_it(
+    first: Machine, second: Machine, team: TeamDatabase
+) -> None:
+    programs = team.server._programs
+    dump = subprocess.run(
+        [programs / "pg_dump", "-d", team.dsn("postgres")], check=True, capture_output=True, env={"PGTZ": "UTC"}
+    ).stdout
+    first.put("after.md", "The okapi came after the backup.", animal=1)
+    first.run("index")
+    connection.close_connection()
+    team.server.run(f'drop database "{team.name}" with (force)')
+    team.server.run(f'create database "{team.name}" owner administrator')
+    psql = [programs / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", team.dsn("postgres")]
+    subprocess.run(psql, input=dump, check=True, capture_output=True)
+    second.put("other.md", "The numbat came when it was read back.")
+    second.run("index")
+    assert first.run("index", "--json").json["pushed"] == 1
+    assert "okapi" in second.run("search", "--tag", "animal", "okapi").out
+
+
 def test_a_clock_that_was_set_back_hides_no_push(first: Machine, second: Machine, team: TeamDatabase) -> None:
     team.run("update mem.files set pushed_at = now() + interval '1 hour' where path = 'entries/5.md'", "alice")
     second.run("search", "quagga")

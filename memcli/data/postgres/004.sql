@@ -11,3 +11,8 @@ end $$;
 revoke execute on function mem.add_maker(), mem.add_words(), mem.drop_words(), mem.note_former() from public;
 -- An identity needs no right to its sequence; who had one could use up the numbers of everybody's workspaces.
 revoke usage on all sequences in schema mem from public;
+-- Its argument has a name: a dump of one without could not be read back.
+create or replace function mem.json_each(list text) returns table(value text) language sql immutable
+begin atomic
+    select jsonb_array_elements_text(list::jsonb);
+end;

@@ -104,8 +104,8 @@ class Exchange:
         began = time.monotonic()
         try:
             rows = self.server.run(
-                "select workspace, (select extract(epoch from min(at))::text from version) from workspaces"
-                " where id = %s",
+                "select workspace, (select extract(epoch from min(at)) || ' ' || 'files'::regclass::oid from version)"
+                " from workspaces where id = %s",
                 (named,),
             )
         except ServerError:
@@ -114,7 +114,7 @@ class Exchange:
             raise
         if not rows:
             raise ServerError("the workspace is not on the server, or not yours to see", "see docs/machines.md")
-        server = f"{identity} {rows[0][0]} {rows[0][1]}"  # tables that were made anew are another place
+        server = f"{identity} {rows[0][0]} {rows[0][1]}"  # tables made anew, or of a backup, are another place
         if self._note("place") not in ("", server):
             self._forget()
         self._set_note("place", server)
