@@ -11,7 +11,7 @@ from memcli.index.postgres import schema
 from tests.team_server import TeamDatabase, TeamServer
 
 CHUNK = (
-    "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp, hash,"
+    "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp,"
     " is_whole, words, counts) values (%s, %s, 'entry', 'active', '', 1, 2, '', '', %s, '', %s, true, %s, %s)"
     " returning chunk"
 )
@@ -305,6 +305,31 @@ def test_nothing_is_left_of_what_is_removed(team: TeamDatabase) -> None:
     team.run("delete from mem.files", "ann")
     for table in ("chunks", "words", "embeddings"):
         assert team.run(f"select count(*) from mem.{table}", "postgres") == [(0,)], table
+
+
+def test_a_file_of_many_words_is_removed_in_time(team: TeamDatabase) -> None:
+    team.add_owners("ann")
+    own = team.add_workspace("ann", _uuid(1))
+    ((file,),) = team.run(FILE, "ann", (own, "large.md"))
+    team.run(
+        "insert into mem.embeddings select %s, 'm', int4send(n), '[1,0,0]' from generate_series(1, 800) n",
+        "ann",
+        (own,),
+    )
+    team.run(
+        "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp,"
+        " hash, is_whole, words, counts) select %s, %s, 'entry', 'active', '', 1, 2, '', '', '', '', int4send(n),"
+        " false, array(select 'w' || (n * 50 + word) from generate_series(1, 50) word), array_fill(1, array[50])"
+        " from generate_series(1, 800) n",
+        "ann",
+        (own, file),
+    )
+    team.run("vacuum analyze", "postgres")
+    team.run("set statement_timeout = '10s'; delete from mem.chunks", "ann")
+    assert team.run("select count(*) from mem.words union all select count(*) from mem.embeddings", "ann") == [
+        (0,),
+        (0,),
+    ]
 
 
 @pytest.mark.parametrize(
