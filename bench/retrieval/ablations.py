@@ -41,7 +41,6 @@ def variants() -> Iterator[Variant]:
         yield name, WEIGHTS._replace(**changes), "hybrid", nullcontext()
     once = _instead(index_search, "parse_query", _each_word_once)
     yield "a word said twice counts once", WEIGHTS, "hybrid", once
-    yield "two scales, for texts below 600 characters and above", WEIGHTS, "hybrid", _two_scales()
     yield "no common words known", WEIGHTS, "hybrid", _instead(question, "common_share", lambda *_: 0.0)
     yield "no irregular forms and clippings", WEIGHTS, "hybrid", _instead(question, "forms", lambda word: (word,))
     yield "question words asked for too", WEIGHTS, "hybrid", _instead(question, "query_terms", _every_word)
@@ -54,30 +53,6 @@ def variants() -> Iterator[Variant]:
 def _each_word_once(text: str) -> question.Query:
     asked = question.parse_query(text)
     return replace(asked, terms=tuple(replace(term, count=1) for term in asked.terms))
-
-
-@contextmanager
-def _two_scales() -> Iterator[None]:
-    """Score texts of one chunk below 600 characters by weights of their own, as they once were."""
-    short: set[int] = set()
-    gather, rate = ranking.candidate, ranking._rate
-
-    def candidate(*arguments: Any) -> ranking.Weigh:
-        weigh = gather(*arguments)
-
-        def weighed(piece: Any, *scores: Any) -> ranking.ChunkCandidate:
-            if piece.is_whole and piece.kind != "session" and len(piece.text) < 600:
-                short.add(piece.chunk)
-            return weigh(piece, *scores)
-
-        return weighed
-
-    def rated(chunks: Any, asked: Any, weights: Weights, *others: Any) -> Any:
-        own = {"vector": 0.42, "statement": 0.18, "slope": 1.1} if chunks[0].chunk in short else {"statement": 0.0}
-        return rate(chunks, asked, weights._replace(**own), *others)
-
-    with _instead(index_search, "candidate", candidate), _instead(ranking, "_rate", rated):
-        yield
 
 
 def _every_word(query: str, language: str = "") -> tuple[str, ...]:

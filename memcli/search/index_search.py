@@ -90,11 +90,11 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
 
         request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
     question = with_other_names(parse_query(request.query), names_of_one(index))
-    postings = _postings(index, question, request.weights.other_word)
+    postings = _postings(index, question, request.weights.other)
     stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
     for other in question.other_names:
         named = _name_posting(index, other)
-        postings = _joined(question, postings, other, named, request.weights.other_word)
+        postings = _joined(question, postings, other, named, request.weights.other)
         stand_in.append((other.name, named))
     turns = index.turns(request.wanted) if _asks_talk(request) else {}
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, turns, request)

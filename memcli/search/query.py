@@ -120,10 +120,10 @@ class Query:
         texts = [(self.about, 1.0)]
         if 0 < len(names) < len(self.terms):
             nameless = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
-            texts.append((" ".join(nameless.split()), min(names.values()) * weights.nameless))
+            texts.append((" ".join(nameless.split()), min(names.values())))
         for other in self.other_names:
             text = other.pattern.sub(lambda _, name=other.name: name, self.about)  # type: ignore[misc]
-            texts.append((text, weights.other_name / len(self.other_names)))
+            texts.append((text, weights.other / len(self.other_names)))
         return tuple(texts)
 
 

@@ -124,7 +124,7 @@ def _rate(
     near = max(cosines, default=0.0)
     if cosines and best.mean is not None:
         near += weights.mean_cosine * (best.mean - near)
-    slope = weights.slope_turn if best.is_turn else weights.slope
+    slope = weights.slope_turn if best.is_turn else 1.0
     parts = {
         "vector": v * near,
         "keyword": (1 - v) * words,

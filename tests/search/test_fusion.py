@@ -15,7 +15,6 @@ from memcli.index.vector_file import CosinesAmong
 from memcli.search import ranking
 from memcli.search.query import Query, parse_query
 from memcli.search.ranking import ChunkCandidate, fuse, named_speakers
-from memcli.search.ranking_weights import WEIGHTS
 
 ASKED = parse_query("Where did Melanie plant marigolds?")
 SHARE = st.floats(0, 1)
@@ -135,7 +134,7 @@ def test_a_document_is_one_hit_and_gains_from_its_other_chunks() -> None:
 def test_a_text_without_a_vector_is_found_by_its_words() -> None:
     found = fuse([candidate(1, cosine=None, keyword=0.6)], ASKED)[0]
     assert found.parts["vector"] == 0
-    assert found.parts["keyword"] == pytest.approx(WEIGHTS.slope * 0.6)
+    assert found.parts["keyword"] == pytest.approx(0.6)
 
 
 def test_in_a_script_the_model_cannot_read_words_alone_count() -> None:

@@ -68,11 +68,11 @@ def test_the_last_line_of_a_dialogue_is_embedded_as_well() -> None:
 def test_a_query_is_embedded_without_its_frequent_names_as_well() -> None:
     question = parse_query("What are Melanie's plans for the summer with Ann?")
     assert [term.word for term in question.terms] == ["melanie", "plans", "summer", "ann"]
-    without = ("What are plans for the summer with Ann?", WEIGHTS.nameless)
+    without = ("What are plans for the summer with Ann?", 1.0)
     assert question.parts([99, 99, 99, 2]) == ((question.text, 1.0), without)
     assert question.parts([2, 99, 99, 2]) == ((question.text, 1.0),)
     half = WEIGHTS.frequent // 2
-    assert question.parts([half, 99, 99, 2])[1] == (without[0], pytest.approx(WEIGHTS.nameless / 2))
+    assert question.parts([half, 99, 99, 2])[1] == (without[0], 0.5)
 
 
 def test_a_query_of_names_alone_is_embedded_as_it_is() -> None:
