@@ -11,7 +11,7 @@ from memcli.index.postgres import schema
 from tests.team_server import TeamDatabase, TeamServer
 
 CHUNK = (
-    "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp,"
+    "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp, hash,"
     " is_whole, words, counts) values (%s, %s, 'entry', 'active', '', 1, 2, '', '', %s, '', %s, true, %s, %s)"
     " returning chunk"
 )
