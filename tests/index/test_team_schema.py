@@ -198,6 +198,14 @@ def test_members_are_owners(team: TeamDatabase) -> None:
         team.run(schema.members_sql(_uuid(1), "team", ["ann", "nobody"]))
 
 
+@pytest.mark.parametrize("name", ["n" * 100, "😀" * 40, "a$$b", "new\nline", "it's"])
+def test_a_workspace_in_a_folder_of_any_name_gets_members(team: TeamDatabase, name: str) -> None:
+    team.add_owners("ann", "bea")
+    number = team.add_workspace("ann", _uuid(1), name)
+    team.run(schema.administration_sql("members:ann,bea", _uuid(1), name))
+    assert team.run("select workspace from mem.workspaces", "bea") == [(number,)]
+
+
 def test_nobody_is_a_member_besides_those_that_are_named(team: TeamDatabase) -> None:
     team.add_owners("ann", "bea", "cid")
     team.add_workspace("cid", _uuid(1))  # who took its number first

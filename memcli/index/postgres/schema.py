@@ -123,7 +123,8 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
     if names and kind in ("owner", "proxy"):
         return owner_sql(names) if kind == "owner" else proxy_sql(names)
     if kind == "members" and names and identity:
-        return members_sql(identity, name, names.split(","))
+        known = "".join(letter if letter.isprintable() and letter != "$" else "?" for letter in name)[:15]
+        return members_sql(identity, known, names.split(","))
     if kind == "members" and names:
         raise UsageError("the workspace is not on a server", "run `mem index --share` first")
     raise UsageError(f"{whom!r} names nobody to make SQL for", "say owner:NAME, proxy:NAME or members:NAME,NAME")
