@@ -83,13 +83,13 @@ class PostgresServer:
         seconds = STATEMENT_SECONDS if pauses is BRIEFLY else PUSH_SECONDS
         for pause in (*pauses, None):
             watch = threading.Timer(seconds + 1, _break, [vars(_held)])  # a server that hangs does not end by itself
-            watch.daemon = True
+            began = time.monotonic()
             watch.start()
             try:
                 return work(self._opened())
             except self._errors.OperationalError as error:
                 close_connection()
-                if isinstance(error, self._errors.QueryCanceled) or watch.finished.is_set():
+                if isinstance(error, self._errors.QueryCanceled) or time.monotonic() - began > seconds:
                     raise ServerError(f"the server took longer than {seconds} seconds", "try again") from None
                 watch.cancel()
                 if pause is None or (pauses is BRIEFLY and isinstance(error, self._errors.ConnectionTimeout)):
