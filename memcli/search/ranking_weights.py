@@ -20,11 +20,9 @@ class Weights(NamedTuple):
     # their mean vector, which is nearer to everything the more matters a page has, is worth .009 less on OpenClaw.
     mean_cosine: float = 0.5
     last_line: float = 0.7  # of a query of several lines: MADial dialogues +.038
-    # Texts with a name from which on the query without it counts as much: LoCoMo facts +.023, sessions +.005. No share
-    # of the texts, which others would move.
+    # Texts, no share of them, with a name from which on the query without it counts as much: LoCoMo facts +.023.
     frequent: int = 20
-    # Of the query with another name of whom it names, and what a word counts where another name for the same stands:
-    # LoCoMo facts asked by nicknames +.035; the first is worth two of a stranger's 30 cases.
+    # Of the query with another name for whom it names, and of a word for the other name: LoCoMo by nicknames +.035.
     other: float = 0.5
 
     # Keywords.
@@ -33,17 +31,13 @@ class Weights(NamedTuple):
     window: tuple[float, ...] = (0.4, 0.25, 0.15, 0.1)  # the words 1, 2, … turns away
     reach: int = 100  # characters of a turn, from which on its words count less for the turns around it
     # Of an entry of several chunks alone (turns, sections, records and notes are each found by their own words): share
-    # of the words of the whole, the best chunk's being the rest. OpenClaw +.007, sessions that are entries +.003.
+    # of the words of the whole, the best chunk's being the rest. TIME +.009 ± .010, 17 sets -.0015.
     whole: float = 0.4
     everyday_texts: int = 1000  # see term_weights: +.004 with the next
     other_texts: int = 3000  # see term_weights: as good as 1000, and a third steadier when texts are added
-    # Every word is in two of them. Without it the sets gain .0003, but in a small workspace what shares one rare word
-    # with the query comes near to what answers it.
-    least_share: float = 0.002
+    least_share: float = 0.002  # every word is in two: else a rare word shared is near an answer in a small workspace
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
-    # A word's on average, below which a question of everyday words alone tells little: without it the best hit of "what
-    # is it about" has .22 instead of .10.
-    least_idf: float = 2.0
+    least_idf: float = 2.0  # a word's on average; without it the best hit of "what is it about" has .22, with it .10
 
     # Added to the sum.
     named: float = 1.2  # its id, path or address is in the query: more than `base` takes away
@@ -56,9 +50,7 @@ class Weights(NamedTuple):
     # × how far the five texts nearest to a text are above all: of 14 sets of texts nine are better, mean nDCG@10 +.002.
     # Lowered too, by bad neighbours, it were +.003, but right hits fell below the bars of recall.
     near: float = 0.3
-    # × the share of the query's phrases, identifiers and paths in the text: not in these sets. Of 80 quoted phrases of
-    # TIME whose words other texts have too .50 are found first, .33 without.
-    exact: float = 0.05
+    exact: float = 0.05  # × the share of the query's phrases: of 80 quoted ones of TIME .50 come first, .33 without
     # × how far outside the time the query names: .016 on 175 queries that name one, as from .06 to .1
     dated: float = -0.08
 
