@@ -1,7 +1,7 @@
 """Read the memories of other tools: a record of JSON as the fields and the text of an entry, and the items of a file.
 
 What a record says in keys of its own is kept as metadata, but for what is derived from its text. Dates are read as
-other tools and people write them: seconds since 1970, RFC 3339, `Nov 27, 2026`, names of zones.
+other tools and people write them: seconds since 1970, RFC 3339, `Nov 27, 2026`.
 """
 
 import re
@@ -237,9 +237,13 @@ def items(path: str, text: str, modified: datetime, layer: str = "") -> Iterator
             yield Item(number, anchor, frontmatter.render(entry_fields(entry), entry.body), entry)
 
 
-_DAYS = ("%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%m/%d/%Y", "%d/%m/%Y")
-_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*[, ]")
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p")
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d %b %Y", "%d-%b-%Y", "%b %d %Y", "%m/%d/%Y", "%d/%m/%Y")
+_BASIC = re.compile(r"\d{8}(?:T\d{4}(?:\d\d)?(?:Z|[+-]\d{4})?)?")
+_CLOCK = (
+    r"(?P<minute>\d{1,2}:\d\d)(?P<second>:\d\d)?(?: ?(?P<half>[ap]m))?"
+    r"(?: ?(?P<zone>(?:utc|gmt)?[+-]\d\d:?\d\d|utc|gmt|z))?(?: (?P<year>\d{4}))?"
+)
+_WRITTEN = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun) )?(?P<day>[^:]*?)(?: {_CLOCK})?", re.IGNORECASE)
 
 
 def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
@@ -252,7 +256,7 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
             return instant
         if not isinstance(value, str) or len(value) > 100:
             return None
-        text = value.strip()
+        text = re.sub(r"\s*[(\[].*[)\]]$", "", value.strip())  # the name of the zone, behind its offset
         is_day = len(text) <= 10
         return parse_time(text, UTC if is_day else zone) or _written(text, zone)
     except (ValueError, OverflowError):
@@ -260,22 +264,22 @@ def read_date(value: object, zone: tzinfo = UTC) -> datetime | None:
 
 
 def _written(text: str, zone: tzinfo) -> datetime | None:
-    """Read a date as people, mail (RFC 2822), JavaScript and ISO 8601 write it."""
-    text = re.sub(r" UTC$", "+00:00", re.sub(r" \(.*\)$", "", text))
+    """Read a date as people, mail (RFC 2822), JavaScript and ISO 8601 write it; of two days that it may be, none."""
+    if _BASIC.fullmatch(text):
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone if "T" in text else UTC)).astimezone(UTC)
+    plain = re.sub(r"([a-z]{3})[a-z]*\.?", r"\1", re.sub(r",| at ", " ", text), flags=re.IGNORECASE)
+    match = _WRITTEN.fullmatch(" ".join(plain.split()))
+    if not match:
+        return None
+    day, minute, second, half, offset, year = match.groups("")
+    clock, form = (f" {minute}{second or ':00'}{half}", " %I:%M:%S%p" if half else " %H:%M:%S") if minute else ("", "")
+    stated = (
+        datetime.strptime(offset.lower().strip("utcgmz") or "Z", "%z").tzinfo if offset else zone if minute else UTC
+    )
+    whole = f"{day} {year}".strip() + clock
     moments = set[datetime]()
-    for day in _DAYS:
-        for clock in _CLOCKS:
-            with suppress(ValueError):
-                moments.add(datetime.strptime(text, f"{day}{clock}").replace(tzinfo=zone if clock else UTC))
-    if not moments:
-        from email.utils import parsedate_to_datetime  # late: few dates of few folders
-
-        def of_script(text: str) -> datetime:
-            return datetime.strptime(text, "%a %b %d %Y %H:%M:%S GMT%z")
-
-        reads = (of_script, parsedate_to_datetime) if _WEEKDAY.match(text) else (datetime.fromisoformat,)
-        for read in reads:
-            with suppress(ValueError):
-                moment = read(text)
-                moments = moments or {moment if moment.tzinfo else moment.replace(tzinfo=zone)}
+    for written in _DAYS:
+        with suppress(ValueError):
+            moments.add(datetime.strptime(whole, written + form).replace(tzinfo=stated))
     return moments.pop().astimezone(UTC) if len(moments) == 1 else None
