@@ -7,12 +7,14 @@ several files do in headings.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ...formats.session_event import load
 from ..privacy import ExcludedFiles
 
 _LONGEST_PATH = 1000
+_MOST_KNOWN = 20_000
 _COLOR = re.compile(r"\x1b\[[\d;]*[mK]")
 _PATH = re.compile(r"[^\s:\"'=<>|;,{}$`\0][^:\"'=<>|;,{}$`\0]{0,400}")
 _NUMBERED = re.compile(r"-\d+-")
@@ -43,7 +45,7 @@ class ExcludedLines:
 
     def _shows(self, lines: Sequence[str], number: int, folders: tuple[str, ...]) -> bool:
         """Return whether a line is of such a file, or the heading of what is."""
-        line, below = lines[number][:_LONGEST_PATH], "".join(lines[number + 1 : number + 2]).strip()
+        line = lines[number][:_LONGEST_PATH]
         if line.startswith("diff -"):
             half = line.partition(" ")[2].partition(" ")[2]
             middle = len(half) // 2
@@ -53,18 +55,19 @@ class ExcludedLines:
         if line.startswith("==> "):
             return self._is_excluded(line[4:].removesuffix(" <=="), folders)
         first, colon, more = line.partition(":")
+        paths = list(_before_numbers(line))
         if colon and more.strip():
-            revised = first == "File" or more[:1] != " "
-            paths = (first, *_before_numbers(line), *((more.partition(":")[0].strip(),) if revised else ()))
+            paths += (first, more.partition(":")[0].strip()) if first == "File" or more[:1] != " " else (first,)
         elif colon or number == 0 or not lines[number - 1].strip():
-            paths = (first, *_before_numbers(line)) if below and not self._is_file(below, folders) else ()
-        else:
-            paths = tuple(_before_numbers(line))
+            below = next((text for text in islice(lines, number + 1, None) if text.strip()), "").strip()
+            paths += (first,) if below and (colon or not self._is_file(below, folders)) else ()
         return any(self._is_excluded(path, folders) for path in paths)
 
     def _is_excluded(self, path: str, folders: tuple[str, ...]) -> bool:
         """Return whether what stands where a path may is one that is shut out; words are none without such a file."""
         if (path, folders) not in self._known:
+            if len(self._known) >= _MOST_KNOWN:  # nearly every line of some begins in its own way
+                self._known.clear()
             is_path, is_plain = "." in path or "/" in path, not set(" \t") & set(path)
             is_one = bool(_PATH.fullmatch(path)) and (is_path or is_plain)
             is_one = is_one and (is_path == is_plain or self._is_file(path, folders))
