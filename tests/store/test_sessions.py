@@ -113,17 +113,15 @@ def test_a_session_is_found_by_the_beginning_of_its_id_unless_strict(workspace: 
 def test_a_folder_of_another_tool_is_found_by_the_id_on_its_page(workspace: Path) -> None:
     folder = workspace / "sessions" / "telegram_1_user_2"
     folder.mkdir(parents=True)
-    (folder / "metadata.json").write_text(
-        '{"sessionId": "telegram:1", "extra": {"b": 1, "a": 2}, "createdAt": 1763700000}'
-    )
+    (folder / "metadata.json").write_text('{"id": "telegram:1", "extra": {"b": 1, "a": 2}, "createdAt": 1763700000}')
     (folder / "session.jsonl").write_text('{"role": "user", "content": "before"}\n')
     done = say(here(workspace), "telegram:1", "after")
     assert done.session.folder == "sessions/telegram_1_user_2"
     told = page(workspace, "telegram_1_user_2")
-    assert (told["sessionId"], told["extra"], told["createdAt"], told["messageCount"]) == (
+    assert (told["id"], told["extra"], told["createdAt"], told["messageCount"]) == (
         "telegram:1", {"b": 1, "a": 2}, 1763700000, 2
     )  # fmt: skip
-    assert list(told)[:3] == ["sessionId", "extra", "createdAt"]
+    assert list(told)[:3] == ["id", "extra", "createdAt"]
     assert find(here(workspace), "telegram_1_user_2").id == "telegram:1"
 
 
