@@ -1,6 +1,10 @@
-"""What a person changes at the page: each action calls the function of a command, and says how to take it back."""
+"""What a person changes at the page: each action calls the function of a command, and says how to take it back.
+
+An action says by a digest what was shown of the memory it is about: nothing is done to one that changed since.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..api import edit, maintain, review, sync
@@ -9,7 +13,7 @@ from ..api.workspace import recording
 from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..results import number_of
-from .views import Asked, has, mark_of, rendered, short
+from .views import Asked, digest_of, has, mark_of, rendered, short
 
 USER = "user"
 """Whose word it is: a person sits before the page."""
@@ -24,7 +28,7 @@ class ActionResult(NamedTuple):
 
 
 class ChangedMeanwhile(RefusedError):
-    """The memory changed since it was shown: both texts side by side, as HTML, and nothing was done."""
+    """The memory changed since it was shown: how it stands now, as HTML, and nothing was done."""
 
     def __init__(self, html: str) -> None:
         """Hold what is to be shown."""
@@ -39,11 +43,44 @@ def _text_or_none(asked: Asked, name: str) -> str | None:
     return value
 
 
+def _texts(asked: Asked, name: str) -> list[str]:
+    texts = asked.body.get(name, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+        raise UsageError(f"{name} are no texts")
+    return texts
+
+
 def _names(asked: Asked) -> list[str]:
-    names = asked.body.get("ids")
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise UsageError("nothing is chosen", "choose a memory first")
-    return names
+    if names := _texts(asked, "ids") or [name for name in [asked.text("id")] if name]:
+        return names
+    raise UsageError("nothing is chosen", "choose a memory first")
+
+
+def _require_seen(asked: Asked) -> None:
+    """Raise for the memory that an action is about, or another one chosen beside it, that is no longer as shown."""
+    name, digest = asked.text("id") or asked.text("supersedes"), asked.text("digest")
+    if digest and digest_of(asked.where, name) != digest:
+        about = Asked(asked.workspaces, {**asked.query, "id": name}, asked.body)
+        mine = asked.body if asked.text("typed") else None
+        raise ChangedMeanwhile(rendered(about, "memory", has_changed=True, mine=mine))
+    other, digest = asked.text("with") or asked.text("by"), asked.text("other_digest")
+    if digest and digest_of(asked.where, other) != digest:
+        raise RefusedError("the other one changed since it was shown", "look at it again")
+
+
+def _unchanged(asked: Asked) -> tuple[list[str], list[str]]:
+    """Return the memories of a batch that are as they were shown, and what to tell of the others."""
+    names, digests = _names(asked), _texts(asked, "digests")
+    if not digests:
+        return names, []
+    unchanged: list[str] = []
+    for name, digest in zip(names, digests, strict=False):
+        with suppress(NotFoundError):
+            unchanged += [name] if digest_of(asked.where, name) == digest else []
+    if not unchanged:
+        raise RefusedError("all of these changed since they were shown", "look at the inbox again")
+    left = len(names) - len(unchanged)
+    return unchanged, [f"{number_of(left, 'memory')} changed meanwhile, and nothing was done there"] if left else []
 
 
 def save(asked: Asked) -> ActionResult:
@@ -63,12 +100,9 @@ def save(asked: Asked) -> ActionResult:
         id=asked.text("id"),
         supersedes=asked.text("supersedes"),
     )
-    expected = asked.text("digest") or None
     try:
-        done = write(asked.where, entry, by=USER, expected=expected)
+        done = write(asked.where, entry, by=USER, expected=(entry.id and asked.text("digest")) or None)
     except RefusedError as error:
-        if expected and _digest(asked, asked.text("id")) != expected:
-            raise ChangedMeanwhile(rendered(asked, "memory", mine=asked.body)) from None
         fix = "leave it out" if error.fix == SECRET_FIX else error.fix  # the page has no options
         raise RefusedError(error.message.removeprefix("--"), fix) from None
     words = {"created": "Written", "updated": "Saved", "unchanged": "Nothing to change", "merged": "Known already"}
@@ -80,14 +114,12 @@ def save(asked: Asked) -> ActionResult:
     return ActionResult(message, done.superseded_by or done.id, notices)
 
 
-def _digest(asked: Asked, name: str) -> str:
-    return read(asked.where, name, limit=1, counts=False).digest
-
-
 def forget(asked: Asked) -> ActionResult:
     """Move memories to the archive: they stay forgotten."""
-    report = edit.forget(asked.where, _names(asked), by=USER, reason=asked.text("reason"))
+    names, left = _unchanged(asked)
+    report = edit.forget(asked.where, names, by=USER, reason=asked.text("reason"))
     done = _counted("Forgotten", report)
+    done = done._replace(notices=[*left, *done.notices])
     if len(report.entries) > 1:
         return done
     text = read(asked.where, report.entries[0].path, limit=400, counts=False).content
@@ -111,23 +143,14 @@ def _counted(word: str, report: edit.RestoreReport, shown: str = "") -> ActionRe
 
 def supersede(asked: Asked) -> ActionResult:
     """Let one memory take the place of another."""
-    _require_seen(asked, "by")
     done = edit.supersede(asked.where, asked.text("id"), asked.text("by"), by=USER)
     return ActionResult("Superseded" if done.superseded_by else "Flagged: both say otherwise", done.by, done.notices)
 
 
 def merge(asked: Asked) -> ActionResult:
     """Make one memory of two."""
-    _require_seen(asked, "with")
     report = maintain.merge(asked.where, asked.text("id"), asked.text("with"), by=USER)
     return ActionResult("Merged, both wordings kept", report.groups[0].kept)
-
-
-def _require_seen(asked: Asked, other: str) -> None:
-    """Raise RefusedError where one of two memories is no longer as the page showed it."""
-    for name, digest in ((asked.text("id"), asked.text("digest")), (asked.text(other), asked.text("other_digest"))):
-        if digest and _digest(asked, name) != digest:
-            raise RefusedError("one of the two changed since it was shown", "look at both again")
 
 
 def answer(asked: Asked) -> ActionResult:
@@ -177,6 +200,7 @@ def _noted(action: Callable[[Asked], ActionResult], command: str) -> Callable[[A
     def carried_out(asked: Asked) -> dict[str, Any]:
         try:
             with recording(command, [asked.where]) as noted:
+                _require_seen(asked)
                 done = action(asked)
         except UnicodeEncodeError:
             raise UsageError("the text is not UTF-8") from None

@@ -227,6 +227,7 @@ def memory(asked: Asked) -> dict[str, Any]:
         "is_cut": page.next_offset is not None,
         "can_edit": row is not None and page.next_offset is None and not (is_archived or page.problems),
         "is_archived": is_archived,
+        "has_changed": False,
         "mine": None,
         "forgotten": {name: page.fields.get(name, "") for name in ("forgotten_at", "forgotten_by", "reason")},
     }
@@ -265,8 +266,16 @@ def pick(asked: Asked) -> dict[str, Any]:
         rows: Sequence[Any] = find.search(asked.where, asked.text("q"), limit=9, choice=Choice(kind=["entry"])).hits
     else:
         rows = find.list_entries(asked.where, limit=9).entries
-    lines = [_line(row) | {"digest": read.read(asked.where, row.path, limit=1, counts=False).digest} for row in rows]
-    return {"rows": [line for line in lines if line["id"] != asked.text("but")]}
+    return {"rows": [_with_digest(asked, row) for row in rows if name_of(row) != asked.text("but")]}
+
+
+def _with_digest(asked: Asked, row: find.Hit | find.EntryRow) -> dict[str, Any]:
+    return _line(row) | {"digest": digest_of(asked.where, row.path)}
+
+
+def digest_of(where: Workspace, name: str) -> str:
+    """Return the digest of the file of a memory, by which an action knows that it is as it was shown."""
+    return read.read(where, name, raw=True, limit=1, counts=False).digest
 
 
 def inbox(asked: Asked) -> dict[str, Any]:
@@ -284,7 +293,7 @@ def inbox(asked: Asked) -> dict[str, Any]:
     return {
         "groups": groups,
         "count": len(questions),
-        "added": [_line(row) for row in added.values()],
+        "added": [_with_digest(asked, row) for row in added.values()],
         "added_count": added_count,
         "until": list(added)[-1] if added else "",
         "since": mark[:10],

@@ -27,6 +27,10 @@ def digest_in(html: str) -> str:
     return html.split('name="digest" value="')[1].split('"')[0]
 
 
+def article_digest(html: str) -> str:
+    return html.split('data-digest="')[1].split('"')[0]
+
+
 def contents(workspace: Path) -> dict[str, bytes]:
     """Return every file that is memory."""
     return {
@@ -89,7 +93,7 @@ def test_an_edit_of_what_changed_underneath_shows_both_and_loses_nothing(
     digest = digest_in(page.view("memory", id=identifier))
     file = file_of("The port is 8443.")
     file.write_text(file.read_text().replace("8443", "7777"))
-    shown = page.act("save", 409, id=identifier, digest=digest, text="The port is 9443.", title="Port")
+    shown = page.act("save", 409, id=identifier, digest=digest, text="The port is 9443.", title="Port", typed="yes")
     assert "It changed underneath" in shown
     assert "The port is 7777." in shown
     assert ">The port is 9443.</textarea>" in shown
@@ -170,7 +174,7 @@ def test_two_are_not_made_one_once_a_text_of_them_is_another_than_was_shown(
     page: Page, keep: Keep, file_of: FileOf, workspace: Path, action: str, other: str
 ) -> None:
     first, second = keep("User likes dark mode."), keep("The user prefers a dark theme.")
-    shown = digest_in(page.view("memory", id=first))
+    shown = article_digest(page.view("memory", id=first))
     picked = page.view("pick", but=first).split('data-digest="')[1].split('"')[0]
     file = file_of("dark theme")
     file.write_text(file.read_text().replace("dark", "light"))
@@ -179,6 +183,84 @@ def test_two_are_not_made_one_once_a_text_of_them_is_another_than_was_shown(
     assert "changed since it was shown" in page.act(action, 409, **body)["error"]
     assert contents(workspace) == stood
     page.act(action, **body | {"other_digest": page.view("pick", but=first).split('data-digest="')[1].split('"')[0]})
+
+
+@pytest.mark.parametrize(
+    ("action", "body"),
+    [
+        ("forget", {"reason": "over"}),
+        ("save", {"pinned": True}),
+        ("save", {"key": "staging/port"}),
+        ("merge", {"with": "other"}),
+        ("supersede", {"by": "other"}),
+        ("save", {"supersedes": "id", "text": "It is 9443."}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("change", ["edited", "forgotten"])
+def test_nothing_is_done_to_a_text_that_is_another_than_was_shown(
+    page: Page, keep: Keep, file_of: FileOf, mem: Mem, workspace: Path, action: str, body: dict[str, Any], change: str
+) -> None:
+    names = {"id": keep("The port is 8443."), "other": keep("The harbour has a crane.")}
+    body = {"id": names["id"], **{name: names.get(value, value) for name, value in body.items()}}
+    if "supersedes" in body:
+        del body["id"]
+    digest = article_digest(page.view("memory", id=names["id"]))
+    file = file_of("The port is 8443.")
+    if change == "edited":
+        file.write_text(file.read_text().replace("8443", "7777"))
+    else:
+        mem("forget", names["id"])
+    stood = contents(workspace)
+    shown = page.act(action, 409, digest=digest, **body)
+    assert "It changed underneath" in shown
+    assert ("The port is 7777." if change == "edited" else "Forgotten 21 Nov 2026") in shown
+    assert contents(workspace) == stood
+    if change == "edited":
+        page.act(action, digest=article_digest(shown), **body)
+        assert contents(workspace) != stood
+
+
+def test_what_is_restored_is_what_was_shown(page: Page, keep: Keep, file_of: FileOf, mem: Mem) -> None:
+    mem("forget", keep("The port is 8443."))
+    file = file_of("The port is 8443.")
+    name = mem("ls", "--forgotten", "--json").json["entries"][0]["path"]
+    digest = article_digest(page.view("memory", id=name))
+    file.write_text(file.read_text().replace("8443", "7777"))
+    shown = page.act("restore", 409, id=name, digest=digest)
+    assert "The port is 7777." in shown
+    assert file.is_file()
+    page.act("restore", id=name, digest=article_digest(shown))
+    assert "The port is 7777." in mem("ls").out
+
+
+def test_words_typed_for_what_was_forgotten_meanwhile_do_not_change_the_archive(
+    page: Page, keep: Keep, mem: Mem, workspace: Path
+) -> None:
+    identifier = keep("The port is 8443.")
+    digest = digest_in(page.view("memory", id=identifier))
+    mem("forget", identifier)
+    stood = contents(workspace)
+    shown = page.act("save", 409, id=identifier, digest=digest, text="The port is 9443.", typed="yes")
+    assert contents(workspace) == stood
+    assert "The port is 9443." in shown
+    assert 'data-do="restore"' in shown
+    assert 'data-form="save"' not in shown, "no words are put into the archive"
+
+
+def test_of_a_batch_what_changed_meanwhile_stays_and_is_told(page: Page, keep: Keep, file_of: FileOf, mem: Mem) -> None:
+    for number in range(4):
+        keep(f"Host {number} is known.")
+    added = page.view("inbox").split('name="chosen" value="')[1:]
+    ids, digests = [part.split('"')[0] for part in added], [article_digest(part) for part in added]
+    file = file_of("Host 1")
+    file.write_text(file.read_text().replace("Host 1", "Host 9"))
+    mem("forget", file_of("Host 2").relative_to(Path.cwd() / "memory").as_posix())
+    done = page.act("forget", ids=ids, digests=digests)
+    assert done["message"] == "Forgotten 2 memories"
+    assert done["notices"][0].startswith("2 memories changed meanwhile")
+    assert [entry["summary"] for entry in mem("ls", "--json").json["entries"]] == ["Host 9 is known."]
+    assert "changed since" in page.act("forget", 409, ids=ids[1:2], digests=["0"])["error"]
 
 
 def test_a_likely_repeat_is_answered_by_the_texts_that_were_shown(

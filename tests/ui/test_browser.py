@@ -383,6 +383,46 @@ def test_two_tabs_and_an_editor_lose_nothing_of_each_other(
     assert any("6666" in path.read_text() for path in workspace.glob("archive/**/*.md"))
 
 
+def test_no_button_acts_on_a_text_that_another_tab_changed(
+    tab: Callable[..., Tab], url: str, keep: Keep, mem: Mem, file_of: Callable[[str], Path]
+) -> None:
+    identifier = keep("The port is 8443.")
+    first = tab(url)
+    second = tab(url.split("#")[0], beside=first)
+    for page in (first, second):
+        rows(page).first.click()
+        expect(beside(page)).to_have_text("The port is 8443.")
+    second.get_by_role("button", name="Edit").click()
+    second.get_by_label("Its text").fill("The port is 7777.")
+    second.get_by_role("button", name="Save").click()
+    expect(beside(second)).to_have_text("The port is 7777.")
+    for key in ("f", "p"):
+        first.keyboard.press(key)
+        expect(first.locator(".conflict .text").first).to_have_text("The port is 7777.")
+        expect(first.locator(".conflict .text").last).to_have_text(
+            "The port is 8443." if key == "f" else "The port is 7777."
+        )
+        if key == "f":
+            file = file_of("7777")
+            file.write_text(file.read_text().replace("type: fact", "type: decision"))
+    entry = mem("read", identifier, "--json").json
+    assert (entry["content"], entry["fields"].get("pinned", False)) == ("The port is 7777.\n", False)
+    first.keyboard.press("p")
+    expect(beside(first)).to_have_text("The port is 7777.")
+    expect(first.locator("#beside .mark")).to_have_text("pinned")
+    second.keyboard.press("s")
+    second.get_by_label("What to remember").fill("The port is 6666.")
+    second.get_by_role("button", name="Keep it").click()
+    expect(second.locator(".conflict")).to_be_visible()
+    second.keyboard.press("s")
+    expect(second.get_by_label("What to remember")).to_have_value("The port is 6666.")
+    second.get_by_role("button", name="Keep it").click()
+    expect(beside(second)).to_have_text("The port is 6666.")
+    first.keyboard.press("f")
+    expect(first.locator(".conflict")).to_be_visible()
+    assert mem("ls", "--forgotten", "--json").json["entries"] == []
+
+
 def test_what_was_typed_waits_for_who_comes_back(
     tab: Callable[..., Tab], url: str, keep: Keep, file_of: Callable[[str], Path]
 ) -> None:

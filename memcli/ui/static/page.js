@@ -297,6 +297,7 @@ const refreshCount = later(async () => count(Number(parsed(await view("waiting",
 
 async function doneWith(button, done) {
   if (!done) return;
+  if (done.conflict) return showConflict(done.conflict);
   if ("leaves" in button.dataset) return leaveRow(state.id);
   if ("drops" in button.dataset) return button.closest("article").remove();
   if (state.view === "memories" && done.id && done.id !== state.id) return go("memories", { ...address().query, id: done.id }).then(() => show(true));
@@ -333,18 +334,23 @@ function changed(form) {
   return Object.fromEntries(sent.map((field) => [field.name, isCheckbox(field) ? field.checked : field.value]));
 }
 
+// What stands there now, beside what was shown or typed.
+function showConflict(html) {
+  const beside = $("#beside"), before = $(".memory .text", beside)?.textContent ?? "";
+  shown.delete(beside);
+  beside.replaceChildren(parsed(html));
+  $("[data-before]", beside)?.replaceChildren(before);
+  if (dialog.open) dialog.close();
+  ($("form.conflict textarea", beside) ?? beside).focus();
+  return loadParts(beside);
+}
+
 async function submit(form) {
   const body = changed(form);
   if (form.matches(".edit") && !fieldsOf(form).some(isTouched)) return leave();
   const done = await attempt(form.dataset.form, body);
   if (!done) return;
-  if (done.conflict) {
-    const beside = $("#beside");
-    shown.delete(beside);
-    beside.replaceChildren(parsed(done.conflict));
-    $("textarea", beside)?.focus();
-    return;
-  }
+  if (done.conflict) return showConflict(done.conflict);
   drafts.delete(draftName(form));
   shown.delete($("#beside"));
   if (dialog.open) dialog.close();
@@ -379,10 +385,10 @@ function pick(purpose) {
     $("h2", form).remove();
     $(".fields", form).remove();
     $("textarea", form).placeholder = "What holds now, in its place.";
-    const hidden = document.createElement("input");
-    Object.assign(hidden, { type: "hidden", name: "supersedes", value: article.dataset.id });
-    form.append(hidden);
+    const hide = (name, value) => form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+    hide("supersedes", article.dataset.id);
     restore(form);
+    hide("digest", article.dataset.digest); // of what is seen now, whenever the words were typed
     dialog.append(form, paragraph("Or choose one that is there:", "quiet"));
   }
   const input = document.createElement("input");
@@ -397,7 +403,8 @@ function pick(purpose) {
     if (!other) return;
     const shown = { digest: article.dataset.digest, other_digest: other.digest };
     const done = await attempt(purpose, { id: article.dataset.id, [purpose === "merge" ? "with" : "by"]: other.picked, ...shown });
-    if (!done) return;
+    if (!done) return load();
+    if (done.conflict) return showConflict(done.conflict);
     dialog.close();
     await go("memories", { ...address().query, id: done.id }, true);
     await show(true);
@@ -422,7 +429,10 @@ document.addEventListener("click", async (event) => {
     if (dialog.open) dialog.close();
     return show();
   }
-  if (data.do) return once(target, async () => doneWith(target, await attempt(data.do, JSON.parse(data.body))));
+  if (data.do) {
+    const body = { digest: target.closest("[data-digest]")?.dataset.digest, ...JSON.parse(data.body) };
+    return once(target, async () => doneWith(target, await attempt(data.do, body)));
+  }
   if (data.open) return open(data.open);
   if (data.pick) return pick(data.pick);
   if (data.fill) return fill($(`#${data.fill}`), data.fill, {});
@@ -435,8 +445,9 @@ document.addEventListener("click", async (event) => {
   }
   if ("all" in data) return $$("[name=chosen]").forEach((box) => (box.checked = true));
   if ("forgetChosen" in data) {
-    const ids = $$("[name=chosen]:checked").map((box) => box.value);
-    return once(target, async () => doneWith(target, await attempt("forget", { ids })));
+    const boxes = $$("[name=chosen]:checked");
+    const body = { ids: boxes.map((box) => box.value), digests: boxes.map((box) => box.dataset.digest) };
+    return once(target, async () => doneWith(target, await attempt("forget", body)));
   }
   if (target.id === "more-filters") return openFilters($("#filter-fields").hidden);
   return undefined;
@@ -512,7 +523,7 @@ const typed = later((words) => go("inbox", { words }, true).then(() => $("#inbox
 
 window.addEventListener("pagehide", () => sessionStorage.setItem(DRAFTS, JSON.stringify([...drafts])));
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && $("#list") && !dialog.open && !$("#beside form:not([hidden])")) show(true);
+  if (!document.hidden && $("#list") && !dialog.open && !$("#beside form:not([hidden]), #beside .conflict")) show(true);
 });
 window.addEventListener("beforeunload", (event) => {
   if (drafts.size) event.preventDefault();
