@@ -7,7 +7,6 @@ several files do in headings.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from ...formats.session_event import load
@@ -59,7 +58,7 @@ class ExcludedLines:
         if colon and more.strip():
             paths += (first, more.partition(":")[0].strip()) if first == "File" or more[:1] != " " else (first,)
         elif colon or number == 0 or not lines[number - 1].strip():
-            below = next((text for text in islice(lines, number + 1, None) if text.strip()), "").strip()
+            below = next((lines[at] for at in range(number + 1, len(lines)) if lines[at].strip()), "").strip()
             paths += (first,) if below and (colon or not self._is_file(below, folders)) else ()
         return any(self._is_excluded(path, folders) for path in paths)
 
