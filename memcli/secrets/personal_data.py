@@ -225,9 +225,12 @@ def _national_ids(text: str, low: str) -> Iterator[Span]:
         labels = data.table("personal_codes.toml")["national_ids"][key]
         if any(map(low.__contains__, labels)):
             called = "|".join(labels)
-            for match in compiled(rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}({pattern}){_END}").finditer(low):
-                if len(set(match[1])) > 1:
-                    yield match.start(1), match.end(1), "national-id"
+            after = rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}(?P<number>{pattern}){_END}"
+            before = rf"{_BEGIN}(?P<number>{pattern}){_END}[^\n\d]{{1,12}}?\b(?:{called})\b"
+            for expression in (after, before) if key in _NAMED_BEHIND else (after,):
+                for match in compiled(expression).finditer(low):
+                    if len(set(match["number"])) > 1:
+                        yield *match.span("number"), "national-id"
 
 
 _SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
@@ -238,6 +241,7 @@ _SHAPES = "|".join(
         r"\d{3}\.\d{3}\.\d{3}-\d{2}",  # Brazil
         r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",  # China
         r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]",  # United Kingdom
+        r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
     )
 )
 """What needs no name beside it."""
@@ -257,3 +261,5 @@ _LABELLED_NUMBERS = {
     "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
 }
 """What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case."""
+_NAMED_BEHIND = ("hetu", "dni", "nir")
+"""Of those the ones whose letters or length leave few other things, so that their name may also follow."""
