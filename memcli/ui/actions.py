@@ -13,7 +13,7 @@ from ..api.workspace import recording
 from ..api.write import SECRET_FIX, NewEntry, write
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..results import number_of
-from .views import Asked, digest_of, has, mark_of, rendered, short
+from .views import Asked, begins, digest_of, has, mark_of, rendered, short
 
 USER = "user"
 """Whose word it is: a person sits before the page."""
@@ -109,7 +109,8 @@ def save(asked: Asked) -> ActionResult:
     others = f", in the place of {len(done.supersedes)}" if done.supersedes else ""
     notices = [*map(str, done.redacted), *done.notices]
     if done.conflicts_with:
-        notices.append(f"may contradict {', '.join(done.conflicts_with)}: the inbox asks which holds")
+        rivals = "”, “".join(begins(name, asked.where) for name in done.conflicts_with)
+        notices.append(f"may contradict “{rivals}”: the inbox asks which holds")
     message = f"{words.get(done.action, done.action.capitalize())}{others}"
     return ActionResult(message, done.superseded_by or done.id, notices)
 

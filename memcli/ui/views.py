@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ..api import context, find, history, maintain, read, recall, review, sessions, stats, sync
 from ..api.choice import SOURCES, STATUSES, TYPES, Choice
 from ..api.find import is_id
-from ..api.workspace import Workspace
+from ..api.workspace import Workspace, Workspaces
 from ..dataclass import dataclass, field
 from ..errors import MemError, NotFoundError, UsageError
 from ..results import number_of
@@ -100,6 +100,7 @@ def _environment() -> Environment:
         "number": lambda value: f"{value:,}",
         "number_of": number_of,
         "short": short,
+        "begins": begins,
         "listed": _listed,
     }
     environment.filters |= {"name": name_of, "says": says, "place": place}
@@ -123,6 +124,13 @@ def short(text: str, most: int = 200) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} …"
+
+
+def begins(name: str, workspaces: Workspaces) -> str:
+    """Return the beginning of the text that a name means, by which a person knows it; where there is none, the name."""
+    with suppress(MemError):
+        return short(read.read(workspaces, name, limit=400, counts=False).content, 90) or name
+    return name
 
 
 def frame(asked: Asked) -> dict[str, Any]:

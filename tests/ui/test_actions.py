@@ -132,6 +132,21 @@ def test_what_a_command_would_say_beside_its_work_is_told(page: Page, keep: Keep
     assert "was forgotten on" in page.act("save", text="The port of staging is 8443.")["notices"][0]
 
 
+def test_what_a_memory_may_contradict_is_named_by_its_text(page: Page, keep: Keep, mem: Mem, workspace: Path) -> None:
+    text = f"Staging listens on 8443 <b>{'and so on ' * 20}</b>."
+    old = mem("write", text, "--key", "staging/port", "--source", "user", "--json").json["id"]
+    file = workspace / "entries" / "new.md"
+    file.write_text(f"---\nid: mem_01kb000000000001\nconflicts_with: [{old}, mem_gone]\n---\n\nIt is 9443.\n")
+    html = page.view("memory", id="mem_01kb000000000001")
+    linked = html.split(f'May contradict <a href="#/memories?id={old}">')[1].split("</a>")[0]
+    assert linked.startswith("Staging listens on 8443 &lt;b&gt;and so on")
+    assert linked.endswith(" …")
+    assert '<a href="#/memories?id=mem_gone">mem_gone</a>' in html
+    guess = keep("I guess 7777.", "--source", "inferred")
+    (notice,) = page.act("save", id=guess, key="staging/port")["notices"]
+    assert notice.startswith("may contradict “Staging listens on 8443 <b>and so on")
+
+
 def test_a_batch_is_one_command_and_taken_back_as_one(page: Page, keep: Keep, workspace: Path) -> None:
     ids = [keep(f"The port of host {number} is {number}.") for number in range(12)]
     stood = contents(workspace)
@@ -147,7 +162,8 @@ def test_one_takes_the_place_of_another(page: Page, keep: Keep, workspace: Path)
     stood = contents(workspace)
     done = page.act("supersede", id=old, by=new)
     assert (done["message"], done["id"]) == ("Superseded", new)
-    assert f'Superseded 21 Nov 2026 by <a href="#/memories?id={new}"' in page.view("memory", id=old)
+    link = f'<a href="#/memories?id={new}">Staging moved to 9443.</a>'
+    assert f"Superseded 21 Nov 2026 by {link}" in page.view("memory", id=old)
     page.act("undo", number=str(done["undo"]))
     assert contents(workspace) == stood
     written = page.act("save", text="It is 7000 now.", supersedes=old)

@@ -290,7 +290,9 @@ def test_days_tell_what_happened_and_a_session_what_it_gets(page: Page, keep: Ke
     start = Markup(page.view("start")).says
     assert "Staging listens on port 8443." in start
     assert "tokens" in start
+    other = keep("Staging was painted.")
     recalled = page.view("recalled", q="which port does staging listen on?")
+    assert re.search(rf'<li class="small"><a href="#/memories.id={other}">Staging was painted.</a>', recalled)
     assert identifier in recalled
     assert re.search(r"relevance 0\.\d\d: \+0\.\d\d by (its words|meaning)", recalled)
 
