@@ -447,12 +447,19 @@ class Server(MCPServer):
         return CallToolResult(content=[TextContent(type="text", text=f"{name}: {message}")], is_error=True)
 
 
+_KINDS = ("str", "int", "float", "bool", "dict")
+"""What the validator puts at the end of a fault's place for each kind that a value may have."""
+
+
 def _refusals(faults: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each argument that a tool does not take, with the first of its faults."""
+    """Yield a line for each argument that a tool does not take, with the place and the first of its faults."""
     messages: dict[str, str] = {}
     for fault in faults:
-        messages.setdefault(str(fault["loc"][0]), fault["msg"][:1].lower() + fault["msg"][1:])
-    yield from (f"the argument {name}: {message}" for name, message in messages.items())
+        name, *within = fault["loc"]
+        inner = [str(part) for part in within if str(part).isalnum() and part not in _KINDS]
+        place = ".".join((str(name), *inner))
+        messages.setdefault(name, f"the argument {place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+    yield from messages.values()
 
 
 def _names(value: Any) -> list[str]:

@@ -384,7 +384,8 @@ def test_metadata_is_kept_and_a_diff_edits(mem: Mem, workspace: Path) -> None:
 def test_a_value_of_another_kind_is_refused_in_one_short_line(workspace: Path) -> None:
     async def said(session: ClientSession, call: Call) -> None:
         for name, arguments, told in (
-            ("write", {"text": "Tea.", "metadata": {"a": {"b": 1}}}, "metadata: input should be a valid string"),
+            ("write", {"text": "Tea.", "metadata": {"a": {"b": 1}}}, "metadata.a: input should be a valid string"),
+            ("write", {"text": "Tea.", "tags": ["a", 2]}, "tags.1: input should be a valid string"),
             ("write", {"text": "Tea.", "metadata": "room"}, "metadata: input should be a valid dictionary"),
             ("write", {"text": 5}, "text: input should be a valid string"),
             ("delete", {"id": {"a": 1}}, "id: input should be a valid string"),
