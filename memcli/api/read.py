@@ -48,6 +48,15 @@ class Backlink(NamedTuple):
     summary: Annotated[str, "the memory in one line; empty for what is no entry"]
 
 
+class WikiLink(NamedTuple):
+    """A `[[link]]` in a text, from one character to another, and the memory or note that it leads to."""
+
+    start: int
+    stop: int
+    id: str  # of an entry; else the path
+    path: str
+
+
 LINKS = 10
 """Memories that link to one which are named with its text."""
 
@@ -272,6 +281,22 @@ def _backlinks(where: Workspace, path: str, identifier: str) -> tuple[Backlink, 
     from ..index.lookups import linking_to
 
     return tuple(Backlink(*row) for row in ask(where, lambda index: linking_to(index, identifier, path)))
+
+
+def wiki_links(workspace: Workspace, text: str) -> Sequence[WikiLink]:
+    """Return the wiki links of a text that lead to something in use: of several of a name, to the shortest path."""
+    from ..formats.links import wiki_links as wiki_links_of
+    from ..index.lookups import ask_current, files_called
+
+    spans = list(wiki_links_of(text))
+    if not spans:
+        return ()
+    called = ask_current(workspace, lambda index: files_called(index, {name for _, _, name in spans}))
+    links = []
+    for start, stop, name in spans:
+        files = [file for file in called[name] if not workspace.layout.is_archived(file[1])]
+        links += [WikiLink(start, stop, *file) for file in sorted(files, key=lambda file: len(file[1]))[:1]]
+    return links
 
 
 def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> "KeyHistory":

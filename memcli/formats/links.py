@@ -41,14 +41,26 @@ def links(text: str) -> Iterator[Link]:
 def _links(number: int, plain: str) -> Iterator[Link]:
     if "[[" not in plain and "](" not in plain:
         return
-    for match in _WIKI.finditer(plain):
-        name = match[1]
-        if name and name.strip() == name:  # `[[ x ]]` is a test in shell
-            yield Link(number, name, is_path=False)
+    for match in _wiki(plain):
+        yield Link(number, match[1], is_path=False)
     for match in _MARKDOWN.finditer(plain):
         path = unquote((match[1] or match[2]).partition("#")[0])
         if path.endswith(".md") and not _SCHEME.match(path):
             yield Link(number, path, is_path=True)
+
+
+def _wiki(plain: str) -> Iterator[re.Match[str]]:
+    return (
+        match for match in _WIKI.finditer(plain) if match[1] and match[1].strip() == match[1]
+    )  # else a shell's test
+
+
+def wiki_links(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where each wiki link of a text begins and ends, and what it names."""
+    begins = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    for number, plain in without_code(text) if "[[" in text else ():
+        for match in _wiki(plain):
+            yield begins[number - 1] + match.start(), begins[number - 1] + match.end(), match[1].removeprefix("./")
 
 
 def link_targets(path: str, text: str) -> set[str]:

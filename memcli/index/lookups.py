@@ -47,19 +47,21 @@ def entries_with_id(index: Index, name: str) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def files_called(index: Index, name: str) -> list[tuple[str, str]]:
-    """Return (id, path) of the files with a title, alias or name, as a wiki link gives it, in any case."""
-    wanted = bindable(name).removesuffix(".md").casefold()
+def files_called(index: Index, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return (id, path) of the files with each id, title, alias or name, as a wiki link gives it, in any case."""
+    wanted = {name: bindable(name).removesuffix(".md").casefold() for name in names}
+    called: dict[str, list[tuple[str, str]]] = {word: [] for word in wanted.values()}
     rows = index.connection.execute(
         "select coalesce(id, path), path, coalesce(title, ''), coalesce(aliases, '')"
         " from files left join entries using(file) where files.kind <> 'session' order by path"
     )
-    files = []
     for identifier, path, title, aliases in rows:
-        lower_path = f"/{path.removesuffix('.md').casefold()}"
-        if lower_path.endswith(f"/{wanted}") or wanted in (title.casefold(), *aliases.casefold().split("\n")):
-            files.append((identifier, path))
-    return files
+        parts = path.removesuffix(".md").casefold().split("/")
+        words = {"/".join(parts[start:]) for start in range(len(parts))}
+        words.update([identifier.casefold(), title.casefold(), *aliases.casefold().split("\n")])
+        for word in called.keys() & words:
+            called[word].append((identifier, path))
+    return {name: called[word] for name, word in wanted.items()}
 
 
 def linking_to(index: Index, identifier: str, path: str) -> list[tuple[str, str, str]]:

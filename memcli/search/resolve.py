@@ -100,7 +100,7 @@ def _titled(workspace: Workspace, name: str) -> Place | None:
 
     title, _, anchor = name.partition("#")
     for called, part in ((bare(name), ""), (bare(title), anchor)):
-        titled = ask(workspace, partial(files_called, name=called)) if called else []
+        titled = ask(workspace, partial(files_called, names=[called]))[called] if called else []
         if len(titled) > 1:
             named = ", ".join(path for _, path in titled[:10])
             raise AmbiguousError(f"{called!r} is the title of {len(titled)}: {named}", "give the path")

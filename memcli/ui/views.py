@@ -101,6 +101,7 @@ def _environment() -> Environment:
         "number_of": number_of,
         "short": short,
         "begins": begins,
+        "linked": linked,
         "listed": _listed,
     }
     environment.filters |= {"name": name_of, "says": says, "place": place}
@@ -131,6 +132,16 @@ def begins(name: str, workspaces: Workspaces) -> str:
     with suppress(MemError):
         return short(read.read(workspaces, name, limit=400, counts=False).content, 90) or name
     return name
+
+
+def linked(text: str, where: Workspace) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a text, each with the name of what it links to, empty for plain words."""
+    end = 0
+    for link in read.wiki_links(where, text):
+        yield text[end : link.start], ""
+        yield text[link.start : link.stop], name_of(link)
+        end = link.stop
+    yield text[end:], ""
 
 
 def frame(asked: Asked) -> dict[str, Any]:
@@ -176,7 +187,7 @@ def place(where: Workspace) -> str:
     return where.root.parent.name if where.root.name == "memory" else where.root.name
 
 
-def name_of(each: find.Hit | find.EntryRow | recall.Memory) -> str:
+def name_of(each: find.Hit | find.EntryRow | recall.Memory | read.WikiLink) -> str:
     """Return what an action calls it: its id, or its path where a hand-written id may be the path of another file."""
     return each.id if is_id(each.id) or getattr(each, "kind", "entry") != "entry" else each.path
 

@@ -44,6 +44,7 @@ READING = {
     "find.values_in_use",
     "read.changed_citations",
     "read.read_backlinks",
+    "read.wiki_links",
     "stats.growth_by_type",
     "stats.tokens_by_day",
     "maintain.fading",

@@ -269,6 +269,34 @@ def test_what_links_to_a_memory_is_named(page: Page, keep: Keep, workspace: Path
     assert "Another oven" not in shown
 
 
+def test_what_a_text_links_to_is_a_link_where_it_is_there(page: Page, keep: Keep, workspace: Path, mem: Mem) -> None:
+    oven = keep("The oven runs hot.", "--title", "Second oven", "--alias", "Deck oven")
+    stem = next(workspace.glob("entries/**/*.md")).stem
+    (workspace / "entries" / "hand <b>&.md").write_text("By hand.\n")
+    gone = keep("It is over.", "--title", "Gone")
+    mem("forget", gone)
+    leading = ("[[second oven]]", "[[Deck oven|it]]", f"[[{oven}]]", f"[[{stem}#Heat]]")
+    other = (
+        "[[Another oven]]",
+        "[[Gone]]",
+        f"[[{gone}]]",
+        "[[<script>alert(1)</script>]]",
+        "[[ Second oven ]]",
+        "[[]]",
+    )
+    code = ("`[[Second oven]]`", "\n```\n[[Second oven]]\n```\n")
+    text = " then\n".join([*leading, *other, *code, "[[hand <b>&]]", "Öfen [[Deck oven]] & [[Deck oven]]."])
+    html = page.view("memory", id=keep(text))
+    shown = html.split('<div class="text">')[1].split("</div>")[0]
+    assert Markup(shown).says == f"{text}\n"
+    found = re.findall(r'<a href="#/memories\?id=([^"]*)">([^<]*)</a>', shown)
+    hand = ("entries/hand%20%3Cb%3E%26.md", "[[hand &lt;b&gt;&amp;]]")
+    assert found == [*((oven, words) for words in leading), hand, *[(oven, "[[Deck oven]]")] * 2]
+    assert "By hand." in page.view("memory", id="entries/hand <b>&.md")
+    mem("note", "See [[second oven]].")
+    assert f'See <a href="#/memories?id={oven}">[[second oven]]</a>' in page.view("days")
+
+
 def test_days_tell_what_happened_and_a_session_what_it_gets(page: Page, keep: Keep, mem: Mem) -> None:
     mem("history", "add", "The oven arrived.")
     mem("note", "--user", "Which port?", "--assistant", "8443.")
