@@ -398,7 +398,7 @@ def _graphed(all_of: Case, _: Case) -> Case:
         )
         run("set maintenance_work_mem = '2GB'")
         start = time.perf_counter()
-        schema.add_graphs(administrator)
+        schema.migrate(administrator)
         built = time.perf_counter() - start
         ((bytes_,),) = run("select pg_relation_size('mem.nearest_of_' || %s::text)", (large,)).fetchall()
     way = f"a graph of each workspace ({built:,.0f} s, {bytes_ / len(many):,.0f} bytes a vector)"

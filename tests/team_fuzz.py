@@ -68,6 +68,7 @@ def fill(database: TeamDatabase, owner: str, salt: str, size: int) -> None:
     """Fill a database; what the owner does not see is of a salt of its own."""
     database.add_owners(*OWNERS)
     with connect(database.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("alter table mem.files disable trigger note_push")  # the moment would differ
         for number, name in enumerate(WORKSPACES, 1):
             members = SHARED.get(name, ())
             connection.execute(
@@ -84,6 +85,7 @@ def fill(database: TeamDatabase, owner: str, salt: str, size: int) -> None:
             f"create index nearest_of_{GRAPH_OF} on mem.embeddings using hnsw"
             f" ((vector::halfvec({DIMENSION})) halfvec_cosine_ops) where workspace = {GRAPH_OF} and model = 'm'"
         )
+        connection.execute("alter table mem.files enable trigger note_push")
         connection.execute("reindex schema mem")
         connection.execute("vacuum analyze")
 
@@ -282,15 +284,20 @@ class Queries:
     def _writing(self) -> list[str]:
         guess, number = self._text(), self._number()
         file = self._draw.randrange(2 * self._size)
-        values = f"{number}, {file + 100000}, {file}, 'entry', 'active', '', 1, 9, '', '', 'x', '', '\\x00', true"
-        chunk = f"insert into mem.chunks values ({values}, '{{x}}', '{{1}}')"
-        entry = f"{number}, {file}, '{guess.path}', 'entry', 'active', 'd', null"
+        values = f"{number}, {file}, 'entry', 'active', '', 1, 9, '', '', 'x', '', '\\x00', true, '{{x}}', '{{1}}'"
+        chunk = (
+            "insert into mem.chunks(workspace, file, kind, status, anchor, line, stop, title, prefix, text, timestamp,"
+            f" hash, is_whole, words, counts) values ({values})"
+        )
+        new_file = (
+            "insert into mem.files(workspace, path, kind, status, digest)"
+            f" values ({number}, '{guess.path}', 'entry', 'active', 'd')"
+        )
         statement = self._pick(
             chunk,
-            f"{chunk} returning *",
-            f"insert into mem.files values ({entry}, '2026-01-01') on conflict do nothing returning file",
-            f"insert into mem.files values ({entry}, '2026-01-01')"
-            " on conflict (workspace, path) do update set digest = 'e' returning file, digest",
+            f"{chunk} returning text",
+            f"{new_file} on conflict do nothing returning path",
+            f"{new_file} on conflict (workspace, path) do update set digest = 'e' returning path, digest",
             f"insert into mem.embeddings values ({number}, 'm', '\\x{guess.hash.hex()}', '{guess.vector}')",
             f"insert into mem.words values ({number}, 0, '{guess.words[0]}', '\\x0001')",
             f"insert into mem.words values ({number}, 0, '{guess.words[0]}', '\\x0001')"

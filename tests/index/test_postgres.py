@@ -882,8 +882,28 @@ def test_a_backup_that_was_read_back_gets_what_came_after_it(
     assert "okapi" in second.run("search", "--tag", "animal", "okapi").out
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "'3'",
+        "'[1]'",
+        "'{\"id\": 3}'",
+        "(select entry || jsonb_object_agg(key, 'x') from jsonb_each(entry) where key <> 'id')",
+        "(select entry || jsonb_object_agg(key, 1e30::numeric) from jsonb_each(entry) where key <> 'id')",
+    ],
+)
+def test_what_is_no_entry_on_the_server_stops_no_command(
+    first: Machine, second: Machine, team: TeamDatabase, entry: str
+) -> None:
+    team.run(f"update mem.files set entry = {entry}", "alice")
+    for command in (["context"], ["recall", "what about the quagga?"], ["search", "quagga"], ["read", "mem_1"]):
+        ran = second.run(*command)
+        assert ran.code in (0, 1, 4), command
+        assert "Traceback" not in ran.err, command
+
+
 def test_a_clock_that_was_set_back_hides_no_push(first: Machine, second: Machine, team: TeamDatabase) -> None:
-    team.run("update mem.files set pushed_at = now() + interval '1 hour' where path = 'entries/5.md'", "alice")
+    team.run("update mem.files set pushed_at = now() + interval '1 hour' where path = 'entries/5.md'", "postgres")
     second.run("search", "quagga")
     first.put("late.md", "The narwhal came late.")
     first.run("index")

@@ -1,5 +1,6 @@
 """The tables on a team's server: how they come to be, who may make them, and whom they show what."""
 
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -53,9 +54,9 @@ Migrate = Callable[..., list[str]]
 
 
 def test_tables_are_made_once(bare: TeamDatabase, migrated: Migrate) -> None:
-    assert migrated(bare) == ["made the tables of version 4"]
+    assert migrated(bare) == ["made the tables of version 5"]
     assert migrated(bare) == []
-    assert bare.run("select number from mem.version") == [(1,), (2,), (3,), (4,)]
+    assert bare.run("select number from mem.version") == [(1,), (2,), (3,), (4,), (5,)]
 
 
 def test_two_administrators_may_migrate_at_once(bare: TeamDatabase) -> None:
@@ -287,6 +288,53 @@ def test_what_somebody_put_into_public_is_no_part_of_the_tables(bare: TeamDataba
     assert bare.run("select mem.folded('A')", "eve") == [("a",)]
 
 
+def test_who_took_the_number_of_a_workspace_first_puts_nothing_into_it(team: TeamDatabase) -> None:
+    team.add_owners("ann", "bea", "eve")
+    add_text(team, "eve", team.add_workspace("eve", _uuid(1)), "poison")
+    team.run(schema.administration_sql("members:ann,bea", _uuid(1), "team"))
+    assert team.run("select name from mem.workspaces", "ann") == [("team",)]
+    assert team.run("select count(*) from mem.chunks", "ann") == [(0,)]
+    # Who hands it on to others leaves them what is in it.
+    add_text(team, "ann", team.run("select workspace from mem.workspaces", "ann")[0][0], "quagga")
+    team.run(schema.administration_sql("members:bea", _uuid(1), "team"))
+    assert team.run("select text from mem.chunks", "bea") == [("quagga",)]
+
+
+def test_sql_of_which_a_part_fails_changes_nothing(team: TeamDatabase, team_server: TeamServer) -> None:
+    team.add_owners("ann", "bea")
+    team.run(schema.members_sql(_uuid(1), "team", ["ann", "bea"]))
+    programs = team_server._programs
+    typed = schema.administration_sql("members:ann,baa", _uuid(1), "team")
+    subprocess.run(
+        [programs / "psql", "-X", "-q", "-d", team.dsn("administrator")], input=typed, text=True, capture_output=True
+    )
+    assert team.run("select count(*) from mem.workspaces", "bea") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update mem.files set pushed_at = 'infinity'",
+        "insert into mem.files(workspace, path, kind, status, digest, pushed_at)"
+        " select workspace, 'b.md', 'entry', 'active', 'd', '294276-12-31 23:59:59.999999+00' from mem.workspaces",
+        "insert into mem.files(workspace, file, path, kind, status, digest)"
+        " select workspace, file, 'f' || file, 'entry', 'active', 'd' from mem.workspaces, generate_series(2, 99) file",
+        "insert into mem.chunks select workspace, 1::bigint << 62, file, kind, status, anchor, line, stop, title,"
+        " prefix, text, timestamp, hash, is_whole, words, counts from mem.chunks",
+    ],
+)
+def test_no_member_keeps_the_others_from_pushing(team: TeamDatabase, change: str) -> None:
+    team.add_owners("ann", "eve")
+    team.run(schema.members_sql(_uuid(1), "team", ["ann", "eve"]))
+    ((number,),) = team.run("select workspace from mem.workspaces", "eve")
+    add_text(team, "eve", number, "heron")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        team.run(change, "eve")
+    add_text(team, "ann", number, "quagga", "ann.md")
+    ((is_later,),) = team.run("select max(pushed_at) <= clock_timestamp() from mem.files", "ann")
+    assert is_later
+
+
 def test_nobody_uses_up_the_numbers_of_others(team: TeamDatabase) -> None:
     team.add_owners("eve")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -393,6 +441,7 @@ def test_words_are_kept_in_blocks_as_chunks_come_and_go(team: TeamDatabase) -> N
     own = team.add_workspace("ann", _uuid(1))
     file = add_text(team, "ann", own, "x")
     team.run("delete from mem.chunks", "ann")
+    team.run("grant insert on mem.chunks to ann")
     many = (
         "insert into mem.chunks select %s, n, %s, 'entry', 'active', '', 1, 2, '', '', '', '', 'x', true,"
         " array['tea', 'w' || n], array[mod(n, 300), 1] from generate_series(%s, %s, 7) n"
@@ -427,6 +476,7 @@ def test_words_that_were_rows_become_blocks(
     migrated(bare)
     before = posted(bare)
     assert len(before["tea"]) == 9
+    bare.run("grant insert on mem.chunks to ann")
     bare.run(
         "create temp table own as select * from mem.chunks; delete from mem.chunks;"
         " insert into mem.chunks select * from own",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import UnavailableError
 from ...store.settings import Settings
-from .schema import NEWEST, installed_version, migrate
+from .schema import NEWEST, PGVECTOR_SCHEMA, installed_version, migrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,18 +25,18 @@ BRIEFLY = (0.05,)
 PATIENTLY = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Seconds between attempts where nobody waits for an answer: a server that is started again is back by then."""
 _OPENING = (
+    # An operator that anybody put into `public`, where pgvector may be, is called if its types fit better.
+    "set search_path = mem, pg_temp;"
     f"set statement_timeout = '{STATEMENT_SECONDS}s'; set datestyle = 'ISO';"  # a machine notes a time as text
-    # Of other folders only the one that has pgvector: what anybody put into `public` is not called by mistake.
-    " select set_config('search_path', 'mem, ' || (select quote_ident(nspname) from pg_extension join pg_namespace"
-    " on pg_namespace.oid = extnamespace where extname = 'vector'), false);"
     " set hnsw.ef_search = 100; set hnsw.iterative_scan = strict_order;"
     # The planner, from which row security hides how many rows there are, expects one; a list that it sees it hashes.
     " set enable_nestloop = off; set enable_sort = off; set plan_cache_mode = force_custom_plan;"
-    " select rolname, rolsuper or rolbypassrls, (select max(number) from mem.version) from pg_roles"
-    " where rolname = current_user"
+    f" select rolname, rolsuper or rolbypassrls, (select max(number) from mem.version), ({PGVECTOR_SCHEMA})"
+    " from pg_roles where rolname = current_user"
 )
 _MIGRATE = "let its owner run `mem index --migrate`"
 _held = threading.local()
+_pgvector = dict[str, str]()  # its schema on a server, quoted, by connection string
 
 
 class ServerError(UnavailableError):
@@ -65,6 +65,10 @@ class PostgresServer:
                 "index.dsn is no connection string", "write service=NAME or postgresql://USER@HOST/NAME, and %40 for @"
             ) from None
         self._secrets = [str(word) for word in (stated.get("password"), os.environ.get("PGPASSWORD")) if word]
+
+    def pgvector(self, name: str) -> str:
+        """Return the whole name of a type, function or operator of pgvector, on a server that was asked something."""
+        return f"{_pgvector[self._dsn]}.{name}"
 
     def run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
@@ -147,7 +151,7 @@ class PostgresServer:
             raise
         while cursor.nextset():
             pass
-        role, is_unbound, version = cursor.fetchone() or ("", True, 0)
+        role, is_unbound, version, _pgvector[self._dsn] = cursor.fetchone() or ("", True, 0, "")
         if is_unbound and not self._allows_superuser:
             raise ServerError(f"no row-level security binds {role}", "connect as an owner, or index.allow_superuser")
         if version != NEWEST:

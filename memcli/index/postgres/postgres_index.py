@@ -152,7 +152,8 @@ class PostgresIndex(Index):
             " order by entry ->> 'updated_at' desc nulls last limit %s",
             (WORDING, self._exchange.workspace, self._theirs, *[list(names or ())] * (3 if names else 0), limit),
         )
-        return [TheirFile(path, kind, digest, entry or {}, text or "") for path, kind, digest, entry, text in rows]
+        rows = [(*row[:3], {} if row[3] is None else self._sound(row[3]), row[4] or "") for row in rows]
+        return [TheirFile(*row) for row in rows if row[3] is not None]
 
     def ask_server(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return rows of the server; none where it fails, which `failure` tells."""
@@ -283,7 +284,13 @@ class PostgresIndex(Index):
             elif kind.lower() == "text":
                 sound[name] = value if isinstance(value, str) else None if value is None and name in entry else ""
             else:
-                sound[name] = value if isinstance(value, int | float) else None if name != "trust" else 0.0
+                sound[name] = (
+                    value
+                    if isinstance(value, int | float) and abs(value) < _FIRST
+                    else None
+                    if name != "trust"
+                    else 0.0
+                )
         return sound
 
     def _confirmations(self) -> dict[str, tuple[int, str]]:
@@ -383,12 +390,11 @@ class TeamEmbedding(Embedding):
         if where is None:
             return near, named
         scaled = self.scale().scaled
-        width = len(vector)
-        likeness = f"(vector::halfvec({width})) <=> %b::halfvec({width})"
+        likeness, fits = self._likeness(len(vector))
         asked, model = HalfVector(vector), self.model()
         rows = self.index.ask_server(
             f"select chunk, 1 - ({likeness}) from embeddings join chunks using(workspace, hash)"
-            f" where embeddings.workspace = %s and model = %s and vector_dims(vector) = {width} and {where}"
+            f" where embeddings.workspace = %s and model = %s and {fits} and {where}"
             f" order by {likeness} limit %s",
             (asked, where.values[0], model, *where.values, asked, limit),
         )
@@ -399,11 +405,17 @@ class TeamEmbedding(Embedding):
         if numbers:
             rows = self.index.ask_server(
                 f"select chunk, 1 - ({likeness}) from chunks{_WITH_VECTOR}"
-                f" where vector_dims(vector) = {width} and {where} and chunk = any(%s::bigint[])",
+                f" where {fits} and {where} and chunk = any(%s::bigint[])",
                 (asked, model, *where.values, numbers),
             )
             named |= {_FIRST + chunk: scaled(float(cosine)) for chunk, cosine in rows}
         return {chunk: both[chunk] for chunk in best}, named
+
+    def _likeness(self, width: int) -> tuple[str, str]:
+        """Return the distance of a stored vector from one that is given, and whether they are of one width."""
+        named = self.index.exchange().server.pgvector
+        halfvec = named(f"halfvec({width})")
+        return f"vector::{halfvec} operator({named('<=>')}) %b::{halfvec}", f"{named('vector_dims')}(vector) = {width}"
 
     def mean_cosines(self, vector: Any, files: Collection[int]) -> dict[int, float]:
         """Map entries, by their files, to the scaled mean of the cosines of a unit vector and each of their chunks."""
@@ -412,12 +424,12 @@ class TeamEmbedding(Embedding):
         theirs = [file - _FIRST for file in files if file >= _FIRST]
         where = self.index.scope() if theirs else None
         if where is not None:
-            width, scaled = len(vector), self.scale().scaled
+            (likeness, fits), scaled = self._likeness(len(vector)), self.scale().scaled
             rows = self.index.ask_server(
-                f"select file, 1 - avg(vector::halfvec({width}) <=> %b::halfvec({width})) from (select workspace, file,"
+                f"select file, 1 - avg({likeness}) from (select workspace, file,"
                 " hash, row_number() over (partition by file order by chunk) as number from chunks"
                 " where workspace = %s and file = any(%s::bigint[]) and anchor <> %s) as chunks"
-                f"{_WITH_VECTOR} where number <= %s and vector_dims(vector) = {width} group by file",
+                f"{_WITH_VECTOR} where number <= %s and {fits} group by file",
                 (HalfVector(vector), where.values[0], theirs, WORDING, self.model(), MOST_CHUNKS),
             )
             cosines |= {_FIRST + file: scaled(float(cosine)) for file, cosine in rows}

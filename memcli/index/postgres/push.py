@@ -26,7 +26,7 @@ from ...store.settings import set_in_file
 from ...store.trust import has_purged, purged_on
 from ...store.workspace import MARKER, Workspace
 from .connection import BRIEFLY, PATIENTLY, PUSH_SECONDS, HalfVector, PostgresServer, ServerError, server_of
-from .pushed_files import NOW, PushedFiles
+from .pushed_files import PushedFiles
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -202,10 +202,8 @@ class Exchange:
         rows = self.run(
             "select listed.file, files.digest is not listed.digest and common.digest is not listed.digest"
             " from team.listed left join files using(path) left join team.common using(path)"
-        )
-        lists: tuple[list[int], list[int]] = [], []
-        for file, is_elsewhere in rows:
-            lists[not is_elsewhere].append(file)
+        ).fetchall()
+        lists = [file for file, elsewhere in rows if elsewhere], [file for file, elsewhere in rows if not elsewhere]
         self._set_note("others", json.dumps(lists))
         self._set_note("compared", state)
         return lists
@@ -218,14 +216,12 @@ class Exchange:
 
     def confirmed(self) -> list[tuple[str, int, str]]:
         """Return id, number and last moment of what other machines confirmed and have not brought into the files."""
-        rows = self.run("select substr(id, ?), count, last from team.usage", (len(CONFIRMED) + 1,))
-        return rows.fetchall()
+        return self.run("select substr(id, ?), count, last from team.usage", (len(CONFIRMED) + 1,)).fetchall()
 
     def count(self, files: Sequence[int]) -> int:
         """Return how many chunks files of the server have."""
-        numbers = json.dumps(list(files))
         total = "select coalesce(sum(chunks), 0) from team.listed where file in (select value from json_each(?))"
-        return int(self.run(total, (numbers,)).fetchone()[0])
+        return int(self.run(total, (json.dumps(list(files)),)).fetchone()[0])
 
     def push(self, seconds: float | None) -> int:
         """Push what changed here and is embedded, within a time; return how many chunks went to the server."""
@@ -272,17 +268,16 @@ class Exchange:
                 " where vector is not null and listed.digest = files.digest group by hash"
             ).fetchall()
             query = (
-                "insert into embeddings(workspace, model, hash, vector) select %s, %s, %s, %b::halfvec where exists"
+                "insert into embeddings(workspace, model, hash, vector) select %s, %s, %s,"
+                f" %b::{self.server.pgvector('halfvec')} where exists"
                 " (select from chunks where workspace = %s and hash = %s) on conflict do nothing"
             )
             for start in range(0, len(rows), BATCH):
                 batch = rows[start : start + BATCH]
-                vectors = zip(batch, matrix.take([row for _, row in batch]), strict=True)
                 own = [
                     (self.workspace, model, hash_, HalfVector(vector), self.workspace, hash_)
-                    for (hash_, _), vector in vectors
+                    for (hash_, _), vector in zip(batch, matrix.take([row for _, row in batch]), strict=True)
                 ]
-
                 self._in_turn(lambda connection, own=own: connection.cursor().executemany(query, own))  # type: ignore
             if rows:
                 self._tell_size()
@@ -394,13 +389,12 @@ class Exchange:
         if not rows:
             return
         files = [file for _, file, _ in rows]
-
         query = (
-            f"with gone as (update files set digest = '', pieces = 0, entry = null, pushed_at = {NOW}"
+            "with gone as (update files set digest = '', pieces = 0, entry = null"
             " where workspace = %s and file = any(%s) and digest = any(%s) returning workspace, file)"
             " delete from chunks using gone where (chunks.workspace, chunks.file) = (gone.workspace, gone.file)"
         )
-        values = (self.workspace, self.workspace, files, [digest for *_, digest in rows])
+        values = (self.workspace, files, [digest for *_, digest in rows])
         self._in_turn(lambda connection: connection.execute(query, values))
         self._unlist(files)
         # Empty: if the file comes back, it is a change of this machine.

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 TEXTS = ("kind", "status", "anchor", "title", "prefix", "text", "timestamp")
 _COLUMNS = dict.fromkeys(TEXTS, "text") | dict.fromkeys(("line", "stop"), "integer")
 _COLUMNS |= {"file": "bigint", "is_whole": "boolean", "words": "text[]", "counts": "smallint[]"}
-NOW = (
-    "greatest(clock_timestamp(),"
-    " (select max(pushed_at) from mem.files where workspace = %s) + interval '1 microsecond')"
-)
-"""When a push is: later than those before it, whatever became of the server's clock."""
 _LONGEST = 500  # characters of a word, or of a status, in an index of the server
 _TELLING = ("title", "summary", "tags", "key", "project", "aliases")  # fields of an entry that may hold a secret
 
@@ -89,15 +84,13 @@ class PushedFiles:
         about = [(*self.files[file], len(self.chunks[file])) for file, *_ in free]
         numbers = dict(
             connection.execute(
-                "insert into files(workspace, path, kind, status, digest, entry, pieces, pushed_at)"
-                f" select %s, path, kind, status, digest, entry, pieces, {NOW}"
+                "insert into files(workspace, path, kind, status, digest, entry, pieces)"
+                " select %s, path, kind, status, digest, entry, pieces"
                 " from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[], %s::integer[])"
                 " as own(path, kind, status, digest, entry, pieces)"
                 " on conflict (workspace, path) do update set kind = excluded.kind, status = excluded.status,"
-                " digest = excluded.digest, entry = excluded.entry, pieces = excluded.pieces,"
-                " pushed_at = excluded.pushed_at"
-                " returning path, file",
-                (workspace, workspace, *map(list, zip(*about, strict=True))),
+                " digest = excluded.digest, entry = excluded.entry, pieces = excluded.pieces returning path, file",
+                (workspace, *map(list, zip(*about, strict=True))),
             ).fetchall()
         )
         files = list(numbers.values())

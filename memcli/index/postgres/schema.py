@@ -18,6 +18,10 @@ NEWEST = max(MIGRATIONS)
 GRAPH_FROM = 20_000
 """Vectors of a workspace from which a graph of them finds the nearest sooner than a look at all."""
 _LEAST_POSTGRES, _LEAST_PGVECTOR = 15, (0, 8)
+PGVECTOR_SCHEMA = (
+    "select quote_ident(nspname) from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
+    " where extname = 'vector'"
+)
 _MARK = "the index of mem"
 _LONGEST_NAME = 63  # bytes, of a role
 
@@ -37,20 +41,18 @@ def migrate(connection: "Connection[Any]") -> list[str]:
     if encoding != "UTF8":
         raise UnavailableError(f"the database keeps texts as {encoding}", "make one with encoding UTF8")
     lines: list[str] = []
+    connection.execute("set search_path = pg_catalog, pg_temp")  # what anybody put into `public` has no say
     try:
         with connection.transaction():
             connection.execute("select pg_advisory_xact_lock(hashtext('mem.version'))")
             _require_pgvector(connection)
-            version = installed_version(connection)
-            connection.execute("set local search_path = pg_catalog")  # what anybody put into `public` has no say
-            for number in range(version + 1, NEWEST + 1):
+            ((pgvector,),) = connection.execute(PGVECTOR_SCHEMA)
+            for number in range(installed_version(connection) + 1, NEWEST + 1):
                 statements = MIGRATIONS[number].read_text(encoding="utf-8")
-                connection.execute(
-                    statements.replace(" halfvec ", f" {_pgvector_schema(connection)}.halfvec ").encode()
-                )
+                connection.execute(statements.replace(" halfvec ", f" {pgvector}.halfvec ").encode())
                 connection.execute("insert into mem.version(number) values (%s)", (number,))
                 lines = [f"made the tables of version {number}"]
-        lines += add_graphs(connection)
+        lines += add_graphs(connection, pgvector)
     except (errors.InsufficientPrivilege, errors.InvalidSchemaName) as error:
         raise UnavailableError(
             f"{connection.info.user} may not make mem's tables here ({error.diag.message_primary})",
@@ -84,7 +86,7 @@ def installed_version(connection: "Connection[Any]") -> int:
     return int(version)
 
 
-def add_graphs(connection: "Connection[Any]") -> list[str]:
+def add_graphs(connection: "Connection[Any]", pgvector: str) -> list[str]:
     """Make the graphs of the vectors of large workspaces that lack one; return what was done, a line each.
 
     Each workspace has its own. A graph of all would tell by the gaps in its answers where the vectors of others lie.
@@ -97,7 +99,7 @@ def add_graphs(connection: "Connection[Any]") -> list[str]:
     ).fetchall()
     from psycopg import Error
 
-    pgvector, lines = _pgvector_schema(connection), []
+    lines = []
     for number, name, size, dimension, model in rows:
         known = "".join(letter if letter.isprintable() else "?" for letter in name)
         connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")  # of a run that was killed
@@ -120,14 +122,15 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
     Raise UsageError for anything else.
     """
     kind, _, names = whom.partition(":")
-    if names and kind in ("owner", "proxy"):
-        return owner_sql(names) if kind == "owner" else proxy_sql(names)
-    if kind == "members" and names and identity:
-        known = "".join(letter if letter.isprintable() and letter != "$" else "?" for letter in name)[:15]
-        return members_sql(identity, known, names.split(","))
-    if kind == "members" and names:
+    if not names or kind not in ("owner", "proxy", "members"):
+        raise UsageError(f"{whom!r} names nobody to make SQL for", "say owner:NAME, proxy:NAME or members:NAME,NAME")
+    if kind == "members" and not identity:
         raise UsageError("the workspace is not on a server", "run `mem index --share` first")
-    raise UsageError(f"{whom!r} names nobody to make SQL for", "say owner:NAME, proxy:NAME or members:NAME,NAME")
+    known = "".join(letter if letter.isprintable() and letter != "$" else "?" for letter in name)[:15]
+    of_role = {"owner": owner_sql, "proxy": proxy_sql}.get(kind)
+    statements = of_role(names) if of_role else members_sql(identity, known, names.split(","))
+    # All or nothing, and without a function that somebody put into `public`.
+    return f"begin; set local search_path = pg_catalog, pg_temp;\n{statements}\ncommit;"
 
 
 def owner_sql(name: str) -> str:
@@ -167,10 +170,13 @@ def members_sql(identity: str, name: str, owners: Sequence[str]) -> str:
     names = ", ".join(map(_literal, owners))
     return "\n".join(
         [
-            "insert into mem.workspaces(id, name)",
-            f"  values ({_literal(identity)}, {_literal(name)}) on conflict (id) do nothing;",
             f"do $$ begin if (select count(*) from mem.owners where role in ({names})) < {len(set(owners))} then",
             "  raise 'not all of them are owners'; end if; end $$;",
+            f"delete from mem.workspaces where id = {_literal(identity)} and not exists (  -- a stranger's of this id",
+            "  select from mem.members join mem.owners using(owner)",
+            f"  where members.workspace = workspaces.workspace and role in ({names}));",
+            "insert into mem.workspaces(id, name)",
+            f"  values ({_literal(identity)}, {_literal(name)}) on conflict (id) do nothing;",
             "update mem.workspaces set owner = null",
             f"  where id = {_literal(identity)}",
             f"  and owner not in (select owner from mem.owners where role in ({names}));",
@@ -196,9 +202,8 @@ def _identifier(name: str) -> str:
 
 
 def _literal(text: str) -> str:
-    if "\\" in text:
-        return "E'" + _checked(text).replace("\\", "\\\\").replace("'", "''") + "'"
-    return "'" + _checked(text).replace("'", "''") + "'"
+    quoted = "'" + _checked(text).replace("'", "''") + "'"
+    return "E" + quoted.replace("\\", "\\\\") if "\\" in text else quoted
 
 
 def _checked(name: str) -> str:
@@ -224,16 +229,8 @@ def _require_pgvector(connection: "Connection[Any]") -> None:
         raise UnavailableError(f"the server's pgvector {version} is too old", fix)
     if row[0] is None:
         try:
-            connection.execute("create extension vector")
+            connection.execute("create extension vector schema public")
         except errors.InsufficientPrivilege:
             raise UnavailableError(
                 f"{connection.info.user} may not install pgvector", "a superuser runs `create extension vector` there"
             ) from None
-
-
-def _pgvector_schema(connection: "Connection[Any]") -> str:
-    row = connection.execute(
-        "select quote_ident(nspname) from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
-        " where extname = 'vector'"
-    ).fetchone()
-    return str(row and row[0])
