@@ -182,8 +182,8 @@ def _is_date(key: str) -> bool:
 
 def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
     """Return the status of a memory that is no longer held; empty if it is, or if it states a status itself."""
-    if str(record.get("state", "")).lower() in ("deleted", "paused") or record.get("event") == "DELETE":
-        # OpenMemory's words, and that of mem0's answer to what was added
+    is_deleted = record.get("event") == "DELETE" and "memory" in record  # mem0's answer to what was added
+    if is_deleted or str(record.get("state", "")).lower() in ("deleted", "paused"):  # OpenMemory's words
         return "archived"
     if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
         return ""

@@ -647,6 +647,9 @@ def test_what_mem0_answers_that_it_deleted_arrives_as_archived(mem: Mem, workspa
     (tmp_path / "added.json").write_text(json.dumps({"results": answer}))
     assert taken(mem, tmp_path / "added.json") == {"created": 2}
     assert [row["summary"] for row in mem("ls", "--json").json["entries"]] == ["Likes hiking"]
+    (tmp_path / "log.json").write_text('{"content": "The table was emptied", "event": "DELETE"}')
+    assert taken(mem, tmp_path / "log.json") == {"created": 1}
+    assert len(mem("ls", "--json").json["entries"]) == 2
 
 
 def test_an_empty_list_in_an_archive_is_no_fault(mem: Mem, workspace: Path, tmp_path: Path) -> None:
