@@ -18,11 +18,11 @@ def stats(workspace: Workspace) -> Stats:
 
 
 def growth_by_type(workspace: Workspace) -> list[tuple[str, str, int]]:
-    """Return how many entries of each type were made in each month there was one, whatever became of them."""
+    """Return how many entries of each type were made at each time there was one, whatever became of them."""
     from ..index.index import ask
-    from ..index.lookups import made_by_month
+    from ..index.lookups import made_by_time
 
-    return ask(workspace, made_by_month)
+    return ask(workspace, made_by_time)
 
 
 def tokens_by_day(workspace: Workspace) -> dict[str, int]:

@@ -487,11 +487,10 @@ def arrived_since(index: Index, mark: str, limit: int) -> tuple[dict[str, dict[s
     return {name: entries[file] for name, file, _ in rows}, rows[0][2] if rows else 0
 
 
-def made_by_month(index: Index) -> list[tuple[str, str, int]]:
-    """Return month, type and number of the entries made in it."""
+def made_by_time(index: Index) -> list[tuple[str, str, int]]:
+    """Return time, type and number of the entries made then."""
     index.refresh()
     return index.connection.execute(
-        "select substr(created_at, 1, 7) as month, type, count(*) from entries"
-        " where created_at <> '' and version_of = ''"
-        " and file not in (select file from files where managed = 0) group by month, type order by month"
+        "select created_at, type, count(*) from entries where created_at <> '' and version_of = ''"
+        " and file not in (select file from files where managed = 0) group by created_at, type"
     ).fetchall()

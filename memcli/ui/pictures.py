@@ -3,7 +3,7 @@
 from calendar import month_abbr
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from ..api.choice import TYPES
@@ -44,9 +44,9 @@ class Picture:
     """The same as a table, its head first."""
 
 
-def growth_picture(counts: Sequence[tuple[str, str, int]], now: datetime) -> Picture:
+def growth_picture(counts: Sequence[tuple[str, str, int]], today: date) -> Picture:
     """Return a bar for each of the last months, of a part for each type of what was made in it."""
-    months = _last_months(now)
+    months = _last_months(today)
     totals = Counter[str]()
     for month, name, count in counts:
         if month in months:
@@ -110,6 +110,6 @@ def share_picture(numbers: Sequence[tuple[str, int, str]], unit: tuple[str, str]
     return [(name, number, target, max(1, 100 * number / largest), unit) for name, number, target in numbers]
 
 
-def _last_months(now: datetime) -> list[str]:
-    months = (divmod(now.year * 12 + now.month - 1 - back, 12) for back in reversed(range(MONTHS)))
+def _last_months(today: date) -> list[str]:
+    months = (divmod(today.year * 12 + today.month - 1 - back, 12) for back in reversed(range(MONTHS)))
     return [f"{year:04}-{month + 1:02}" for year, month in months]

@@ -1,5 +1,6 @@
 """What the page shows: each view is made of what a function of `memcli.api` returns, and a template of its name."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -10,7 +11,8 @@ from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 
 from ..api import context, find, history, maintain, read, recall, review, sessions, stats, sync
 from ..api.choice import SOURCES, STATUSES, TYPES, Choice
@@ -36,6 +38,8 @@ DAYS = 14
 WEEKS = 4
 """Weeks to come of which is shown what will fade."""
 _MOST_OF_A_DAY, _MOST_CHANGED, _MOST_FORGOTTEN, _MOST_FADING = 15, 1000, 200, 8
+_DAY_ALONE = "T00:00:00Z"
+"""How a day is stored that was written without a time."""
 _TEMPLATES = Path(__file__).with_name("templates")
 SORTS = {"updated": "changed last", "created": "newest", "title": "by title", "strength": "confirmed most"}
 STATES = (*STATUSES, "forgotten")
@@ -109,12 +113,11 @@ def _environment() -> Environment:
     return environment
 
 
-def _day(moment: str) -> str:
-    """Return the day of a stored time as a person writes it."""
-    try:
-        return f"{datetime.fromisoformat(moment):%-d %b %Y}"
-    except ValueError:
-        return moment[:10]
+@pass_context
+def _day(context: Context, moment: str) -> str:
+    """Return the day of a stored time as a person writes it, where the workspace is."""
+    local = _local(context["where"], moment)
+    return f"{local:%-d %b %Y}" if local else moment[:10]
 
 
 def _listed(value: object) -> str:
@@ -315,7 +318,7 @@ def inbox(asked: Asked) -> dict[str, Any]:
         "added": [_with_digest(asked, row) for row in added.values()],
         "added_count": added_count,
         "until": list(added)[-1] if added else "",
-        "since": mark[:10],
+        "since": mark.partition(" ")[0],
     }
 
 
@@ -389,8 +392,10 @@ def _events(where: Workspace, since: str, until: str) -> Iterator[dict[str, Any]
 
 
 def _local(where: Workspace, moment: str) -> datetime | None:
+    """Return a stored time where the workspace is, a day alone as the same day there; None for what is no time."""
     with suppress(ValueError, OverflowError):
-        return datetime.fromisoformat(moment).astimezone(where.zone)
+        time = datetime.fromisoformat(moment.removesuffix(_DAY_ALONE))
+        return time.astimezone(where.zone) if time.tzinfo else time.replace(tzinfo=where.zone)
     return None
 
 
@@ -420,7 +425,7 @@ def pictures(asked: Asked) -> dict[str, Any]:
     faded, fading = maintain.fading(asked.where, 7 * WEEKS)
     return {
         "numbers": numbers,
-        "growth": growth_picture(stats.growth_by_type(asked.where), asked.where.now),
+        "growth": growth_picture(_growth(asked.where), _today(asked.where)),
         "told": tokens_picture(stats.tokens_by_day(asked.where), _today(asked.where)),
         "used": share_picture(
             [(entry.summary, entry.accesses, entry.path) for entry in numbers.most_used], ("time read", "times read")
@@ -432,6 +437,15 @@ def pictures(asked: Asked) -> dict[str, Any]:
         "weeks": WEEKS,
         "most": _MOST_FADING,
     }
+
+
+def _growth(where: Workspace) -> list[tuple[str, str, int]]:
+    """Return how many entries of each type were made in each month."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for moment, kind, count in stats.growth_by_type(where):
+        if local := _local(where, moment):
+            counts[f"{local:%Y-%m}", kind] += count
+    return [(*row, count) for row, count in sorted(counts.items())]
 
 
 def changes(asked: Asked) -> dict[str, Any]:

@@ -170,6 +170,46 @@ def test_changes_are_in_the_time_zone_of_the_workspace(page: Page, keep: Keep, m
     assert "22 Nov 2026, 05:15" in page.view("changes")
 
 
+@pytest.mark.parametrize(
+    ("zone", "now", "day", "month"),
+    [
+        ("Asia/Tokyo", "2026-11-30T20:15:03Z", "1 Dec 2026", "2026-12"),
+        ("America/Los_Angeles", "2026-12-01T03:15:03Z", "30 Nov 2026", "2026-11"),
+    ],
+)
+def test_each_day_is_that_of_the_workspace(
+    page: Page,
+    keep: Keep,
+    workspace: Path,
+    mem: Mem,
+    monkeypatch: pytest.MonkeyPatch,
+    zone: str,
+    now: str,
+    day: str,
+    month: str,
+) -> None:
+    monkeypatch.setenv("MEM_NOW", now)
+    monkeypatch.setenv("MEM_TIMEZONE", zone)
+    old = keep("Staging listens on port 8443.", "--key", "staging/port", "--source", "user")
+    new = keep("Staging listens on port 9443.", "--key", "staging/port", "--source", "user")
+    mem("forget", keep("It is over."))
+    gone = mem("ls", "--forgotten", "--json").json["entries"][0]["path"]
+    assert f"<time>{day}</time>" in page.view("memories")
+    assert f"<time>{day}</time>" in page.view("memories", q="staging")
+    assert f"<dt>Made</dt><dd>{day}</dd>" in page.view("memory", id=new)
+    assert f"Superseded {day} by" in page.view("memory", id=old)
+    assert f"Forgotten {day}" in page.view("memory", id=gone)
+    assert page.view("origins", id=new, key="staging/port").count(day) >= 4
+    assert f"{day}</h2>" in page.view("days")
+    assert f"<time>{day}</time>" in page.view("inbox")
+    shown = Markup(page.view("pictures")).says
+    assert f"{month}: 3 fact" in shown
+    page.act("seen", until=page.view("inbox").split('"until": "')[1].split('"')[0])
+    assert f"since {day}" in page.view("inbox")
+    (workspace / "entries" / "hand.md").write_text("---\ncreated_at: 2020-01-01\n---\n\nBy hand.\n")
+    assert "<dt>Made</dt><dd>1 Jan 2020</dd>" in page.view("memory", id="entries/hand.md")
+
+
 def test_a_note_of_a_vault_has_its_name_and_what_may_be_done_with_it(
     mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
