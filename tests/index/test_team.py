@@ -45,7 +45,7 @@ def test_two_machines_and_three_owners_find_what_they_should_and_nothing_else(
         return made
 
     administrator = machine("office", "administrator")
-    assert administrator.run("index", "--migrate").out == "made the tables of version 5\n"
+    assert administrator.run("index", "--migrate").out == "made the tables of version 6\n"
     assert administrator.run("index", "--migrate").out == "the server's tables are up to date\n"
     for name in ("ann", "bea", "cid"):
         bare.run(administrator.run("index", "--sql", f"owner:{name}").out)
@@ -125,7 +125,7 @@ def test_the_administrator_needs_no_workspace_to_make_the_tables(
     ran = mem("index", "--migrate")
     assert (ran.code, ran.err) == (6, "mem: index.dsn names no server: `mem config set index.dsn service=NAME`\n")
     monkeypatch.setenv("MEM_INDEX_DSN", bare.dsn("administrator"))
-    assert mem("index", "--migrate").out == "made the tables of version 5\n"
+    assert mem("index", "--migrate").out == "made the tables of version 6\n"
 
 
 def test_the_index_does_one_thing_at_a_time(mem: Mem, workspace: Path) -> None:

@@ -1,7 +1,9 @@
 """The tables on a team's server: how they come to be, who may make them, and whom they show what."""
 
 import subprocess
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -54,9 +56,9 @@ Migrate = Callable[..., list[str]]
 
 
 def test_tables_are_made_once(bare: TeamDatabase, migrated: Migrate) -> None:
-    assert migrated(bare) == ["made the tables of version 5"]
+    assert migrated(bare) == ["made the tables of version 6"]
     assert migrated(bare) == []
-    assert bare.run("select number from mem.version") == [(1,), (2,), (3,), (4,), (5,)]
+    assert bare.run("select number from mem.version") == [(1,), (2,), (3,), (4,), (5,), (6,)]
 
 
 def test_two_administrators_may_migrate_at_once(bare: TeamDatabase) -> None:
@@ -333,6 +335,43 @@ def test_no_member_keeps_the_others_from_pushing(team: TeamDatabase, change: str
     add_text(team, "ann", number, "quagga", "ann.md")
     ((is_later,),) = team.run("select max(pushed_at) <= clock_timestamp() from mem.files", "ann")
     assert is_later
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "insert into mem.files(workspace, path, kind, status, digest) values ({0}, 'late.md', 'entry', 'active', 'd')",
+        "update mem.files set kind = 'late'",
+        "delete from mem.files",
+        "delete from mem.chunks",
+        "update mem.chunks set kind = 'late'",
+    ],
+)
+def test_who_is_no_member_any_more_changes_nothing(team: TeamDatabase, change: str) -> None:
+    team.add_owners("ann", "eve")
+    share = "members:{}".format
+    team.run(schema.administration_sql(share("ann,eve"), _uuid(1), "team"))
+    ((number,),) = team.run("select workspace from mem.workspaces", "eve")
+    add_text(team, "ann", number, "quagga")
+    waits = "insert into mem.files(workspace, path, kind, status, digest)"
+    waits += f" select {number}, 'w' || pg_sleep(2), 'entry', 'active', 'd'"
+    with psycopg.connect(team.dsn("eve")) as eve, psycopg.connect(team.dsn("eve")) as other:
+        eve.execute("set transaction isolation level repeatable read")
+        eve.execute("select 1")
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(other.execute, waits)
+            while team.run("select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "postgres") == [(0,)]:
+                time.sleep(0.01)
+            team.run(schema.administration_sql(share("ann"), _uuid(1), "team"))
+            with pytest.raises((psycopg.errors.SerializationFailure, psycopg.errors.InsufficientPrivilege)):
+                eve.execute(change.format(number))
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="no member of the workspace any more"):
+                waiting.result()
+        eve.rollback()
+        other.rollback()
+    assert team.run("select path, files.kind, chunks.kind from mem.files join mem.chunks using(file)", "ann") == [
+        ("a.md", "entry", "entry")
+    ]
 
 
 def test_nobody_uses_up_the_numbers_of_others(team: TeamDatabase) -> None:

@@ -180,8 +180,7 @@ class PostgresIndex(Index):
 
     def chunk_count(self) -> int:
         """Return the number of chunks, those that only others have included."""
-        count = super().chunk_count()
-        return count + (self._exchange.count(self._theirs) if self._theirs and self._exchange else 0)
+        return super().chunk_count() + (self._exchange.count(self._theirs) if self._theirs and self._exchange else 0)
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""

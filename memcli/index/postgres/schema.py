@@ -130,7 +130,7 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
     of_role = {"owner": owner_sql, "proxy": proxy_sql}.get(kind)
     statements = of_role(names) if of_role else members_sql(identity, known, names.split(","))
     # All or nothing, and without a function that somebody put into `public`.
-    return f"begin; set local search_path = pg_catalog, pg_temp;\n{statements}\ncommit;"
+    return f"set search_path = pg_catalog, pg_temp; begin;\n{statements}" + "\ncommit;" * (kind != "members")
 
 
 def owner_sql(name: str) -> str:
@@ -185,7 +185,8 @@ def members_sql(identity: str, name: str, owners: Sequence[str]) -> str:
             f"  and members.owner not in (select owner from mem.owners where role in ({names}));",
             "insert into mem.members(owner, workspace)",
             "  select owners.owner, workspace from mem.owners, mem.workspaces",
-            f"  where id = {_literal(identity)} and role in ({names}) on conflict do nothing;",
+            f"  where id = {_literal(identity)} and role in ({names}) on conflict do nothing; commit;",
+            f"update mem.workspaces set name = name where id = {_literal(identity)};",  # see 006.sql
         ]
     )
 
