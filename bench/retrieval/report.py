@@ -155,7 +155,7 @@ def certainties(answers: Sequence[Any], unanswerable: Sequence[Any]) -> str:
     judged: dict[tuple[str, str], list[float]] = defaultdict(list)
     for answer in answers:
         kind = _kind(answer)
-        for number, (word, right) in enumerate(_words(_judged(answer))):
+        for number, (word, right) in enumerate(_words(kind, _judged(answer))):
             judged["others" if number else f"the first, of {kind}", word].append(right)
     for title in ("the first, of texts", "the first, of talk", "others"):
         cells = [judged[title, word] for word in CERTAINTIES]
@@ -165,10 +165,13 @@ def certainties(answers: Sequence[Any], unanswerable: Sequence[Any]) -> str:
     first: dict[str, list[str]] = defaultdict(list)
     for answer in answers:
         wrong = [pair for pair in _ranked(answer) if not pair[1]]
-        first[f"to {_kind(answer)}, without what answers them"] += [word for word, _ in _words(wrong)[:1]] or [""]
+        first[f"to {_kind(answer)}, without what answers them"] += [
+            word for word, _ in _words(_kind(answer), wrong)[:1]
+        ] or [""]
     for answer in unanswerable:
-        words = [word for word, _ in _words(_ranked(answer))[:1]] or [""]
-        first[f"to {_kind(answer)}, {answer.query.category}"] += words
+        first[f"to {_kind(answer)}, {answer.query.category}"] += [
+            word for word, _ in _words(_kind(answer), _ranked(answer))[:1]
+        ] or [""]
     for title, words in first.items():
         cells = [f"{words.count(word) / len(words):.2f}" for word in CERTAINTIES]
         lines.append(f"| {title} ({len(words)}) | {' | '.join(cells)} |")
@@ -179,10 +182,10 @@ def _kind(answer: Any) -> str:
     return "talk" if answer.hits and answer.hits[0].kind == "session" else "texts"
 
 
-def _words(pairs: Sequence[tuple[float, float]]) -> list[tuple[str, float]]:
+def _words(kind: str, pairs: Sequence[tuple[float, float]]) -> list[tuple[str, float]]:
     """Give what each hit is called and whether it is right, of pairs of relevance and rightness."""
     best, following = (*(relevance for relevance, _ in pairs[:2]), 0.0, 0.0)[:2]
-    return [(certainty(relevance, best, following), right) for relevance, right in pairs]
+    return [(certainty(relevance, best, following, is_turn=kind == "talk"), right) for relevance, right in pairs]
 
 
 def thresholds(answers: Sequence[Any]) -> str:

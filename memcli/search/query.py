@@ -299,10 +299,10 @@ TELLING = 0.7
 LIKELY = 0.5
 """Relevance below which a hit is more likely wrong than right: relevance is the share of hits that were right."""
 CERTAINTIES = ("clear", "likely", "possible", "weak")
-"""Names of a hit's certainty: .97, .81, .47 and .46 of first hits so called were right, .27 and .08 of others."""
-_GOOD = 0.2
-"""Relevance that a hit has which is more than weak."""
-_ALONE = (0.5, 0.85)
+"""Names of a hit's certainty: .93, .82, .45 and .46 of first hits so called were right, .24 and .08 of others."""
+_GOOD = {False: (0.4, 0.2), True: (0.2, 0.2)}
+"""Relevance that a clear hit has, and one that is likely or possible: of texts, and of turns, which have less."""
+_ALONE = {False: (0.6, 0.85), True: (0.7, 0.85)}
 """Share of its relevance that the next hit has at most, behind a clear one and behind a likely one."""
 _NEAR = 0.8
 """Share of the best hit's relevance that a possible one has."""
@@ -341,17 +341,17 @@ def thresholds(model: str) -> Thresholds:
     return _MEASURED._replace(topic=calibration.unscaled(_MEASURED.topic))
 
 
-def certainty(relevance: float, best: float, following: float) -> str:
+def certainty(relevance: float, best: float, following: float, *, is_turn: bool = False) -> str:
     """Return what to say of a hit, by the best relevance of its search and the one that follows that.
 
-    Measured on the first five hits of 2,600 questions to seventeen sets (`bench/retrieval`); how far a first hit is
+    Measured on the first five hits of 2,300 questions to fifteen sets (`bench/retrieval`); how far a first hit is
     ahead tells more of whether it is right than its relevance does.
     """
-    if relevance == best >= _GOOD:
-        for word, alone in zip(CERTAINTIES, _ALONE, strict=False):
-            if following <= alone * relevance:
+    if relevance == best:
+        for word, good, alone in zip(CERTAINTIES, _GOOD[is_turn], _ALONE[is_turn], strict=False):
+            if relevance >= good and following <= alone * relevance:
                 return word
-    return CERTAINTIES[2 if relevance >= max(_GOOD, _NEAR * best) else 3]
+    return CERTAINTIES[2 if relevance >= max(_GOOD[is_turn][-1], _NEAR * best) else 3]
 
 
 def explained(relevance: float, made_of: Mapping[str, float], matched: Sequence[str]) -> str:

@@ -200,7 +200,9 @@ def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return hits with their certainty; the hits that the best one is flagged with do not lower it."""
     best = hits[0].relevance if hits else 0.0
     following = max((hit.relevance for hit in hits[1:] if hit.id not in hits[0].conflicts_with), default=0.0)
-    return tuple(replace(hit, certainty=certainty(hit.relevance, best, following)) for hit in hits)
+    return tuple(
+        replace(hit, certainty=certainty(hit.relevance, best, following, is_turn=hit.kind == "session")) for hit in hits
+    )
 
 
 def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:

@@ -88,6 +88,11 @@ def test_a_hit_is_clear_by_how_far_it_is_ahead_of_the_others(relevances: tuple[f
     assert [certainty(one, best, following) for one in relevances] == words
 
 
+def test_a_turn_is_clear_with_less_relevance_than_a_text() -> None:
+    assert certainty(0.25, 0.25, 0.15, is_turn=True) == "clear"
+    assert certainty(0.25, 0.25, 0.15) == "likely"
+
+
 PIECES = st.sampled_from(
     ["The quagga sleeps. ", "\n", "\n\n", "# Head\n", "- item\n", "word " * 30, "日本語。" * 20, "x" * 200, "```\n"]
 )
