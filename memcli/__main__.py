@@ -5,6 +5,16 @@ import sys
 
 def main() -> None:
     """Run `mem` with the arguments of the process."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while it imports
+        import os
+
+        os.write(2, b"mem: interrupted\n")
+        os._exit(130)
+
+
+def _run() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from . import __version__
 

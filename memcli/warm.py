@@ -73,8 +73,7 @@ def ask(arguments: Sequence[str]) -> int | None:
         code = connection.recv(1)
     except KeyboardInterrupt:
         connection.close()  # which ends the fork
-        os.write(2, b"mem: interrupted\n")
-        return 130
+        raise
     except OSError:
         code = b""
     if code:

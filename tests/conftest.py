@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any-machine")
 FIXTURES = Path(__file__).parent.parent / "fixtures"
+# A script that starts the tests behind it, or nohup, has them ignored, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process that a test starts would compile mem anew: 0.3 s
 
 

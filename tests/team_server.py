@@ -22,6 +22,7 @@ _SETTINGS = {
     "synchronous_commit": "off",
     "listen_addresses": "",
     "max_connections": "60",
+    "autovacuum": "off",  # or the estimates of a plan would depend on the moment
 }
 
 

@@ -269,6 +269,10 @@ def mem(
         output.say(ctx.get_help())
 
 
+_INTERRUPTED = 130
+"""Exit code after Ctrl-C: Typer returns it where it saw the interrupt first."""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; only bugs raise."""
     as_json = "--json" in arguments
@@ -298,7 +302,7 @@ def run(arguments: Sequence[str]) -> int:
         return full.exit_code
     except KeyboardInterrupt:
         output.note("interrupted")
-        return 130
+        return _INTERRUPTED
 
 
 def _invoked(arguments: Sequence[str]) -> int:
@@ -309,12 +313,14 @@ def _invoked(arguments: Sequence[str]) -> int:
                 list(arguments), prog_name="mem", standalone_mode=False, terminal_width=min(output.columns(), 80) - 2
             )
     except typer.Abort:
-        raise KeyboardInterrupt from None
+        code = _INTERRUPTED
     except _PARSER_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `mem config` alone, which is no mistake
             output.say(error.format_message())  # type: ignore[attr-defined]
             return 0
         raise UsageError(*_told(error, arguments)) from None
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
