@@ -283,13 +283,8 @@ class PostgresIndex(Index):
             elif kind.lower() == "text":
                 sound[name] = value if isinstance(value, str) else None if value is None and name in entry else ""
             else:
-                sound[name] = (
-                    value
-                    if isinstance(value, int | float) and abs(value) < _FIRST
-                    else None
-                    if name != "trust"
-                    else 0.0
-                )
+                is_number = isinstance(value, int | float) and abs(value) < _FIRST
+                sound[name] = value if is_number else 0.0 if name == "trust" else None
         return sound
 
     def _confirmations(self) -> dict[str, tuple[int, str]]:

@@ -435,8 +435,8 @@ class Exchange:
                 (json.dumps(held),),
             ).fetchall()
         )
-        known = "select path, digest from team.listed where path in (select value from json_each(?))"
-        listed = dict(self.run(known, (json.dumps([path for _, path, _ in sound]),)).fetchall())
+        statement = "select path, digest from team.listed where path in (select value from json_each(?))"
+        listed = dict(self.run(statement, (json.dumps([path for _, path, _ in sound]),)).fetchall())
         pushed = self._in_turn(lambda connection: rows.write(connection, self.workspace, sound, listed))
         self._keep("listed", [(path, number, digest, len(rows.chunks[file])) for file, path, digest, number in pushed])
         # What another machine changed meanwhile is looked at again.

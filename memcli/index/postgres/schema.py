@@ -101,7 +101,7 @@ def add_graphs(connection: "Connection[Any]", pgvector: str) -> list[str]:
 
     lines = []
     for number, name, size, dimension, model in rows:
-        known = "".join(letter if letter.isprintable() else "?" for letter in name)
+        printable = "".join(letter if letter.isprintable() else "?" for letter in name)
         connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")  # of a run that was killed
         try:
             connection.execute(
@@ -109,10 +109,10 @@ def add_graphs(connection: "Connection[Any]", pgvector: str) -> list[str]:
                 f" ((vector::{pgvector}.halfvec({dimension})) {pgvector}.halfvec_cosine_ops)"
                 f" where workspace = {number} and model = {model}"
             )
-            lines.append(f"made a graph of the {size:,} vectors of {known}")
+            lines.append(f"made a graph of the {size:,} vectors of {printable}")
         except Error as error:  # what its members pushed does not fit together: no reason to leave the others without
             connection.execute(f"drop index concurrently if exists mem.nearest_of_{number}")
-            lines.append(f"made no graph of {known}: {error.diag.message_primary}")
+            lines.append(f"made no graph of {printable}: {error.diag.message_primary}")
     return lines
 
 
@@ -126,9 +126,9 @@ def administration_sql(whom: str, identity: str, name: str) -> str:
         raise UsageError(f"{whom!r} names nobody to make SQL for", "say owner:NAME, proxy:NAME or members:NAME,NAME")
     if kind == "members" and not identity:
         raise UsageError("the workspace is not on a server", "run `mem index --share` first")
-    known = "".join(letter if letter.isprintable() and letter != "$" else "?" for letter in name)[:15]
+    printable = "".join(letter if letter.isprintable() and letter != "$" else "?" for letter in name)[:15]
     of_role = {"owner": owner_sql, "proxy": proxy_sql}.get(kind)
-    statements = of_role(names) if of_role else members_sql(identity, known, names.split(","))
+    statements = of_role(names) if of_role else members_sql(identity, printable, names.split(","))
     # All or nothing, and without a function that somebody put into `public`.
     return f"set search_path = pg_catalog, pg_temp; begin;\n{statements}" + "\ncommit;" * (kind != "members")
 
