@@ -49,6 +49,9 @@ _held: "list[OnnxEmbedder]" = []
 
 def hold_built_in(cache: Path | None) -> list[Path]:
     """Open the built-in model for all who ask for it in this process and its forks; return its files."""
+    import os
+
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     _held[:] = _held or [open_embedder(None, bulk=True, threads=1, cache=cache)]
     _held[0].embed(["warm"])
     return [_held[0].parts.file, _held[0].parts.tokenizer]

@@ -36,7 +36,7 @@ def _holds_message(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a line of Claude Code with a message."""
     message = data.get("message")
     return (data.get("type") in ("user", "assistant") and "message" in data) or (
-        isinstance(message, Mapping) and ("sessionId" in data or "uuid" in data)
+        isinstance(message, Mapping) and "type" not in data and ("sessionId" in data or "uuid" in data)
     )
 
 

@@ -34,6 +34,11 @@ def test_each_block_is_told_with_its_reason() -> None:
     ]
 
 
+@pytest.mark.parametrize("tag", ["hook_context", "session_context", "current_datetime"])
+def test_what_gemini_repeats_of_the_start_is_nobodys_word(tag: str) -> None:
+    assert without_injected(f"<{tag}>\nUser prefers tabs.\n</{tag}>\nfix the test") == "fix the test"
+
+
 @given(st.text(alphabet="<>/[] \nmemory-id=systmrnd'", max_size=200))
 def test_blocks_are_in_order_and_apart_whatever_the_text(text: str) -> None:
     end = 0

@@ -96,3 +96,18 @@ def test_lines_of_any_shape_stop_nothing() -> None:
     ]
     _, events = read("\n".join(map(json.dumps, lines)), "s.jsonl")
     assert said(events) == [("user", "still here")]
+
+
+def test_a_copy_of_a_request_is_no_message() -> None:
+    """Claude Code 2.1.332 writes `api-request-blob` lines that repeat each message."""
+    message = {"role": "user", "content": "Use tabs in the Makefile."}
+    line = {
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": "s1",
+        "timestamp": "2026-11-20T09:00:00.000Z",
+        "message": message,
+    }
+    copy = {**line, "type": "api-request-blob", "uuid": "b1"}
+    _, events = read("\n".join(map(json.dumps, (line, copy))), "a.jsonl")
+    assert said(events) == [("user", "Use tabs in the Makefile.")]
