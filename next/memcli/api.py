@@ -1,0 +1,98 @@
+"""The functions that Python users, commands and tools share. They print nothing and never exit."""
+
+import io
+import os
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .context import CommonOptions, Context
+from .index.forgotten import normalize
+from .index.index import open_index
+from .index.refresh import load_forgotten
+from .reconcile.admit import Draft, Outcome, write_memories
+from .store.commit import Replace, read_file
+from .store.gates import check_characters, check_secrets, make_forgotten_gate
+from .store.workspace import Workspace, find_target_workspace, find_workspaces
+
+
+def open_workspace(
+    path: str | Path = "", *, environment: dict[str, str] | None = None
+) -> Workspace:
+    """Open the workspace in or around a folder; without a folder, the one that `mem` would use."""
+    context = Context(
+        environment=dict(os.environ) if environment is None else environment,
+        folder=Path.cwd(),
+        stdin=io.StringIO(),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        read_clock=lambda: datetime.now(UTC),
+        noise=random.SystemRandom(),
+        common=CommonOptions(workspace=str(path)),
+    )
+    return open_target(context)
+
+
+def open_target(context: Context) -> Workspace:
+    """Return the workspace that a command writes to, with its gates."""
+    return equip(find_target_workspace(context))
+
+
+def open_all(context: Context) -> list[Workspace]:
+    """Return the workspaces that a command reads, with their gates."""
+    return [equip(workspace) for workspace in find_workspaces(context)]
+
+
+def equip(workspace: Workspace) -> Workspace:
+    """Give a workspace the gates of its writer. The store imports nothing above it."""
+    workspace.gates = (check_characters, check_secrets, make_forgotten_gate(find_forgotten))
+    workspace.find_purged_files = find_purged_files
+    return workspace
+
+
+def find_forgotten(workspace: Workspace, text: str) -> str:
+    """Return the id of a forgotten memory that a text repeats, or an empty text."""
+    index = open_index(workspace, refresh_first=False)
+    repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))
+    return (repeats[0].id or "purged") if repeats else ""
+
+
+def find_purged_files(workspace: Workspace) -> list[Replace]:
+    """Return the deletions of memories that were purged on another machine."""
+    if not workspace.read_purged_ids():
+        return []
+    index = open_index(workspace, refresh_first=False)
+    rows = index.run(
+        "select path from problems where reason like 'was purged on another%'"
+    ).fetchall()
+    return [Replace(path, read_file(workspace, path), None) for (path,) in rows]
+
+
+def write(workspace: Workspace, text: str, **fields: Any) -> Outcome:
+    """Save a memory. Raises RejectedError if a gate refuses it."""
+    outcomes, _ = write_memories(workspace, [Draft(text, **fields)])
+    if outcomes[0].error is not None:
+        raise outcomes[0].error
+    return outcomes[0]
+
+
+def search(
+    workspace: Workspace | Sequence[Workspace], query: str, limit: int = 10, **filters: Any
+) -> Any:
+    """Return the hits of a search, the best first."""
+    from .index.filters import make_filter
+    from .search.search import SearchOptions
+    from .search.search import search as search_all
+
+    workspaces = [workspace] if isinstance(workspace, Workspace) else list(workspace)
+    first = workspaces[0]
+    wanted = make_filter(first.now, first.zone, **filters)
+    options = SearchOptions(
+        limit,
+        wanted=wanted,
+        min_score=first.settings["search.min_score"],
+        vector_weight=first.settings["search.vector_weight"],
+    )
+    return search_all(workspaces, query, options).hits

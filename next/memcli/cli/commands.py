@@ -1,0 +1,120 @@
+"""The table of commands, from which help, completion and the man pages are made."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command is, and what it does in one line."""
+
+    group: str
+    summary: str
+    examples: tuple[str, ...] = ()
+    # The text of these commands may start with a dash.
+    takes_text: bool = False
+    writes: bool = False
+
+
+COMMANDS: dict[str, Command] = {
+    "init": Command(
+        "Start",
+        "create a workspace",
+        ("mem init", "mem init notes/", "mem init --shared"),
+        writes=True,
+    ),
+    "status": Command(
+        "Start", "show the workspace in use, and why", ("mem status", "mem status --all")
+    ),
+    "config": Command(
+        "Start",
+        "read and change settings",
+        ("mem config list", "mem config set timezone Europe/Lisbon", "mem config unset timezone"),
+        writes=True,
+    ),
+    "trust": Command(
+        "Start", "trust a workspace that came with a repository", ("mem trust",), writes=True
+    ),
+    "completion": Command(
+        "Start", "print a shell completion script", ('eval "$(mem completion bash)"',)
+    ),
+    "help": Command("Start", "show help of a command", ("mem help search",)),
+    "write": Command(
+        "Write",
+        "save a memory, or replace one",
+        (
+            'mem write "User prefers dark mode." --type preference',
+            'mem write "Staging listens on port 7654." --key staging/port',
+            'mem write "We deploy on Mondays." --supersedes 4kq7tz',
+            "git log -1 --format=%B | mem write -",
+        ),
+        takes_text=True,
+        writes=True,
+    ),
+    "edit": Command(
+        "Write",
+        "change a memory or another file",
+        (
+            "mem edit 4kq7tz",
+            'mem edit 4kq7tz --replace "port 6543" "port 7654"',
+            "mem edit MEMORY.md",
+            "mem edit 4kq7tz --scope user",
+        ),
+        writes=True,
+    ),
+    "note": Command(
+        "Write", "add a line to today's notes", ('mem note "ordered a new valve body"',), True, True
+    ),
+    "forget": Command(
+        "Write",
+        "hide memories, or delete them",
+        (
+            "mem forget 4kq7tz",
+            "mem forget --about Kubernetes --dry-run",
+            "mem forget 4kq7tz --purge",
+        ),
+        writes=True,
+    ),
+    "restore": Command(
+        "Write",
+        "bring back a forgotten, faded or superseded memory",
+        ("mem restore 4kq7tz",),
+        writes=True,
+    ),
+    "undo": Command(
+        "Write", "revert a command", ("mem undo", "mem undo --list", "mem undo 17"), writes=True
+    ),
+    "search": Command(
+        "Find",
+        "find by meaning and by words",
+        (
+            'mem search "when is the heating serviced"',
+            "mem search deploy --type lesson --since 'last month'",
+            'mem search recipe --where "rating>=4" -n 3',
+        ),
+        takes_text=True,
+    ),
+    "grep": Command(
+        "Find",
+        "find lines by exact text or expression",
+        ("mem grep 'port 6543'", "mem grep -E 'v[0-9]+\\.[0-9]+' notes/"),
+        takes_text=True,
+    ),
+    "read": Command(
+        "Find", "show a memory or file", ("mem read 4kq7tz", "mem read MEMORY.md#projects")
+    ),
+    "ls": Command("Find", "list memories", ("mem ls", "mem ls --type preference --json id,text")),
+    "tags": Command("Find", "list tags with counts", ("mem tags",)),
+    "history": Command(
+        "Learn",
+        "list the log, or add to it",
+        ("mem history", 'mem history --add "Released 1.2."'),
+        writes=True,
+    ),
+    "check": Command(
+        "Maintain",
+        "find problems in files, and fix them",
+        ("mem check", "mem check --fix"),
+        writes=True,
+    ),
+    "index": Command("Maintain", "embed everything now", ("mem index", "mem index --rebuild")),
+}
+GROUPS = ("Start", "Write", "Find", "Learn", "Maintain")

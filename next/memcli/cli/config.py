@@ -1,0 +1,104 @@
+"""mem config: read and change settings."""
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_target
+from ..context import Context
+from ..errors import NotFoundError, UsageError
+from ..store.commit import Replace, commit_one, read_file, read_text, write_atomically
+from ..store.settings import SETTINGS, edit_settings_text, format_setting, parse_setting
+from ..store.workspace import MARK, Workspace
+from .render import Result
+
+FIELDS = ("name", "value", "source", "help")
+ACTIONS = ("get", "set", "unset", "list", "edit", "path")
+
+
+def run_config(
+    context: Context,
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "list",
+    name: Annotated[str, Argument(help="The setting.")] = "",
+    value: Annotated[str, Argument(help="Its new value.")] = "",
+    user: Annotated[
+        bool, Option("--user", help="Change your own settings, for every workspace.")
+    ] = False,
+) -> Result:
+    """Read and change settings.
+
+    A value comes from MEM_* variables, your own settings, or the workspace's mem.yaml.
+    """
+    workspace = open_target(context)
+    if action == "list":
+        return list_settings(workspace)
+    path = choose_file(context, workspace, user)
+    if action == "path":
+        return Result({"path": str(path)}, [str(path)])
+    if action == "edit":
+        return edit_file(context, workspace, path)
+    if action not in ACTIONS:
+        raise UsageError(f"no action {action!r}", f"one of: {', '.join(ACTIONS)}")
+    if name not in SETTINGS:
+        raise UsageError(f"no setting {name!r}", "list the settings: mem config list")
+    if action == "get":
+        shown = format_setting(workspace.settings[name])
+        return Result({"name": name, "value": workspace.settings[name]}, [shown])
+    if SETTINGS[name].is_user_only and not user:
+        raise UsageError(
+            f"{name} is read only from your own settings",
+            f"add --user: mem config {action} --user {name}",
+        )
+    if action == "set" and not value:
+        raise UsageError("no value", f"mem config set {name} VALUE")
+    parsed = parse_setting(name, value) if action == "set" else None
+    save_setting(workspace, path, name, parsed, user=user)
+    line = f"{name}: {format_setting(parsed)}" if action == "set" else f"{name} is unset"
+    return Result({"name": name, "value": parsed, "path": str(path)}, [line])
+
+
+def choose_file(context: Context, workspace: Workspace, user: bool) -> Path:
+    if not user:
+        return workspace.root / MARK
+    if context.config_file is None:
+        raise NotFoundError("no HOME, so there are no own settings")
+    return context.config_file
+
+
+def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, user: bool) -> None:
+    if user:
+        before = read_text(path) or ""
+        write_atomically(path, edit_settings_text(before, name, value).encode())
+        return
+    text = read_file(workspace, MARK)
+    change = Replace(MARK, text, edit_settings_text(text or "", name, value))
+    commit_one(workspace, "config", [change], summary=name)
+
+
+def list_settings(workspace: Workspace) -> Result:
+    lines, rows, items = [], [], []
+    for name, setting in SETTINGS.items():
+        value = workspace.settings[name]
+        source = workspace.settings.sources.get(name, "default")
+        lines.append(
+            f"{name} = {format_setting(value)}{'' if source == 'default' else f'  ({source})'}"
+        )
+        lines.append(f"  {setting.help}")
+        rows.append([name, format_setting(value), source, setting.help])
+        items.append({"name": name, "value": value, "source": source, "help": setting.help})
+    return Result({"settings": items}, lines, rows)
+
+
+def edit_file(context: Context, workspace: Workspace, path: Path) -> Result:
+    environment = context.environment
+    editor = (
+        str(workspace.settings["editor"]) or environment.get("VISUAL") or environment.get("EDITOR")
+    )
+    if not editor:
+        raise UsageError("no editor", "set EDITOR, or use: mem config set NAME VALUE")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*shlex.split(editor), str(path)], check=False)
+    return Result({"path": str(path)}, [f"Settings: {path}"])

@@ -1,0 +1,111 @@
+"""mem edit: change a memory or another file."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import equip, open_all, open_target
+from ..context import Context
+from ..errors import MemError, NotFoundError, UsageError
+from ..reconcile.edit import find_file, move_to_workspace, replace_passage, replace_text
+from ..store.commit import read_file
+from ..store.workspace import Workspace, find_target_workspace
+from .render import Result
+
+FIELDS = ("path", "undo")
+
+
+def run_edit(
+    context: Context,
+    name: Annotated[str, Argument(metavar="MEMORY", help="An id, a path or a title.")],
+    replace: Annotated[
+        tuple[str, str],
+        Option(metavar="OLD NEW", help="Replace a passage instead of opening an editor."),
+    ] = ("", ""),
+) -> Result:
+    """Change a memory or another file of the workspace in your editor.
+
+    With --scope, move the memory: --scope user to your own memory, --scope project to the project's.
+    """
+    if context.common.scope in ("project", "user"):
+        return move(context, name)
+    workspace = open_target(context)
+    if replace[0]:
+        named, done = replace_passage(workspace, name, *replace)
+        return render_edit(named.path, done.number)
+    path = find_file(workspace, name).path
+    before = read_file(workspace, path) or ""
+    after = edit_in_editor(context, workspace, path, before)
+    try:
+        done = replace_text(workspace, path, before, after, is_said_by_user=True)
+    except MemError as error:
+        if after.strip():
+            saved = save_rejected_text(path, after)
+            error.hint = (
+                f"{error.hint}; your text is in {saved}"
+                if error.hint
+                else f"your text is in {saved}"
+            )
+        raise
+    if not done.paths:
+        return Result({"path": path, "undo": 0}, [f"{path} is unchanged"])
+    return render_edit(path, done.number)
+
+
+def render_edit(path: str, number: int) -> Result:
+    return Result({"path": path, "undo": number}, [f"Saved: {path}", "Undo: mem undo"])
+
+
+def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:
+    """Return the text that the user's editor leaves in a copy of the file."""
+    environment = context.environment
+    editor = (
+        str(workspace.settings["editor"]) or environment.get("VISUAL") or environment.get("EDITOR")
+    )
+    if not editor:
+        raise UsageError("no editor", "set EDITOR, or use: mem edit MEMORY --replace OLD NEW")
+    with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
+        copy = Path(folder, Path(path).name)
+        copy.write_bytes(text.encode("utf-8", "surrogateescape"))
+        try:
+            code = subprocess.run(
+                [*shlex.split(editor), str(copy)], env=dict(environment), check=False
+            ).returncode
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot start the editor {editor!r}: {error}") from None
+        if code:
+            raise UsageError(f"the editor ended with an error ({code}), so nothing was changed")
+        if not copy.exists():
+            return ""
+        return copy.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def save_rejected_text(path: str, text: str) -> str:
+    """Save a text that a gate rejected, so that the user's work is not lost."""
+    descriptor, name = tempfile.mkstemp(prefix="mem-rejected-", suffix=f"-{Path(path).name}")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+    return name
+
+
+def move(context: Context, name: str) -> Result:
+    """Move a memory to the workspace of another scope."""
+    target = equip(find_target_workspace(context))
+    everywhere = context._replace(common=context.common._replace(scope="all"))
+    for source in open_all(everywhere):
+        if source.root == target.root:
+            continue
+        try:
+            outcome = move_to_workspace(source, target, name)
+        except NotFoundError:
+            continue
+        line = f"Moved: {outcome.text}  ({outcome.short_id})"
+        return Result(
+            {"path": outcome.path, "undo": outcome.undo}, [line, f"  now in {target.root}"]
+        )
+    raise NotFoundError(f"no memory {name!r} outside {target.root}")

@@ -1,0 +1,79 @@
+"""mem forget: hide memories, or delete them."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_target
+from ..context import Context
+from ..errors import UsageError
+from ..index.index import open_index
+from ..reconcile.forget import Forgetting, find_mentions, forget
+from ..search.names import get_entry
+from .confirm import require_yes
+from .render import Result
+
+FIELDS = ("action", "id", "short_id", "path", "text")
+KEPT = "The text stays in the file and in git. To delete it: mem forget --purge"
+
+
+def run_forget(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    about: Annotated[str, Option(help="Forget every memory that mentions this text.")] = "",
+    reason: Annotated[str, Option(help="Why; stored in the file.")] = "",
+    purge: Annotated[
+        bool, Option("--purge", help="Delete the file and its text everywhere.")
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only show what would be forgotten.")
+    ] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask before a purge.")] = False,
+) -> Result:
+    """Hide memories from search and agents, or delete them.
+
+    The same text is refused afterwards, until you say it again yourself.
+    """
+    workspace = open_target(context)
+    if bool(names) == bool(about):
+        raise UsageError("name the memories to forget, or use --about TEXT")
+    if about:
+        names = [entry.id for entry in find_mentions(workspace, about)]
+    if dry_run or purge:
+        index = open_index(workspace)
+        entries = [get_entry(index, name) for name in names]
+        verb = "delete" if purge else "forget"
+        lines = [
+            f"Would {verb}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in entries
+        ]
+        if dry_run:
+            return Result(
+                {"memories": entries}, lines, [[e.id, e.path, e.summary] for e in entries]
+            )
+        question = "\n".join(
+            [*(line.replace("Would delete", "Delete") for line in lines), "This cannot be undone."]
+        )
+        if not require_yes(context, question, yes=yes):
+            return Result({"memories": []}, ["Nothing was deleted."], exit_code=1)
+    done = forget(workspace, names, reason=reason, purge=purge)
+    return render_forgetting(done, purge)
+
+
+def render_forgetting(done: Forgetting, purge: bool) -> Result:
+    label = "Deleted" if purge else "Forgotten"
+    lines = [f"{label}: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
+    if purge:
+        lines += [f"  also deleted from {path}" for path in done.other_files]
+        if done.git_commits:
+            lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
+    else:
+        lines += [KEPT, "Undo: mem undo"]
+    rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
+    data = {
+        "memories": [
+            {name: getattr(outcome, name) for name in FIELDS} for outcome in done.outcomes
+        ],
+        "other_files": done.other_files,
+        "git_commits": done.git_commits,
+    }
+    return Result(data, lines, rows, done.result.messages)

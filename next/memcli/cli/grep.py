@@ -1,0 +1,45 @@
+"""mem grep: find lines by exact text or expression."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_all
+from ..context import Context
+from ..index.filters import Filter
+from ..search.grep import Line, grep
+from .render import Result
+
+FIELDS = tuple(Line.__dataclass_fields__)
+
+
+def run_grep(
+    context: Context,
+    pattern: Annotated[str, Argument(help="The text to find.")],
+    path: Annotated[str, Argument(help="Only files whose path starts with this.")] = "",
+    expression: Annotated[
+        bool, Option("-E", "--expression", help="The text is a regular expression.")
+    ] = False,
+    case: Annotated[
+        bool, Option("-s", "--case-sensitive", help="Distinguish upper and lower case.")
+    ] = False,
+    limit: Annotated[
+        int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")
+    ] = None,
+    all_: Annotated[
+        bool, Option("--all", help="Also in forgotten, faded and superseded memories.")
+    ] = False,
+) -> Result:
+    """Find lines by exact text in every file: memories, MEMORY.md, history, notes, conversations."""
+    wanted = Filter(statuses=() if all_ else ("active",), path=path)
+    lines, messages = grep(
+        open_all(context),
+        pattern,
+        wanted,
+        is_expression=expression,
+        ignore_case=not case,
+        limit=limit or 0,
+    )
+    shown = [f"{line.path}:{line.line}: {line.text}" for line in lines]
+    rows = [[f"{line.path}:{line.line}", line.text] for line in lines]
+    return Result({"lines": lines}, shown, rows, messages, [pattern], exit_code=0 if lines else 1)

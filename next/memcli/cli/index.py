@@ -1,0 +1,55 @@
+"""mem index: embed everything now."""
+
+from typing import Annotated
+
+from typer import Option
+
+from ..api import open_all
+from ..context import Context
+from ..index.index import open_index
+from .render import Result
+
+FIELDS = ("workspace", "files", "texts", "seconds")
+
+
+def run_index(
+    context: Context,
+    rebuild: Annotated[
+        bool, Option("--rebuild", help="Delete the index and make it again.")
+    ] = False,
+) -> Result:
+    """Read every file and embed every text now, instead of little by little during searches."""
+    items, lines, messages = [], [], []
+    for workspace in open_all(context):
+        began = context.now
+        index = open_index(workspace, refresh_first=False)
+        if rebuild:
+            index.rebuild()
+        index.refresh(make_progress(context, "reading"))
+        index.embed_missing(None, progress=make_progress(context, "embedding"))
+        files, texts = (
+            index.run(f"select count(*) from {table}").fetchone()[0]
+            for table in ("files", "chunks")
+        )
+        seconds = round((context.now - began).total_seconds(), 1)
+        items.append(
+            {"workspace": str(workspace.root), "files": files, "texts": texts, "seconds": seconds}
+        )
+        lines.append(f"{workspace.root}: {files:,} files, {texts:,} texts")
+        messages += index.messages
+    return Result({"indexes": items}, lines, None, messages)
+
+
+def make_progress(context: Context, label: str):  # type: ignore[no-untyped-def]
+    """Return a function that shows progress on a terminal, or None elsewhere."""
+    if not context.is_terminal:
+        return None
+
+    def show(done: int, total: int) -> None:
+        if done == total or done % 64 == 0:
+            context.stderr.write(f"\r  {label:10} {done:,} of {total:,}")
+            if done == total:
+                context.stderr.write("\r\033[K" if context.height else "\n")
+            context.stderr.flush()
+
+    return show

@@ -1,0 +1,80 @@
+"""mem init: create a workspace."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..context import Context
+from ..errors import UsageError
+from ..store.init import create_workspace, hide_from_git, is_vault
+from ..store.workspace import MARK
+from ..store.worktrees import find_repository
+from .confirm import ask
+from .render import Result
+
+FIELDS = ("path", "layout", "git")
+
+
+def run_init(
+    context: Context,
+    folder: Annotated[
+        str, Argument(help="The folder; default: memory/, or a vault around you.")
+    ] = "",
+    private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
+    shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
+) -> Result:
+    """Create a workspace.
+
+    In an Obsidian vault or another folder of Markdown notes, mem reads the notes where they are and
+    writes its own memories to mem/. It never rewrites a note unless a command names it.
+    """
+    root = choose_folder(context, folder)
+    if (root / MARK).exists():
+        return Result(
+            {"path": str(root), "layout": "", "git": ""}, [f"{root} is a workspace already"]
+        )
+    layout = "vault" if is_vault(root) else "standard"
+    repository = find_repository(root)
+    git = choose_git(context, repository is not None, private=private, shared=shared)
+    create_workspace(context, root, layout)
+    if git == "private":
+        hide_from_git(root)
+    lines = [f"Created {describe_folder(context, root)}"]
+    if layout == "vault":
+        lines.append("mem reads your notes where they are, and writes its own memories to mem/.")
+    if git == "shared":
+        lines.append("Commit it with your code. Conversations and the index stay on this machine.")
+    if git == "private":
+        lines.append("git does not see it. To commit it with your code, create it with --shared.")
+    return Result({"path": str(root), "layout": layout, "git": git}, lines)
+
+
+def choose_folder(context: Context, folder: str) -> Path:
+    """Return the root of the new workspace: in a linked worktree, of the main one."""
+    if folder or context.common.workspace:
+        return (context.folder / Path(folder or context.common.workspace).expanduser()).resolve()
+    if is_vault(context.folder) and (context.folder / ".obsidian").is_dir():
+        return context.folder.resolve()
+    repository = find_repository(context.folder)
+    if repository is not None and repository.is_linked and repository.main is not None:
+        return (repository.main / "memory").resolve()
+    return (context.folder / "memory").resolve()
+
+
+def choose_git(context: Context, has_repository: bool, *, private: bool, shared: bool) -> str:
+    """Return private, shared, or nothing outside a repository."""
+    if private and shared:
+        raise UsageError("--private and --shared exclude each other")
+    if not has_repository:
+        return ""
+    if not private and not shared and ask(context, "Commit this memory with the code?"):
+        return "shared"
+    return "shared" if shared else "private"
+
+
+def describe_folder(context: Context, root: Path) -> str:
+    if root.is_relative_to(context.folder.resolve()):
+        inner = root.relative_to(context.folder.resolve()).as_posix()
+        return f"{inner}/ in {context.folder}"
+    return str(root)

@@ -1,0 +1,70 @@
+"""mem ls: list memories."""
+
+from typing import Annotated
+
+from typer import Option
+
+from ..api import open_all
+from ..context import Context
+from ..formats.dates import describe_day
+from ..index.filters import find_files, make_filter
+from ..index.index import IndexedEntry, open_index
+from ..store.commit import recover
+from .render import Result
+
+FIELDS = (*IndexedEntry.__dataclass_fields__, "text", "short_id")
+
+
+def run_ls(
+    context: Context,
+    limit: Annotated[
+        int | None, Option("-n", "--limit", min=1, help="List at most this many.")
+    ] = None,
+    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
+    status: Annotated[
+        list[str], Option(help="active (default), superseded, forgotten, faded or all.")
+    ] = [],
+    since: Annotated[str, Option(help="Only memories changed since this date.")] = "",
+    until: Annotated[str, Option(help="Only memories changed until this date.")] = "",
+    where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
+) -> Result:
+    """List memories, the latest first."""
+    workspaces = open_all(context)
+    first = workspaces[0]
+    wanted = make_filter(
+        first.now,
+        first.zone,
+        since=since,
+        until=until,
+        types=tuple(type_),
+        tags=tuple(tag),
+        statuses=tuple(status),
+        conditions=tuple(where),
+    )
+    lines, rows, items, messages = [], [], [], []
+    for workspace in workspaces:
+        message = recover(workspace)
+        index = open_index(workspace)
+        messages += [*([message] if message else []), *index.messages]
+        files = ", ".join(map(str, find_files(index, wanted)))
+        entries = index.list_entries(
+            f"file in ({files}) and updated_at >= ? and (? = '' or updated_at <= ?)",
+            (wanted.since, wanted.until, wanted.until),
+        )
+        for entry in entries[: limit or None]:
+            short_id = index.shorten_id(entry.id)
+            day = describe_day(entry.updated_at, workspace.now, workspace.zone)
+            lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
+            rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
+            item = {name: getattr(entry, name) for name in IndexedEntry.__dataclass_fields__}
+            items.append({**item, "text": entry.summary, "short_id": short_id})
+    if not items:
+        messages.append("no memories")
+    return Result(
+        {"entries": items},
+        lines[: limit or None],
+        rows[: limit or None],
+        messages,
+        exit_code=0 if items else 1,
+    )

@@ -1,0 +1,249 @@
+"""Run a command: find it, let typer parse its options, print its result or its error."""
+
+import difflib
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Annotated, Any, get_type_hints
+
+from ..context import CommonOptions, Context, make_process_context
+from ..errors import MemError, RejectedError, UsageError
+from .commands import COMMANDS, GROUPS
+from .render import Result, print_message, print_result
+
+VALUE_OPTIONS = ("--workspace", "--scope")
+HELP = ("-h", "--help")
+
+
+def run_process(arguments: Sequence[str]) -> int:
+    """Run a command of this process, and return its exit code."""
+    open_closed_streams()
+    context = make_process_context()
+    try:
+        code = run(context, arguments)
+        context.stdout.flush()
+        context.stderr.flush()
+        return code
+    except BrokenPipeError:
+        return 141  # like a program that SIGPIPE stopped
+    except KeyboardInterrupt:
+        print_message(context, "interrupted")
+        context.stderr.flush()
+        return 130
+    except OSError as error:
+        print_message(context, f"cannot write the output: {error.strerror}")
+        return 5
+
+
+def open_closed_streams() -> None:
+    """Open standard streams that are closed. A file opened later would get their number, and the output."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.dup(descriptor)
+    os.close(descriptor)
+
+
+def run(context: Context, arguments: Sequence[str]) -> int:
+    """Run a command, print its result, and return its exit code."""
+    try:
+        name, rest = split_command(arguments)
+        if not name:
+            context.stdout.write(format_overview())
+            return 0
+        if name not in COMMANDS:
+            raise UsageError(f"no command {name!r}", suggest(name))
+        result = call_command(context, name, rest)
+        if isinstance(result, int):
+            return result
+        context = result[0]
+        print_result(context, result[1])
+        return result[1].exit_code
+    except MemError as error:
+        print_message(context, error.message)
+        if error.hint:
+            print_message(context, error.hint, "hint: ")
+        return error.exit_code
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        print_message(context, f"{error.strerror or error}{name}")
+        return RejectedError.exit_code
+
+
+def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command and its arguments. Common options may come before the command."""
+    common: list[str] = []
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in HELP:
+            return "", []
+        common.append(option)
+        if option in VALUE_OPTIONS and rest:
+            common.append(rest.pop(0))
+    if not rest:
+        if common:
+            raise UsageError(f"no command after {common[-1]}", "list the commands: mem --help")
+        return "", []
+    return rest[0], [*common, *rest[1:]]
+
+
+def call_command(context: Context, name: str, arguments: list[str]) -> int | tuple[Context, Result]:
+    """Parse the options of a command and call it. Return an exit code after `--help`."""
+    import typer
+
+    module = import_module(f".{name}", __package__)
+    function = getattr(module, f"run_{name}")
+    outcome: list[tuple[Context, Result]] = []
+    parser = make_parser(context, name, function, outcome)
+    # The vendored parser's errors have no public base class.
+    parser_error: Any = typer.BadParameter.__mro__[2]
+    fields = getattr(module, "FIELDS", ())
+    try:
+        parser.main(
+            complete_json_option(arguments, fields), prog_name=f"mem {name}", standalone_mode=False
+        )
+    except parser_error as error:
+        raise explain_parser_error(name, error) from None
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return outcome[0] if outcome else 0
+
+
+def make_parser(
+    context: Context, name: str, function: Callable[..., Result], outcome: list[Any]
+) -> Any:
+    """Return the command-line parser of a function: its own options and the common ones."""
+    import typer
+
+    def invoke(**values: Any) -> None:
+        fields = values.pop("json_fields")
+        common = CommonOptions(
+            workspace=values.pop("workspace"),
+            scope=values.pop("scope"),
+            as_json=fields is not None,
+            fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
+        )
+        check_scope(common.scope)
+        own = context._replace(common=common)
+        try:
+            outcome.append((own, function(own, **values)))
+        except MemError:
+            if COMMANDS[name].writes and name != "undo":
+                note_failed_command(own, name)
+            raise
+
+    hints = get_type_hints(function, include_extras=True)
+    parameters = [
+        parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in list(inspect.signature(function).parameters.values())[1:]
+    ]
+    parameters += make_common_parameters(typer)
+    invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": list(HELP), "max_content_width": context.width},
+    )
+    examples = "".join(f"\n  {example}" for example in COMMANDS[name].examples)
+    text = inspect.getdoc(function) or ""
+    app.command(name, help=f"{text}\n\n\b\nExamples:{examples}")(invoke)
+    return typer.main.get_command(app)
+
+
+def note_failed_command(context: Context, name: str) -> None:
+    """Let `mem undo` know that the last command changed nothing."""
+    from ..store.undo_log import note_failure
+    from ..store.workspace import find_target_workspace
+
+    with suppress(MemError, OSError):
+        note_failure(find_target_workspace(context), name)
+
+
+def make_common_parameters(typer: Any) -> list[inspect.Parameter]:
+    """Return the options that every command has."""
+    options = {
+        "json_fields": (
+            str | None,
+            typer.Option(
+                "--json", metavar="FIELDS", help="Print JSON: all fields, or the named ones."
+            ),
+            None,
+        ),
+        "workspace": (
+            str,
+            typer.Option("--workspace", metavar="DIR", help="Work in this workspace."),
+            "",
+        ),
+        "scope": (
+            str,
+            typer.Option(
+                "--scope", metavar="SCOPE", help="project, user (your own memory) or all."
+            ),
+            "",
+        ),
+    }
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[kind, option],
+        )
+        for name, (kind, option, default) in options.items()
+    ]
+
+
+def check_scope(scope: str) -> None:
+    if scope not in ("", "project", "user", "all"):
+        raise UsageError(f"no scope {scope!r}", "one of: project, user, all")
+
+
+def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:
+    """Return arguments in which `--json` has a value: the next word if it names fields, else all."""
+    completed: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*completed, word, *rest]
+        if word == "--json":
+            has_fields = bool(rest) and all(part in fields for part in rest[0].split(","))
+            word = f"--json={rest.pop(0) if has_fields else '*'}"
+        completed.append(word)
+    return completed
+
+
+def explain_parser_error(name: str, error: Any) -> UsageError:
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    hint = f"see: mem {name} --help"
+    if type(error).__name__ == "NoSuchOption" and COMMANDS[name].takes_text:
+        hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {error.option_name}"
+    return UsageError(message, hint)
+
+
+def suggest(name: str) -> str:
+    close = difflib.get_close_matches(name, COMMANDS, 1)
+    return f"did you mean: mem {close[0]}" if close else "list the commands: mem --help"
+
+
+def format_overview() -> str:
+    """Return the help of `mem` itself: every command in one line, on one screen."""
+    lines = [
+        "Usage: mem COMMAND [OPTIONS]",
+        "",
+        "Long-term memory for agents and people, stored as Markdown files.",
+    ]
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        for name, command in COMMANDS.items():
+            if command.group == group:
+                lines.append(f"  {name:11} {command.summary}")
+    lines += ["", "Help of a command: mem COMMAND --help", ""]
+    return "\n".join(lines)

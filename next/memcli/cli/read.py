@@ -1,0 +1,143 @@
+"""mem read: show a memory or file."""
+
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ..api import open_all
+from ..context import Context
+from ..errors import MemError, NotFoundError
+from ..formats.page import split_sections
+from ..formats.text import fold_name
+from ..index.index import Index, open_index
+from ..search.names import Named, find_named
+from ..store.undo_log import read_log
+from ..store.workspace import Workspace
+from .render import Result
+
+FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
+
+
+def run_read(
+    context: Context,
+    name: Annotated[
+        str, Argument(metavar="MEMORY", help="An id, path, title, alias or PATH#SECTION.")
+    ],
+    offset: Annotated[int | None, Option(min=1, help="Start at this line.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Show at most this many lines.")] = None,
+    history: Annotated[
+        bool, Option("--history", help="Show the commands that changed it.")
+    ] = False,
+) -> Result:
+    """Show a memory, a page or a passage, and the files that link to it.
+
+    Secrets are masked, and passages that repeat a forgotten memory are hidden.
+    """
+    workspaces = open_all(context)
+    for workspace in workspaces:
+        found = find(workspace, name)
+        if found is not None:
+            index, named = found
+            if history:
+                return show_history(workspace, named)
+            return show(index, named, offset, limit)
+    raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
+
+
+def find(workspace: Workspace, name: str) -> tuple[Index, Named] | None:
+    """Return the file that a name means. Known ids are looked up before the folder is scanned."""
+    index = open_index(workspace, refresh_first=False)
+    try:
+        named = find_named(index, name)
+    except MemError:
+        named = None
+    if named is None or named.entry is None or not is_unchanged(index, named.path):
+        index.refresh()
+        named = find_named(index, name)
+    return (index, named) if named else None
+
+
+def is_unchanged(index: Index, path: str) -> bool:
+    """Return whether a file still has the stat that the index noted."""
+    from ..index.reader import make_stat
+    from ..index.refresh import is_settled
+
+    row = index.run(
+        "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
+    ).fetchone()
+    try:
+        stat = make_stat((index.workspace.root / path).lstat())
+    except OSError:
+        return False
+    return row is not None and row[:4] == stat and is_settled(stat, row[4])
+
+
+def show(index: Index, named: Named, offset: int | None, limit: int | None) -> Result:
+    text = index.read_text(named.path)
+    if text is None:
+        raise NotFoundError(f"{named.path} cannot be read")
+    problems = index.run(
+        "select line, reason from problems join files using(file) where files.path = ?",
+        (named.path,),
+    ).fetchall()
+    messages = [f"{named.path}:{line}: {reason}" for line, reason in problems]
+    if not text and problems:
+        text = ""
+    if named.anchor:
+        text = get_section(text, named)
+    lines = text.rstrip("\n").split("\n")
+    first = offset or named.line or 1
+    shown = lines[first - 1 : first - 1 + limit if limit else None]
+    links = index.list_links_to(get_names(named))
+    links = [path for path in links if path != named.path]
+    data: dict[str, Any] = {
+        "path": named.path,
+        "id": named.entry.id if named.entry else "",
+        "text": "\n".join(shown),
+        "line": first,
+        "lines": len(lines),
+        "links": links,
+    }
+    output = list(shown)
+    if links:
+        output += ["", f"Linked from: {', '.join(links)}"]
+    return Result(data, output, None, messages)
+
+
+def get_section(text: str, named: Named) -> str:
+    for section in split_sections(text):
+        if section.anchor == named.anchor:
+            return text[section.start : section.end]
+    raise NotFoundError(f"{named.path} has no section {named.anchor!r}")
+
+
+def get_names(named: Named) -> list[str]:
+    """Return the names by which other files may link to this one."""
+    stem = named.path.rpartition("/")[2].removesuffix(".md")
+    names = [stem]
+    if named.entry is not None:
+        names += [named.entry.title, named.entry.id, *named.entry.aliases]
+    return [fold_name(name) for name in names if name]
+
+
+def show_history(workspace: Workspace, named: Named) -> Result:
+    """Show the commands in the undo log that changed a file."""
+    records = [
+        record
+        for record in read_log(workspace)
+        if named.path in [change.path for change in record.changes]
+    ]
+    lines = [
+        f"{record.number:4}  {record.command:8} {record.time}  {record.summary}"
+        for record in records
+    ]
+    items = [
+        {
+            "number": record.number,
+            "command": record.command,
+            "time": record.time,
+            "text": record.summary,
+        }
+        for record in records
+    ]
+    return Result({"path": named.path, "history": items}, lines or ["no changes in the undo log"])

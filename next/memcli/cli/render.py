@@ -1,0 +1,129 @@
+"""Print results: text for people, TSV for pipes, JSON for programs. Nothing else prints."""
+
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any
+
+from ..context import Context
+from ..errors import UsageError
+from ..formats.text import CONTROL, split_words
+
+BOLD, PLAIN = "\033[1m", "\033[0m"
+
+
+@dataclass
+class Result:
+    """The output of a command."""
+
+    data: dict[str, Any] = field(default_factory=dict)  # for --json
+    lines: Sequence[str] = ()  # for a terminal
+    rows: Sequence[Sequence[Any]] | None = None  # for a pipe; None: the lines
+    messages: Sequence[str] = ()  # for stderr
+    highlight: Sequence[str] = ()  # words to set in bold on a terminal
+    exit_code: int = 0
+
+
+def print_result(context: Context, result: Result) -> None:
+    for message in result.messages:
+        print_message(context, message)
+    if context.common.as_json:
+        data = select_fields(make_plain(result.data), context.common.fields)
+        context.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
+        return
+    if result.rows is not None and not context.is_terminal:
+        for row in result.rows:
+            context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
+        return
+    lines = [clean_line(line) for line in result.lines]
+    if result.highlight and has_colors(context):
+        lines = highlight_words(lines, result.highlight)
+    text = "".join(f"{line}\n" for line in lines)
+    if context.is_terminal and len(lines) >= context.height > 0:
+        from .pager import show_in_pager
+
+        show_in_pager(context, text)
+    else:
+        context.stdout.write(text)
+
+
+def print_message(context: Context, message: str, prefix: str = "mem: ") -> None:
+    """Print a line on stderr, wrapped at words on a terminal."""
+    text = clean_line(f"{prefix}{message}")
+    if context.is_terminal:
+        wrapped = textwrap.wrap(
+            text,
+            context.width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        text = "\n".join(wrapped)
+    context.stderr.write(f"{text}\n")
+
+
+def make_plain(value: Any) -> Any:
+    """Return dataclasses and tuples as JSON values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return make_plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): make_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [make_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def select_fields(data: Any, fields: Sequence[str]) -> Any:
+    """Return the data with the named fields only: of each item if there is a list of items."""
+    if not fields:
+        return data
+    lists = {name: items for name, items in data.items() if is_list_of_objects(items)}
+    if lists and not set(fields) <= set(data):
+        name, items = next(iter(lists.items()))
+        check_fields(fields, set(items[0]) if items else set(fields))
+        return {name: [{field: item.get(field) for field in fields} for item in items]}
+    check_fields(fields, set(data))
+    return {field: data.get(field) for field in fields}
+
+
+def is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def check_fields(fields: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise UsageError(f"no field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
+
+
+def format_cell(cell: Any) -> str:
+    text = f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    return CONTROL.sub("\ufffd", re.sub(r"[\t\r\n]+", " ", text))
+
+
+def clean_line(line: str) -> str:
+    """Return a line without control characters: a memory must not move the cursor or forge output."""
+    return CONTROL.sub("\ufffd", line.replace("\r", " "))
+
+
+def has_colors(context: Context) -> bool:
+    environment = context.environment
+    return (
+        context.is_terminal
+        and not environment.get("NO_COLOR")
+        and environment.get("TERM", "dumb") != "dumb"
+    )
+
+
+def highlight_words(lines: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return lines in which the words of a query are bold. Indented lines are details and stay."""
+    stems = {word for text in words for word in split_words(text) if len(word) > 1}
+
+    def embolden(match: re.Match[str]) -> str:
+        return f"{BOLD}{match[0]}{PLAIN}" if match[0].casefold() in stems else match[0]
+
+    return [line if line.startswith(" ") else re.sub(r"\w+", embolden, line) for line in lines]

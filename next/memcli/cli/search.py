@@ -1,0 +1,109 @@
+"""mem search: find by meaning and by words."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_all
+from ..context import Context
+from ..errors import UsageError
+from ..formats.dates import describe_day
+from ..index.filters import make_filter
+from ..search.search import Hit, SearchOptions, search
+from ..store.workspace import Workspace
+from .render import Result
+
+FIELDS = tuple(Hit.__dataclass_fields__)
+MODES = ("hybrid", "keyword", "vector")
+
+
+def run_search(
+    context: Context,
+    query: Annotated[list[str], Argument(help="What you look for, in your own words.")],
+    limit: Annotated[
+        int | None, Option("-n", "--limit", min=1, help="Show at most this many hits.")
+    ] = None,
+    mode: Annotated[
+        str, Option(help="hybrid, keyword (words only) or vector (meaning only).")
+    ] = "hybrid",
+    kind: Annotated[
+        list[str], Option(help="entry, memory, history, note, session or document.")
+    ] = [],
+    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option(help="Only memories with this tag.")] = [],
+    status: Annotated[
+        list[str], Option(help="active (default), superseded, forgotten, faded or all.")
+    ] = [],
+    since: Annotated[str, Option(help="Only what was said since this date.")] = "",
+    until: Annotated[str, Option(help="Only what was said until this date.")] = "",
+    where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
+    min_score: Annotated[float, Option(help="Show hits from this relevance, 0 to 1.")] = -1.0,
+    explain: Annotated[
+        bool, Option("--explain", help="Show what each relevance consists of.")
+    ] = False,
+) -> Result:
+    """Find memories by meaning and by words.
+
+    Of two hits about the same, the later one comes first.
+    """
+    if mode not in MODES:
+        raise UsageError(f"no mode {mode!r}", f"one of: {', '.join(MODES)}")
+    text = " ".join(query)
+    workspaces = open_all(context)
+    first = workspaces[0]
+    wanted = make_filter(
+        first.now,
+        first.zone,
+        since=since,
+        until=until,
+        kinds=tuple(kind),
+        types=tuple(type_),
+        tags=tuple(tag),
+        statuses=tuple(status),
+        conditions=tuple(where),
+    )
+    minimum = first.settings["search.min_score"] if mode == "hybrid" else 0.0
+    options = SearchOptions(
+        limit=limit or first.settings["search.limit"],
+        mode=mode,
+        wanted=wanted,
+        min_score=minimum if min_score < 0 else min_score,
+        vector_weight=first.settings["search.vector_weight"],
+    )
+    result = search(workspaces, text, options)
+    messages = list(result.messages)
+    if not result.hits:
+        messages.append(describe_nothing(result.weak))
+    lines = [line for hit in result.hits for line in format_hit(first, hit, explain)]
+    rows = [
+        [hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text] for hit in result.hits
+    ]
+    return Result(
+        {"hits": result.hits}, lines, rows, messages, [text], exit_code=0 if result.hits else 1
+    )
+
+
+def describe_nothing(weak: int) -> str:
+    if not weak:
+        return "no match"
+    matches = "One weak match" if weak == 1 else f"{weak} weak matches"
+    return f"No good match. {matches}: add --min-score 0 to see {'it' if weak == 1 else 'them'}."
+
+
+def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
+    """Return a hit for a terminal: its sentence, then where it comes from."""
+    place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
+    details = [
+        hit.type or hit.kind,
+        hit.status if hit.status not in ("", "active") else "",
+        "expired" if hit.expires_at and hit.expires_at < workspace.now.isoformat() else "",
+        describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
+        place,
+        hit.short_id,
+        f"newer: {hit.newer[-6:]}" if hit.newer else "",
+    ]
+    lines = [hit.text, "  " + " · ".join(part for part in details if part)]
+    if explain:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in hit.parts.items())
+        lines.append(f"  relevance {hit.relevance:.2f}: {parts}")
+    return lines

@@ -1,0 +1,106 @@
+"""mem undo: revert a command."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_target
+from ..context import Context
+from ..errors import NotFoundError, RejectedError
+from ..formats.dates import describe_day
+from ..store.commit import undo
+from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
+from .confirm import ask
+from .render import Result
+
+FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
+
+
+def run_undo(
+    context: Context,
+    number: Annotated[int, Argument(help="The number of the command; default: the last one.")] = 0,
+    list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
+    redo: Annotated[bool, Option("--redo", help="Bring back what the last undo reverted.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+) -> Result:
+    """Revert the last command, or the command with a number.
+
+    Later changes to other lines of the same files stay. An undo can be undone: mem undo --redo.
+    """
+    workspace = open_target(context)
+    records = read_log(workspace)
+    undone = find_undone_numbers(records)
+    if list_:
+        return list_commands(context, records, undone)
+    failure = read_failure(workspace)
+    if failure and not number and not redo:
+        question = f"The last command ({failure}) failed and changed nothing. Undo an older one?"
+        if not yes and not ask(context, question):
+            raise RejectedError(
+                f"the last command ({failure}) failed and changed nothing",
+                "undo an older command: mem undo --yes",
+            )
+    record = choose_record(records, undone, number, redo)
+    done = undo(workspace, record.number)
+    label = "Restored" if redo else "Undone"
+    text = record.summary or ", ".join(done.paths)
+    data = {
+        "number": record.number,
+        "command": record.command,
+        "text": text,
+        "paths": done.paths,
+        "undo": done.number,
+    }
+    return Result(data, [f"{label}: {record.command}: {text}  ({record.number})"])
+
+
+def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
+    """Return the command to revert."""
+    if number:
+        chosen = [record for record in records if record.number == number]
+        if not chosen:
+            raise NotFoundError(f"no command {number} in the undo log", "list it: mem undo --list")
+    elif redo:
+        chosen = [record for record in records if record.undoes and record.number not in undone]
+        if not chosen:
+            raise NotFoundError("nothing to redo", "list the commands: mem undo --list")
+    else:
+        chosen = [
+            record
+            for record in records
+            if not record.undoes and record.number not in undone and record.actor != "hook"
+        ]
+        if not chosen:
+            raise NotFoundError("nothing to undo", "list the commands: mem undo --list")
+        if chosen[-1].is_purge:
+            older = [record for record in chosen if not record.is_purge]
+            hint = (
+                f"The next one you can undo is {older[-1].number} ({older[-1].command})"
+                if older
+                else ""
+            )
+            raise RejectedError(f"Cannot undo {chosen[-1].number}: it was a purge.", hint)
+    return chosen[-1]
+
+
+def list_commands(context: Context, records: list[Record], undone: set[int]) -> Result:
+    workspace = open_target(context)
+    lines, rows, items = [], [], []
+    for record in reversed(records):
+        state = "undone" if record.number in undone else "purge" if record.is_purge else ""
+        day = describe_day(record.time, workspace.now, workspace.zone)
+        lines.append(
+            f"{record.number:4}  {record.command:8} {day}  {record.summary}{f'  ({state})' if state else ''}"
+        )
+        rows.append([record.number, record.command, record.time, state, record.summary])
+        items.append(
+            {
+                "number": record.number,
+                "command": record.command,
+                "text": record.summary,
+                "time": record.time,
+                "state": state,
+                "paths": [change.path for change in record.changes],
+            }
+        )
+    return Result({"commands": items}, lines, rows)

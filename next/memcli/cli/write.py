@@ -1,0 +1,127 @@
+"""mem write: save a memory, or replace one."""
+
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ..api import open_target
+from ..context import Context
+from ..errors import UsageError
+from ..formats.entry import SOURCES, TYPES
+from ..index.filters import read_date
+from ..reconcile.admit import Draft, Outcome, write_memories
+from ..store.workspace import Workspace
+from .render import Result
+
+FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
+LABELS = {"saved": "Saved", "restored": "Restored", "edited": "Saved", "moved": "Moved"}
+
+
+def run_write(
+    context: Context,
+    text: Annotated[str, Argument(help="The memory; - reads it from standard input.")] = "",
+    type_: Annotated[str, Option("--type", help=f"One of: {', '.join(TYPES)}.")] = "",
+    title: Annotated[str, Option(help="A short name.")] = "",
+    tag: Annotated[list[str], Option("--tag", help="A tag; can be repeated.")] = [],
+    key: Annotated[
+        str, Option(help="A slot that holds one current value, such as staging/port.")
+    ] = "",
+    supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
+    id_: Annotated[str, Option("--id", help="Give this memory the new text.")] = "",
+    path: Annotated[str, Option(help="File below entries/.")] = "",
+    source: Annotated[
+        str, Option(help="user, observed or inferred (default outside a terminal).")
+    ] = "",
+    expires: Annotated[str, Option(help="Date from which it is not true any more.")] = "",
+    pinned: Annotated[bool, Option("--pinned", help="It never fades.")] = False,
+    no_dedup: Annotated[
+        bool, Option("--no-dedup", help="Do not compare it with other memories.")
+    ] = False,
+    redact: Annotated[bool, Option("--redact", help="Save it without the secrets in it.")] = False,
+    allow_secret: Annotated[
+        bool, Option("--allow-secret", help="Save it although it has a secret.")
+    ] = False,
+) -> Result:
+    """Save a memory as a Markdown file.
+
+    The same words confirm a memory instead of storing it twice. At a terminal, mem assumes that
+    you are the source. In a script, pass --source.
+    """
+    workspace = open_target(context)
+    body = context.stdin.read() if text == "-" else text
+    chosen = choose_source(context, source)
+    fields = {
+        "type": check_type(type_),
+        "title": title,
+        "tags": split_list(tag),
+        "key": key,
+        "expires_at": parse_expiry(workspace, expires),
+        "pinned": pinned,
+    }
+    if id_ or (path and not no_dedup and is_existing(workspace, path)):
+        changes = {name: value for name, value in {**fields, "source": source}.items() if value}
+        return update(workspace, id_ or path, body, changes)
+    draft = Draft(
+        body,
+        **fields,
+        source=chosen,
+        path=path,
+        supersedes=supersedes,
+        allow_secrets=allow_secret,
+        redact_secrets=redact,
+    )
+    outcomes, done = write_memories(workspace, [draft], deduplicate=not no_dedup)
+    if outcomes[0].error is not None:
+        raise outcomes[0].error
+    return render_outcome(outcomes[0], done.messages)
+
+
+def choose_source(context: Context, source: str) -> str:
+    """Return who says it: at a terminal the user, otherwise an agent that may be wrong."""
+    if source and source not in SOURCES:
+        raise UsageError(f"no source {source!r}", f"one of: {', '.join(SOURCES)}")
+    return source or ("user" if context.is_terminal else "inferred")
+
+
+def check_type(name: str) -> str:
+    if name and name not in TYPES:
+        raise UsageError(f"no type {name!r}", f"one of: {', '.join(TYPES)}")
+    return name
+
+
+def split_list(values: list[str]) -> tuple[str, ...]:
+    items = [item.strip().lstrip("#") for value in values for item in value.split(",")]
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def parse_expiry(workspace: Workspace, text: str) -> str:
+    from ..formats.dates import format_time
+
+    return format_time(read_date(text, workspace.now, workspace.zone)[1]) if text else ""
+
+
+def is_existing(workspace: Workspace, path: str) -> bool:
+    name = path if path.endswith(".md") else f"{path}.md"
+    return (workspace.root / workspace.entries_folder / name).is_file()
+
+
+def update(workspace: Workspace, name: str, body: str, fields: dict[str, Any]) -> Result:
+    from ..reconcile.edit import update_entry
+
+    if not body.strip() and not fields:
+        raise UsageError("nothing to change", "write the new text: mem write --id ID TEXT")
+    return render_outcome(update_entry(workspace, name, body.strip() or None, fields))
+
+
+def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Result:
+    """Return the sentence that was saved, then its id, then the memories that it concerns."""
+    label = LABELS.get(outcome.action, "")
+    if outcome.action == "confirmed":
+        label = f"Confirmed ({outcome.strength} times)"
+    lines = [f"{label}: {outcome.text}  ({outcome.short_id})"]
+    lines += [
+        f"  {related.relation}: {related.text}  ({related.short_id})" for related in outcome.related
+    ]
+    rows = [[outcome.action, outcome.id, outcome.path, outcome.text]]
+    data = {name: getattr(outcome, name) for name in FIELDS}
+    return Result(data, lines, rows, messages or [])

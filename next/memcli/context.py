@@ -1,0 +1,125 @@
+"""Everything a command takes from its process: time, randomness, environment, streams."""
+
+import io
+import os
+import random
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, NamedTuple
+
+
+class CommonOptions(NamedTuple):
+    """The options that every command has."""
+
+    workspace: str = ""
+    scope: str = ""
+    as_json: bool = False
+    fields: tuple[str, ...] = ()
+
+
+class Context(NamedTuple):
+    """The surroundings of one command.
+
+    Tests and long-running processes make their own, so that commands run in process.
+    """
+
+    environment: Mapping[str, str]
+    folder: Path
+    stdin: IO[str]
+    stdout: IO[str]
+    stderr: IO[str]
+    read_clock: Callable[[], datetime]
+    noise: random.Random
+    width: int = 80
+    height: int = 0  # lines of the terminal; 0: never use a pager
+    is_terminal: bool = False
+    common: CommonOptions = CommonOptions()
+
+    @property
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return self.read_clock()
+
+    def get_home_folder(self, variable: str, default: str) -> Path | None:
+        """Return an XDG folder of the user, or None without a home."""
+        chosen = self.environment.get(variable, "")
+        if chosen.startswith("/"):
+            return Path(chosen)
+        home = self.environment.get("HOME", "")
+        return Path(home) / default if home.startswith("/") else None
+
+    @property
+    def state_folder(self) -> Path | None:
+        """Where mem stores what belongs to this machine: trust, keys, digests of purged texts."""
+        base = self.get_home_folder("XDG_STATE_HOME", ".local/state")
+        return base / "mem" if base else None
+
+    @property
+    def data_folder(self) -> Path | None:
+        """The user's own workspace."""
+        base = self.get_home_folder("XDG_DATA_HOME", ".local/share")
+        return base / "mem" if base else None
+
+    @property
+    def config_file(self) -> Path | None:
+        """The user's own settings."""
+        base = self.get_home_folder("XDG_CONFIG_HOME", ".config")
+        return base / "mem" / "config.yaml" if base else None
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """Where mem stores prepared copies of the model."""
+        base = self.get_home_folder("XDG_CACHE_HOME", ".cache")
+        return base / "mem" if base else None
+
+
+def make_process_context() -> Context:
+    """Build the context of this process. MEM_NOW and MEM_SEED fix its time and randomness."""
+    environment = dict(os.environ)
+    fixed = environment.get("MEM_NOW", "")
+    moment = datetime.fromisoformat(fixed.replace("Z", "+00:00")) if fixed else None
+    if moment is not None and moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+
+    def read_clock() -> datetime:
+        return moment or datetime.now(UTC)
+
+    seed = environment.get("MEM_SEED")
+    noise = random.Random(seed) if seed else random.SystemRandom()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # LANG=C would otherwise turn every accent into an error.
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    is_terminal = bool(sys.stdout and sys.stdout.isatty())
+    return Context(
+        environment=environment,
+        folder=find_working_folder(environment),
+        stdin=sys.stdin or io.StringIO(),
+        stdout=sys.stdout or io.StringIO(),
+        stderr=sys.stderr or io.StringIO(),
+        read_clock=read_clock,
+        noise=noise,
+        width=get_width(environment, is_terminal),
+        height=os.get_terminal_size().lines if is_terminal else 0,
+        is_terminal=is_terminal,
+    )
+
+
+def find_working_folder(environment: Mapping[str, str]) -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        # The folder was deleted under the shell. PWD names a path that a command can report.
+        return Path(environment.get("PWD", "/"))
+
+
+def get_width(environment: Mapping[str, str], is_terminal: bool) -> int:
+    columns = environment.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size().columns if is_terminal else 80
+    except OSError:
+        return 80

@@ -1,0 +1,50 @@
+"""Errors that a user can cause or fix. Any other exception is a bug and shows a traceback."""
+
+
+class MemError(Exception):
+    """A problem to report in one line, with an optional hint and an exit code."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(MemError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+class NotFoundError(MemError):
+    """There is no such workspace, memory or file."""
+
+    exit_code = 4
+
+
+class RejectedError(MemError):
+    """A change was refused, and nothing was written."""
+
+    exit_code = 5
+
+
+class ChangedError(RejectedError):
+    """A file no longer has the text that the command read."""
+
+
+class OutsideError(RejectedError):
+    """A path leads out of the workspace."""
+
+
+class UnavailableError(MemError):
+    """The index or the embedding model cannot be used."""
+
+    exit_code = 6
+
+
+class BusyError(MemError):
+    """Another process holds a lock for too long."""
+
+    exit_code = 75

@@ -1,0 +1,1 @@
+"""Files as values: text in, values out. Nothing here touches the disk."""

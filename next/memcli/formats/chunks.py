@@ -1,0 +1,181 @@
+"""Cut a file into chunks: the passages that are embedded and found."""
+
+import re
+from collections.abc import Iterator
+from datetime import tzinfo
+from itertools import pairwise
+from typing import NamedTuple
+
+from .entry import Entry
+from .page import split_sections, strip_comments
+from .records import split_history, split_notes
+
+# Measured on sessions and long pages: windows of 350 to 500 characters find more than 700 or 1,000.
+WINDOW = 500
+UNCUT = 700  # a text of at most this length stays whole
+BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
+DATA_URI = re.compile(r"data:[\w./+-]+;base64,[A-Za-z0-9+/=\s]{64,}?(?=[^A-Za-z0-9+/=\s]|\Z)")
+BASE64_BLOCK = re.compile(
+    r"(?<![\w/+])(?:[A-Za-z0-9+/]{76}\r?\n){3,}[A-Za-z0-9+/=]*|[A-Za-z0-9+/]{2000,}={0,2}"
+)
+
+
+class Chunk(NamedTuple):
+    """One passage of a file."""
+
+    start: int  # offsets in the text
+    stop: int
+    line: int  # from 1
+    anchor: str = ""  # names the section, record or message
+    title: str = ""
+    timestamp: str = ""
+    # Embedded in front of the passage: the day of a note, the turn before a short answer.
+    prefix: str = ""
+
+
+def remove_embedded_data(text: str) -> str:
+    """Replace data URIs and base64 blocks by `[data]`: a picture is not text. Line numbers stay."""
+    if len(text) < 64:
+        return text
+
+    def replace(match: re.Match[str]) -> str:
+        return "[data]" + "\n" * match[0].count("\n")
+
+    return BASE64_BLOCK.sub(replace, DATA_URI.sub(replace, text))
+
+
+def cut_entry(text: str, body_start: int, entry: Entry) -> list[Chunk]:
+    """Cut an entry at its headings, then to windows. An empty body is represented by its title."""
+    count = LineCounter(text)
+    title = entry.title
+    timestamp = entry.updated_at
+    chunks = []
+    for start, end, headings in split_long_body(text, body_start):
+        names = [title, *(name for name in headings if name != title)]
+        own_title = " / ".join(name for name in names if name)
+        for first, last in split_windows(text, start, end):
+            chunks.append(Chunk(first, last, count.get_line(first), "", own_title, timestamp))
+    if not chunks and (title or entry.tags):
+        words = title or " ".join(entry.tags)
+        chunks.append(Chunk(len(text), len(text), 1, "", title, timestamp, words))
+    return chunks
+
+
+def split_long_body(text: str, body_start: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield the sections of a long body. Short neighbours stay together."""
+    if len(text) - body_start <= UNCUT:
+        yield body_start, len(text), ()
+        return
+    sections = split_sections(text[body_start:])
+    starts: list[int] = []
+    headings = {}
+    for section in sections:
+        if not starts or section.start - starts[-1] >= WINDOW // 2:
+            starts.append(section.start)
+            headings[section.start] = section.headings
+    for start, end in pairwise([*starts, len(text) - body_start]):
+        yield body_start + start, body_start + end, headings[start]
+
+
+def cut_page(text: str, timestamp: str) -> list[Chunk]:
+    """Cut MEMORY.md at its headings. A heading without text is not a chunk."""
+    count = LineCounter(text)
+    chunks = []
+    for section in split_sections(text):
+        content = text[section.start : section.end]
+        if section.anchor:
+            content = content.partition("\n")[2]
+        if not strip_comments(content).strip():
+            continue
+        title = " / ".join(section.headings)
+        for start, stop in split_windows(text, section.start, section.end):
+            line = count.get_line(start)
+            chunks.append(Chunk(start, stop, line, section.anchor, title, timestamp))
+    return chunks
+
+
+def cut_history(text: str) -> list[Chunk]:
+    """Cut a HISTORY file into its records."""
+    count = LineCounter(text)
+    chunks = []
+    for record in split_history(text):
+        for start, stop in split_windows(text, record.start, record.end):
+            chunks.append(
+                Chunk(start, stop, count.get_line(start), record.id, "", record.timestamp)
+            )
+    return chunks
+
+
+def cut_notes(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]:
+    """Join the notes of a day to runs that fit a window. Each run is embedded with its day."""
+    runs: list[list[int | str]] = []
+    for note in split_notes(text, path, zone):
+        if runs and note.end - int(runs[-1][0]) <= WINDOW:
+            runs[-1][1] = note.end
+        else:
+            runs.append([note.start, note.end, note.id, note.timestamp or timestamp])
+    count = LineCounter(text)
+    chunks = []
+    for run_start, run_end, anchor, moment in runs:
+        prefix = f"{str(moment)[:10]}: " if moment else ""
+        for start, stop in split_windows(text, int(run_start), int(run_end)):
+            line = count.get_line(start)
+            chunks.append(Chunk(start, stop, line, str(anchor), "", str(moment), prefix))
+    return chunks
+
+
+def cut_plain(text: str, timestamp: str) -> list[Chunk]:
+    """Cut a text without a known structure."""
+    count = LineCounter(text)
+    return [
+        Chunk(start, stop, count.get_line(start), timestamp=timestamp)
+        for start, stop in split_windows(text, 0, len(text))
+    ]
+
+
+def split_windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield passages of at most WINDOW characters, cut at paragraphs, sentences or words."""
+    limit = UNCUT if end - start <= UNCUT else WINDOW
+    blanks = " \t\r\n\ufeff"
+    while start < end:
+        while start < end and text[start] in blanks:
+            start += 1
+        stop = end if end - start <= limit else find_best_break(text, start, start + limit)
+        last = stop
+        while last > start and text[last - 1] in blanks:
+            last -= 1
+        if last > start:
+            yield start, last
+        start = stop
+
+
+def find_best_break(text: str, start: int, stop: int) -> int:
+    """Return the strongest break in the second half of a window: paragraph, line, sentence, word."""
+    best, best_rank = stop, 0
+    for match in BREAK.finditer(text, start + (stop - start) // 2, stop):
+        gap = match[0]
+        if gap.count("\n") > 1:
+            rank = 4
+        elif "\n" in gap:
+            rank = 3
+        else:
+            rank = 2 if text[match.start() - 1] in ".!?。！？" else 1
+        if rank >= best_rank:
+            best, best_rank = match.end(), rank
+    return best
+
+
+class LineCounter:
+    """Turns ascending offsets into line numbers without counting from the start each time."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.offset = 0
+        self.line = 1
+
+    def get_line(self, offset: int) -> int:
+        if offset < self.offset:
+            self.offset, self.line = 0, 1
+        self.line += self.text.count("\n", self.offset, offset)
+        self.offset = offset
+        return self.line

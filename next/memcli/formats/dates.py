@@ -1,0 +1,111 @@
+"""Dates and times: as stored (RFC 3339 in UTC) and as people type them."""
+
+import re
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+STORED = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?\s*(Z|[+-]\d\d:?\d\d)?",
+    re.IGNORECASE,
+)
+AGO = re.compile(r"(\d{1,4})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?:\s+ago)?")
+DAYS_OF_UNIT = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAY_IN_NAME = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def format_time(moment: datetime) -> str:
+    """Return a moment as stored in files: RFC 3339, UTC, whole seconds."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
+    """Parse a stored date or time. Without an offset it is in `zone`."""
+    match = STORED.fullmatch(text.strip())
+    if match is None:
+        return None
+    day, clock, offset = match.groups()
+    if clock and clock.startswith("24"):
+        return None  # newer Pythons accept hour 24, older ones do not
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock or '00:00'}{(offset or '').upper()}")
+        return (moment if offset else moment.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime, datetime] | None:
+    """Parse a date as a person types it. Return its first and last moment.
+
+    Accepts 2026-11-28, 2026-11, 2026, now, today, yesterday, last tuesday, last week, 3d, 2w,
+    "3 weeks ago" and stored times.
+    """
+    words = " ".join(text.lower().split())
+    today = now.astimezone(zone).date()
+    ago = AGO.fullmatch(words)
+    try:
+        if ago:
+            days = int(ago[1]) * DAYS_OF_UNIT[ago[2][0]]
+            return now - timedelta(days=days), now
+        days = find_days(words, today)
+        if days:
+            first, after = (datetime.combine(day, datetime.min.time(), zone) for day in days)
+            return first.astimezone(UTC), (after - timedelta(microseconds=1)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    if words == "now":
+        return now, now
+    moment = parse_time(text, zone)
+    return (moment, moment) if moment else None
+
+
+def find_days(words: str, today: date) -> tuple[date, date] | None:
+    """Return the first day of a period and the day after its last. Raises ValueError for no such day."""
+    if words == "today":
+        return today, today + timedelta(days=1)
+    if words == "yesterday":
+        return today - timedelta(days=1), today
+    if words in ("this week", "last week"):
+        monday = today - timedelta(days=today.weekday() + (7 if words == "last week" else 0))
+        return monday, monday + timedelta(days=7)
+    if words in ("this month", "last month"):
+        first = today.replace(day=1)
+        if words == "last month":
+            first = (first - timedelta(days=1)).replace(day=1)
+        return first, add_month(first)
+    weekday = words.removeprefix("last ")
+    if weekday in WEEKDAYS:
+        back = (today.weekday() - WEEKDAYS.index(weekday) - 1) % 7 + 1
+        return today - timedelta(days=back), today - timedelta(days=back - 1)
+    if re.fullmatch(r"\d{4}", words):
+        return date(int(words), 1, 1), date(int(words) + 1, 1, 1)
+    if re.fullmatch(r"\d{4}-\d\d", words):
+        first = date(int(words[:4]), int(words[5:]), 1)
+        return first, add_month(first)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", words):
+        day = date.fromisoformat(words)
+        return day, day + timedelta(days=1)
+    return None
+
+
+def add_month(first: date) -> date:
+    return (first + timedelta(days=31)).replace(day=1)
+
+
+def find_day_in_name(path: str) -> str:
+    """Return the date in a file name, or an empty text."""
+    match = DAY_IN_NAME.search(path.rpartition("/")[2])
+    return match[0] if match else ""
+
+
+def describe_day(stored: str, now: datetime, zone: tzinfo) -> str:
+    """Return a stored time as people say it: today, yesterday, 2026-11-21."""
+    moment = parse_time(stored)
+    if moment is None:
+        return stored
+    day = moment.astimezone(zone).date()
+    today = now.astimezone(zone).date()
+    if day == today:
+        return "today"
+    if day == today - timedelta(days=1):
+        return "yesterday"
+    return day.isoformat()

@@ -1,0 +1,344 @@
+"""An entry: one memory, read from the frontmatter and body of a Markdown file.
+
+`FIELDS` declares every key once: its type, default, the spellings of other tools, and its text in
+the documentation. Reading, writing, filters and help all come from there.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from . import frontmatter
+from .dates import find_day_in_name, format_time, parse_time
+from .ids import SHORT_LENGTH
+from .text import Problem, summarize
+
+SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
+PROCEDURAL = ("procedure", "lesson")
+EPISODIC = ("episode", "summary")
+TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
+TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, "repository": 0.5}
+SOURCES = ("user", "observed", "inferred")
+STATUSES = ("active", "superseded", "forgotten", "faded")
+SOURCE_SPELLINGS = {
+    "user_stated": "user",
+    "human": "user",
+    "agent": "observed",
+    "assistant": "observed",
+}
+STATUS_SPELLINGS = {
+    "obsolete": "superseded",
+    "deprecated": "superseded",
+    "replaced": "superseded",
+    "archived": "faded",
+}
+KEY_LENGTH = 200
+
+
+class Field(NamedTuple):
+    """One key of the frontmatter."""
+
+    read: Callable[[Any], Any]
+    default: Any
+    help: str
+    spellings: tuple[str, ...] = ()
+
+
+def read_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise ValueError("should be a text")
+    return str(value).strip()
+
+
+def read_list(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError("should be a list")
+    texts = [read_text(item) for item in items if item is not None]
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def read_tags(value: Any) -> tuple[str, ...]:
+    tags = [tag.lstrip("#") for tag in read_list(value)]
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+def read_key(value: Any) -> str:
+    parts = [" ".join(part.split()) for part in read_text(value).split("/")]
+    key = "/".join(part for part in parts if part)
+    if len(key) > KEY_LENGTH or not key.isprintable():
+        raise ValueError(f"should be at most {KEY_LENGTH} printable characters")
+    return key
+
+
+def read_time(value: Any) -> str:
+    moment = parse_time(read_text(value))
+    if moment is None:
+        raise ValueError("should be a date such as 2026-11-21 or 2026-11-21T20:15:03Z")
+    return format_time(moment)
+
+
+def read_share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("should be a number")
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("should be a number between 0 and 1")
+    return number
+
+
+def read_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("should be a whole number, 1 or more")
+    return value
+
+
+def read_bool(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in ("true", "yes", "on", "false", "no", "off"):
+        raise ValueError("should be true or false")
+    return word in ("true", "yes", "on")
+
+
+def read_source(value: Any) -> str:
+    word = read_text(value).lower()
+    source = SOURCE_SPELLINGS.get(word, word)
+    return source if source in TRUST else "observed"
+
+
+def read_status(value: Any) -> str:
+    word = str(value).strip().lower()
+    return STATUS_SPELLINGS.get(word, word) or "active"
+
+
+def read_type(value: Any) -> str:
+    return read_text(value).lower()
+
+
+def read_map(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("should be a map of keys and values")
+    return dict(value)
+
+
+# In the order in which a new file has them.
+FIELDS: dict[str, Field] = {
+    "id": Field(
+        read_text, "", "`mem_` and 16 characters; ids sort by creation time", ("memory_id", "uuid")
+    ),
+    "type": Field(read_type, "fact", ", ".join(TYPES), ("category", "kind", "memory_type")),
+    "title": Field(read_text, "", "a short name", ("name",)),
+    "tags": Field(read_tags, (), "a list of words", ("tag", "keywords", "labels")),
+    "aliases": Field(read_list, (), "other names; search and links accept them", ("alias",)),
+    "key": Field(read_key, "", "a slot such as `staging/port` that holds one current value"),
+    "project": Field(read_text, "", "the project that the memory belongs to"),
+    "owner": Field(read_text, "", "whose memory it is, if several people share the workspace"),
+    "source": Field(
+        read_source, "observed", "user, observed, inferred or repository", ("provenance",)
+    ),
+    "trust": Field(
+        read_share, 0.7, "0 to 1; by default from the source", ("trust_score", "trustScore")
+    ),
+    "confidence": Field(read_share, None, "0 to 1", ("confidence_score",)),
+    "strength": Field(read_count, 1, "how often it was confirmed", ("confirmations",)),
+    "pinned": Field(read_bool, False, "true: it never fades", ("pin",)),
+    "status": Field(read_status, "active", ", ".join(STATUSES), ("state",)),
+    "superseded_by": Field(
+        read_text, "", "the id of the memory that replaced it", ("supersededBy",)
+    ),
+    "conflicts_with": Field(
+        read_list, (), "ids of memories that disagree with it", ("conflictsWith",)
+    ),
+    "created_at": Field(read_time, "", "when it was said", ("createdAt", "created", "date")),
+    "updated_at": Field(
+        read_time,
+        "",
+        "when its text changed",
+        ("updatedAt", "updated", "modified", "last_modified"),
+    ),
+    "expires_at": Field(
+        read_time, "", "when it stops being true", ("expiresAt", "expires", "valid_until")
+    ),
+    "forgotten_at": Field(read_time, "", "when it was forgotten"),
+    "reason": Field(read_text, "", "why it was forgotten"),
+    "sources": Field(read_list, (), "messages, commits or imports it came from"),
+    "files": Field(read_list, (), "files it is about"),
+    "metadata": Field(read_map, None, "a map of anything else"),
+}
+# Every spelling, in lower case, with its key. Our own name ranks before other spellings.
+SPELLINGS = {
+    spelling.lower(): (key, rank)
+    for key, spec in FIELDS.items()
+    for rank, spelling in enumerate((key, *spec.spellings))
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One memory, with the default of every key that its file does not have."""
+
+    id: str
+    body: str
+    type: str = "fact"
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    key: str = ""
+    project: str = ""
+    owner: str = ""
+    source: str = "observed"
+    trust: float = 0.7
+    confidence: float | None = None
+    strength: int = 1
+    pinned: bool = False
+    status: str = "active"
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
+    created_at: str = ""
+    updated_at: str = ""
+    expires_at: str = ""
+    forgotten_at: str = ""
+    reason: str = ""
+    sources: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """The memory in one line."""
+        return summarize(self.body) or self.title or "(empty)"
+
+
+def read_entry(
+    document: frontmatter.Document, path: str, modified: datetime
+) -> tuple[Entry, list[Problem]]:
+    """Read the entry of a parsed file, and the keys whose values are wrong.
+
+    A wrong value counts as absent. A file without an id has its path as id, and a file without a
+    date has `modified`.
+    """
+    values: dict[str, Any] = {}
+    ranks: dict[str, int] = {}
+    problems: list[Problem] = []
+    for name, value in document.fields.items():
+        key, rank = SPELLINGS.get(name.lower(), ("", 0))
+        is_empty = value is None or value == ""
+        if not key or is_empty or ranks.get(key, rank) < rank:
+            continue
+        try:
+            read_value = FIELDS[key].read(value)
+        except ValueError as error:
+            # Another tool's key of the same name may mean something else, so it is no problem.
+            if name == key:
+                problems.append(Problem(find_key_line(document.head, name), f"{name} {error}"))
+            continue
+        if key == "status" and name.lower() == "state" and read_value not in STATUSES:
+            continue  # the state of a postal address, for example
+        values[key] = read_value
+        ranks[key] = rank
+    nested = values.get("metadata") or {}
+    if "type" not in values and isinstance(nested.get("type"), str):
+        values["type"] = read_type(nested["type"])  # Claude Code writes it there
+    if document.fields.get("active") is False:
+        values.setdefault("status", "superseded")
+    values.setdefault("status", "active")
+    if values.get("forgotten_at"):
+        values["status"] = "forgotten"
+    elif values.get("superseded_by") and values["status"] == "active":
+        values["status"] = "superseded"
+    values.setdefault("trust", TRUST[values.get("source", "observed")])
+    day = parse_time(find_day_in_name(path))
+    values.setdefault("created_at", format_time(day or modified))
+    values.setdefault("updated_at", values["created_at"])
+    values.setdefault("id", path)
+    body = document.body.strip("\r\n")
+    if "title" not in values and body.startswith("# "):
+        values["title"] = body.splitlines()[0][2:].strip()
+    return Entry(body=body, **values), problems
+
+
+def distrust_entry(entry: Entry) -> Entry:
+    """Return an entry of an untrusted clone: claims about its own weight do not count."""
+    from dataclasses import replace
+
+    return replace(
+        entry,
+        source="repository",
+        trust=TRUST["repository"],
+        confidence=None,
+        strength=1,
+        pinned=False,
+        # A clone cannot make mem refuse or hide texts.
+        forgotten_at="",
+        status="faded" if entry.status == "forgotten" else entry.status,
+    )
+
+
+def format_entry(entry: Entry) -> str:
+    """Return the text of a new file. Keys without information are left out."""
+    fields: dict[str, Any] = {}
+    for key, spec in FIELDS.items():
+        value = getattr(entry, key)
+        default = TRUST.get(entry.source) if key == "trust" else spec.default
+        is_default = value == default or value in ((), {}, None, "")
+        if key == "updated_at" and value == entry.created_at:
+            is_default = True
+        if key in ("id", "type", "source") or not is_default:
+            fields[key] = list(value) if isinstance(value, tuple) else value
+    return frontmatter.format_document(fields, entry.body.strip("\n"))
+
+
+def edit_entry(text: str, changes: Mapping[str, Any]) -> str:
+    """Set keys in the text of an entry, under the spelling that the file uses.
+
+    None, an empty text and an empty list delete the key. Raises FrontmatterError.
+    """
+    fields = frontmatter.parse(text).fields
+    spelled: dict[str, Any] = {}
+    for key, value in changes.items():
+        names = [name for name in fields if SPELLINGS.get(name.lower(), ("", 0))[0] == key]
+        name = min(names, key=lambda name: SPELLINGS[name.lower()][1], default=key)
+        is_empty = value is None or value in ("", (), [])
+        spelled[name] = None if is_empty else value
+    return frontmatter.edit(text, spelled)
+
+
+def replace_body(text: str, body: str) -> str:
+    """Return an entry's text with another body and the same frontmatter and line ends."""
+    match = frontmatter.FENCES.match(text)
+    if "\r\n" in text:
+        body = body.replace("\r\n", "\n").replace("\n", "\r\n")
+    if match is None:
+        return body
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return f"{text[: match.end()]}{newline}{body.strip(chr(10))}{newline}"
+
+
+def shorten_id(entry_id: str) -> str:
+    """Return the part of an id that file names and commands show."""
+    return entry_id[-SHORT_LENGTH:] if re.fullmatch(r"[a-z]+_\w{16}", entry_id) else entry_id
+
+
+def fold_key(key: str) -> str:
+    """Return a key as keys are compared."""
+    return unicodedata.normalize("NFC", key).casefold()
+
+
+def find_key_line(head: str, key: str) -> int:
+    """Return the line of a key in the file."""
+    start, _ = frontmatter.find_key_lines(head, key)
+    return head.count("\n", 0, start) + 2
+
+
+def read_file_time(nanoseconds: int) -> datetime:
+    """Return the time of a file, kept within the years that a date can have."""
+    seconds = min(max(nanoseconds // 10**9, 0), 253402300799)
+    return datetime.fromtimestamp(seconds, UTC)

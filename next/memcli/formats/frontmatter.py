@@ -1,0 +1,243 @@
+"""Frontmatter: read as text values, edited line by line so that everything else stays as it is.
+
+A third of real frontmatters do not survive a YAML dump unchanged. `edit` therefore replaces only
+the lines of the keys it changes, parses the result, and refuses if anything else would differ.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+FENCES = re.compile(
+    r"\A(\ufeff?---[ \t]*\r?\n)(.*?^)(---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE
+)
+KEY_LINE = re.compile(
+    r"""^(?:"([^"\n]+)"|'([^'\n]+)'|([^\s#'"&*!|>%@`{}\[\],-][^:\n]*?))[ \t]*:(?=[ \t\r\n]|\Z)""",
+    re.MULTILINE,
+)
+# Values that YAML and this module read alike. mem writes such lines, and reading them without the
+# YAML library saves 15 ms per command and 90 % of the time for 10,000 files.
+SIMPLE_LINE = re.compile(r"([A-Za-z][\w-]*): ?(\[[^\[\]{}\"'#&*!|>%@`\n]*\]|[^\n]*)\n")
+SIMPLE_SCALAR = re.compile(r"[A-Za-z0-9_/.+(][\w ./+()%°’,;?=-]*(?:://?[\w./?=-]+)?(?<! )")
+# RFC 3339 times contain colons, which are harmless between digits.
+SIMPLE_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"
+)
+SPECIAL_WORD = re.compile(
+    r"(?i)true|false|null|yes|no|on|off|~|\.inf|\.nan|[-+.\d][\d._eExXoObB:+-]*"
+)
+INTEGER = re.compile(r"0|[1-9]\d{0,15}")
+DECIMAL = re.compile(r"\d+\.\d+")
+TRAILING_COMMENTS = re.compile(r"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", re.MULTILINE)
+INLINE_COMMENT = re.compile(r"[ \t]+#[^\"'\n]*$")
+
+
+class FrontmatterError(ValueError):
+    """Frontmatter that cannot be parsed, or an edit that would disturb other keys."""
+
+    def __init__(self, reason: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+class Document(NamedTuple):
+    """A file split into the text between its fences, the fields, and the body."""
+
+    head: str
+    fields: dict[str, Any]
+    body: str
+
+
+def parse(text: str) -> Document:
+    """Split a file. Raises FrontmatterError with a line if the head is not YAML `key: value` lines."""
+    match = FENCES.match(text)
+    if match is None:
+        if re.match(r"\ufeff?---[ \t]*\r?\n[\w-]+:", text):
+            raise FrontmatterError("the frontmatter has no closing ---")
+        return Document("", {}, text)
+    head = match[2]
+    fields = parse_simple(head)
+    if fields is None:
+        fields = parse_yaml(head)
+    return Document(head, fields, text[match.end() :])
+
+
+def parse_simple(head: str) -> dict[str, Any] | None:
+    """Parse a head of plain one-line values. Return None if it needs the YAML library."""
+    fields: dict[str, Any] = {}
+    position = 0
+    while position < len(head):
+        match = SIMPLE_LINE.match(head, position)
+        if match is None or match[1] in fields:
+            return None
+        value = match[2]
+        if value.startswith("["):
+            if not value.endswith("]"):
+                return None
+            items = [item.strip() for item in value[1:-1].split(",")] if value[1:-1].strip() else []
+            if not all(is_plain_text(item) for item in items):
+                return None
+            fields[match[1]] = items
+        elif value in ("true", "false"):
+            fields[match[1]] = value == "true"
+        elif INTEGER.fullmatch(value):
+            fields[match[1]] = int(value)
+        elif DECIMAL.fullmatch(value):
+            fields[match[1]] = float(value)
+        elif is_plain_text(value) or SIMPLE_TIME.fullmatch(value):
+            fields[match[1]] = value
+        else:
+            return None
+        position = match.end()
+    return fields
+
+
+def is_plain_text(value: str) -> bool:
+    """Return whether YAML reads an unquoted value as this text."""
+    return SIMPLE_SCALAR.fullmatch(value) is not None and SPECIAL_WORD.fullmatch(value) is None
+
+
+def parse_yaml(head: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        fields = yaml.load(head, get_text_loader())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise FrontmatterError(f"bad YAML: {reason}", 2 + (mark.line if mark else 0)) from None
+    except (RecursionError, ValueError) as error:
+        raise FrontmatterError(f"bad YAML: {error}") from None
+    if fields is None:
+        return {}
+    if not isinstance(fields, dict):
+        raise FrontmatterError("frontmatter consists of `key: value` lines", 2)
+    return {str(key): value for key, value in fields.items()}
+
+
+@cache
+def get_text_loader() -> type:
+    """Return a YAML loader that leaves dates, octal numbers and yes/no as the text in the file."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    kept = ("int", "float", "null", "bool", "merge")
+
+    class TextLoader(base):
+        yaml_implicit_resolvers = {
+            first: [
+                (tag, rule)
+                for tag, rule in rules
+                if tag.rpartition(":")[2] in kept and tag[-4:] != "bool"
+            ]
+            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [key.value for key, _ in node.value]
+            if len(keys) != len(set(map(str, keys))):
+                # YAML would silently use the last of two equal keys.
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key appears twice", node.start_mark
+                )
+            return super().construct_mapping(node, deep)
+
+    TextLoader.add_implicit_resolver(
+        "tag:yaml.org,2002:bool", re.compile(r"^(?:true|false|True|False)$"), list("tfTF")
+    )
+    return TextLoader
+
+
+def edit(text: str, changes: Mapping[str, Any]) -> str:
+    """Set keys, or delete the keys whose value is None. Everything else stays byte for byte.
+
+    Raises FrontmatterError if the head cannot be parsed, or if the edit would change another key.
+    """
+    document = parse(text)
+    wanted = {}
+    for key, value in changes.items():
+        value = list(value) if isinstance(value, tuple) else value
+        if value != document.fields.get(key):
+            wanted[key] = value
+    if not wanted:
+        return text
+    match = FENCES.match(text)
+    newline = "\r\n" if "\r\n" in (text[: match.end()] if match else text[:2000]) else "\n"
+    head = document.head
+    for key, value in wanted.items():
+        head = replace_key_lines(head, key, value, newline)
+    if match:
+        new_text = text[: match.end(1)] + head + text[match.end(2) :]
+        body = document.body
+    else:
+        new_text = f"---{newline}{head}---{newline}{newline}{text}"
+        body = newline + text
+    expected = {**document.fields, **wanted}
+    for key, value in wanted.items():
+        if value is None:
+            del expected[key]
+    result = parse(new_text)
+    if (result.fields, result.body) != (expected, body):
+        raise FrontmatterError(f"cannot change {', '.join(wanted)} without disturbing other lines")
+    return new_text
+
+
+def replace_key_lines(head: str, key: str, value: Any, newline: str) -> str:
+    """Return the head with the lines of one key replaced, or with the key added at the end."""
+    start, end = find_key_lines(head, key)
+    old = head[start:end]
+    # Blank lines and comments at the end belong to the next key.
+    trailing = TRAILING_COMMENTS.search(old)[0] if old else ""
+    if value is None:
+        return head[:start] + trailing + head[end:]
+    comment = None
+    if old and old.count("\n") - trailing.count("\n") == 1:
+        comment = INLINE_COMMENT.search(old.split("\n")[0].rstrip("\r"))
+    line = f"{format_value(key)}: {format_value(value)}{comment[0] if comment else ''}{newline}"
+    return head[:start] + line + trailing + head[end:]
+
+
+def find_key_lines(head: str, key: str) -> tuple[int, int]:
+    """Return the span of a key and its value, or an empty span at the end of the head."""
+    matches = list(KEY_LINE.finditer(head))
+    for number, match in enumerate(matches):
+        name = match[1] or match[2] or match[3]
+        if name == key:
+            following = matches[number + 1].start() if number + 1 < len(matches) else len(head)
+            return match.start(), following
+    return len(head), len(head)
+
+
+def format_value(value: Any) -> str:
+    """Return a value in one line of YAML."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(format_item(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        pairs = [f"{format_item(key)}: {format_item(item)}" for key, item in value.items()]
+        return "{" + ", ".join(pairs) + "}"
+    text = str(value)
+    if is_plain_text(text) or SIMPLE_TIME.fullmatch(text):
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def format_item(value: Any) -> str:
+    """Return a value inside a list or map, where a comma or a question mark needs quotes."""
+    if isinstance(value, str) and re.search("[,?:]", value):
+        return json.dumps(value, ensure_ascii=False)
+    return format_value(value)
+
+
+def format_document(fields: Mapping[str, Any], body: str) -> str:
+    """Return a new file."""
+    lines = [f"{format_value(key)}: {format_value(value)}\n" for key, value in fields.items()]
+    return f"---\n{''.join(lines)}---\n\n{body}\n"

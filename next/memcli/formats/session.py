@@ -1,0 +1,73 @@
+"""Conversations: one JSON object per line, as `session.jsonl` holds them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .dates import format_time, parse_time
+from .text import Problem
+
+LONGEST_LINE = 16 * 1024 * 1024
+
+
+class Message(NamedTuple):
+    """Something that the user or the assistant said."""
+
+    line: int  # of the file, from 1
+    id: str
+    speaker: str  # user, assistant, or a name
+    text: str
+    timestamp: str  # as stored; empty if unknown
+
+
+def parse_messages(text: str) -> Iterator[Message | Problem]:
+    """Yield the messages of a session, and the lines that are not events.
+
+    Events are accepted with and without `type`. Tool calls, results and system texts are left out.
+    """
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip("\ufeff\x00 \t\r"):
+            continue
+        try:
+            event = json.loads(line[:LONGEST_LINE])
+        except (ValueError, RecursionError):
+            if number < len(lines):  # the last line may still be in the middle of being written
+                yield Problem(number, "not a JSON object: skipped")
+            continue
+        if not isinstance(event, dict):
+            yield Problem(number, "not a JSON object: skipped")
+            continue
+        message = read_message(event, number)
+        if message is not None:
+            yield message
+
+
+def read_message(event: Mapping[str, Any], line: int) -> Message | None:
+    """Return the message of an event, or None for other events."""
+    if event.get("type", "message") not in ("message", "user", "assistant"):
+        return None
+    role = str(event.get("role") or event.get("type") or "user")
+    content = event.get("content", event.get("text"))
+    text = read_content(content).strip()
+    if (role in ("system", "tool", "message") and not event.get("name")) or not text:
+        return None
+    moment = parse_time(str(event.get("timestamp", "")))
+    speaker = str(event.get("name") or role)
+    return Message(
+        line, str(event.get("id", "")), speaker, text, format_time(moment) if moment else ""
+    )
+
+
+def read_content(content: Any) -> str:
+    """Return the text of a message, which may be a list of parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [
+        part if isinstance(part, str) else part.get("text", "")
+        for part in content
+        if isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") == "text")
+    ]
+    return "\n".join(part for part in parts if isinstance(part, str))

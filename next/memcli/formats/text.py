@@ -1,0 +1,91 @@
+"""Plain text: decoding, problems with their lines, summaries, and texts as sequences of words."""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+SUMMARY_LENGTH = 160
+CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
+CONFLICT_START = re.compile(r"(?m)^<{7} ")
+# Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
+WORD = re.compile(r"[^\W_]+")
+SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
+LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
+
+
+class Problem(NamedTuple):
+    """Something wrong with a file, reported as `path:line: reason`."""
+
+    line: int
+    reason: str
+
+
+def decode(data: bytes) -> tuple[str, Problem | None]:
+    """Decode the bytes of a file. Bytes that are not UTF-8 become U+FFFD and are a problem."""
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return data.decode("utf-8", "replace"), Problem(line, "not UTF-8: convert the file")
+
+
+def is_binary(text: str) -> bool:
+    """Return whether a text is a picture or a program, judged by its first 8,192 characters."""
+    head = text[:8192]
+    return "\x00" in head and len(CONTROL.findall(head)) + head.count("\ufffd") > len(head) / 10
+
+
+def find_conflict_line(text: str) -> int | None:
+    """Return the line of the first git conflict marker."""
+    start = CONFLICT_START.search(text)
+    # A line of seven equal signs alone underlines a heading.
+    return (
+        text.count("\n", 0, start.start()) + 1
+        if start and CONFLICT.search(text, start.end())
+        else None
+    )
+
+
+def find_control_character(text: str) -> tuple[int, str] | None:
+    """Return the line and name of the first control character."""
+    match = CONTROL.search(text)
+    if match is None:
+        return None
+    return text.count("\n", 0, match.start()) + 1, f"U+{ord(match[0]):04X}"
+
+
+def summarize(text: str, limit: int = SUMMARY_LENGTH) -> str:
+    """Return the first sentence that says something, in one line."""
+    for line in text.splitlines():
+        content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1).strip()
+        if any(character.isalnum() for character in content):
+            first = SENTENCE_END.split(content, maxsplit=1)[0]
+            return shorten(first, limit)
+    return shorten(" ".join(text.split()), limit)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text in one line, cut at a word with an ellipsis if it is too long."""
+    plain = " ".join(text.split())
+    if len(plain) <= limit:
+        return plain
+    cut = plain[:limit].rpartition(" ")[0] or plain[: limit - 1]
+    return f"{cut}…"
+
+
+def fold_name(name: str) -> str:
+    """Return a name as names are compared: Unicode form NFC, no letter case, single blanks."""
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as texts are compared: NFKC, no case, no punctuation."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return WORD.findall(text.casefold())
+
+
+def is_same_text(first: str, second: str) -> bool:
+    """Return whether two texts consist of the same words."""
+    return split_words(first) == split_words(second)

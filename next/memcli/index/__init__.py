@@ -1,0 +1,1 @@
+"""The search index: derived from the files, rebuilt whenever they change."""

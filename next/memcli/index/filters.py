@@ -1,0 +1,168 @@
+"""Filters of search and list commands: which files and chunks may be found."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+from typing import Any, NamedTuple
+
+from ..errors import UsageError
+from ..formats.dates import format_time, parse_period, parse_time
+from ..formats.entry import FIELDS, SPELLINGS
+from .index import KINDS, Index
+
+CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)
+
+
+class Filter(NamedTuple):
+    """What may be found. Empty values allow everything, except that only active entries are."""
+
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ("active",)
+    project: str = ""
+    path: str = ""  # the beginning of the path
+    since: str = ""  # stored times, inclusive
+    until: str = ""
+    conditions: tuple[str, ...] = ()  # such as rating>=4
+
+    @property
+    def is_about_entries(self) -> bool:
+        """Whether only entries can pass."""
+        return bool(
+            self.types or self.tags or self.conditions or self.project
+        ) or self.statuses != ("active",)
+
+
+def make_filter(
+    now: datetime, zone: tzinfo, *, since: str = "", until: str = "", **values: Any
+) -> Filter:
+    """Build a filter from the words of a command line. Raises UsageError."""
+    for kind in values.get("kinds", ()):
+        if kind not in KINDS:
+            raise UsageError(f"no kind {kind!r}", f"one of: {', '.join(KINDS)}")
+    for condition in values.get("conditions", ()):
+        if not CONDITION.fullmatch(condition):
+            raise UsageError(
+                f"cannot read {condition!r}", 'write it as "rating>=4" or "status=active"'
+            )
+    statuses = tuple(values.pop("statuses", ()) or ("active",))
+    if "all" in statuses:
+        statuses = ()
+    return Filter(
+        since=format_time(read_date(since, now, zone)[0]) if since else "",
+        until=format_time(read_date(until, now, zone)[1]) if until else "",
+        statuses=statuses,
+        **values,
+    )
+
+
+def read_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+    period = parse_period(text, now, zone)
+    if period is None:
+        raise UsageError(
+            f"cannot read the date {text!r}", "for example: 2026-11-28, yesterday, last week, 3d"
+        )
+    return period
+
+
+def make_sql(wanted: Filter) -> tuple[str, list[Any]]:
+    """Return an SQL condition on `files` and `entries`, and its values."""
+    clauses = ["1"]
+    values: list[Any] = []
+    if wanted.kinds:
+        clauses.append(f"files.kind in ({', '.join('?' * len(wanted.kinds))})")
+        values += wanted.kinds
+    if wanted.path:
+        clauses.append("(substr(files.path, 1, ?) = ?)")
+        values += [len(wanted.path), wanted.path]
+    if wanted.is_about_entries:
+        clauses.append("entries.id is not null")
+    if wanted.statuses:
+        clauses.append(
+            f"(entries.id is null or entries.status in ({', '.join('?' * len(wanted.statuses))}))"
+        )
+        values += wanted.statuses
+    if wanted.types:
+        clauses.append(f"entries.type in ({', '.join('?' * len(wanted.types))})")
+        values += wanted.types
+    if wanted.project:
+        clauses.append("entries.project in ('', ?)")
+        values.append(wanted.project)
+    for tag in wanted.tags:
+        # A tag also finds the tags nested in it: `work` finds `work/shop`.
+        clauses.append(
+            "exists (select 1 from json_each(entries.tags)"
+            " where folded(value) = folded(?) or folded(value) like folded(?) || '/%')"
+        )
+        values += [tag.lstrip("#"), tag.lstrip("#")]
+    return " and ".join(clauses), values
+
+
+def find_files(index: Index, wanted: Filter) -> list[int]:
+    """Return the files that pass a filter, times aside."""
+    where, values = make_sql(wanted)
+    rows = index.run(
+        f"select files.file, fields from files left join entries using(file) where {where}", values
+    ).fetchall()
+    checks = [make_check(condition) for condition in wanted.conditions]
+    if not checks:
+        return [file for file, _ in rows]
+    return [
+        file for file, fields in rows if all(check(json.loads(fields or "{}")) for check in checks)
+    ]
+
+
+def make_check(condition: str) -> Callable[[dict[str, Any]], bool]:
+    """Return the function that checks one `--where` condition on the fields of an entry."""
+    match = CONDITION.fullmatch(condition)
+    assert match is not None
+    name, operator, text = match.groups()
+    wanted = text.strip("\"'")
+    compare = COMPARISONS[operator]
+
+    def check(fields: dict[str, Any]) -> bool:
+        values = get_values(fields, name)
+        if not values:
+            return operator == "!="
+        if operator == "!=":
+            return not any(COMPARISONS["="](value, wanted) for value in values)
+        return any(compare(value, wanted) for value in values)
+
+    return check
+
+
+def get_values(fields: dict[str, Any], name: str) -> list[Any]:
+    """Return the values of a property under any spelling, a list's items one by one."""
+    key = SPELLINGS.get(name.lower(), (name.lower(), 0))[0]
+    values: list[Any] = []
+    for field, value in fields.items():
+        if SPELLINGS.get(field.lower(), (field.lower(), 0))[0] == key and value is not None:
+            values += value if isinstance(value, list) else [value]
+    if not values and key in FIELDS and FIELDS[key].default not in (None, (), ""):
+        values = [FIELDS[key].default]  # an entry without a status is active
+    return values
+
+
+def compare_order(value: Any, wanted: str) -> int:
+    """Return -1, 0 or 1: as numbers or dates if both are, otherwise as texts without case."""
+    try:
+        left: Any = float(value)
+        right: Any = float(wanted)
+    except (TypeError, ValueError):
+        left, right = parse_time(str(value)), parse_time(wanted)
+        if left is None or right is None:
+            left, right = str(value).casefold(), wanted.casefold()
+    return int(left > right) - int(left < right)
+
+
+COMPARISONS: dict[str, Callable[[Any, str], bool]] = {
+    "=": lambda value, wanted: compare_order(value, wanted) == 0,
+    ">=": lambda value, wanted: compare_order(value, wanted) >= 0,
+    "<=": lambda value, wanted: compare_order(value, wanted) <= 0,
+    ">": lambda value, wanted: compare_order(value, wanted) > 0,
+    "<": lambda value, wanted: compare_order(value, wanted) < 0,
+    "~": lambda value, wanted: wanted.casefold() in str(value).casefold(),
+    "!=": lambda value, wanted: compare_order(value, wanted) != 0,
+}

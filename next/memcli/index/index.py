@@ -1,0 +1,230 @@
+"""The index of one workspace: opened once per command, always in step with the files."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnavailableError
+from ..formats.text import Problem
+from ..store.workspace import Workspace
+from .database import Database, delete_database, is_busy, is_circumstance, open_database
+from .refresh import Progress, refresh
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .model import Embedder
+    from .vectors import Matrix
+
+KINDS = ("entry", "memory", "history", "note", "session", "document")
+
+
+@dataclass(frozen=True)
+class IndexedEntry:
+    """An entry as the index knows it. Its texts have passed the gate."""
+
+    path: str
+    id: str
+    type: str
+    title: str
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    key: str
+    project: str
+    owner: str
+    source: str
+    trust: float
+    confidence: float | None
+    strength: int
+    pinned: bool
+    status: str
+    superseded_by: str
+    conflicts_with: tuple[str, ...]
+    created_at: str
+    updated_at: str
+    expires_at: str
+    forgotten_at: str
+    reason: str
+    files: tuple[str, ...]
+    summary: str
+
+
+COLUMNS = (
+    "path, id, type, title, tags, aliases, key, project, owner, source, trust, confidence, strength,"
+    " pinned, status, superseded_by, conflicts_with, created_at, updated_at, expires_at, forgotten_at,"
+    " reason, files, summary"
+)
+LISTS = (4, 5, 16, 22)  # columns with JSON lists
+PINNED = 13
+
+
+class Index:
+    """An open index."""
+
+    def __init__(self, workspace: Workspace, database: Database) -> None:
+        self.workspace = workspace
+        self.database = database
+        self.messages: list[str] = []
+        self._matrix: Matrix | None = None
+        self._embedder: Embedder | None = None
+
+    def run(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
+        return self.database.run(statement, values)
+
+    def refresh(self, progress: Progress | None = None) -> bool:
+        """Read what changed on disk. If the index cannot be written, continue in memory."""
+        for _ in range(2):
+            try:
+                return refresh(self.database, self.workspace, progress)
+            except sqlite3.OperationalError as error:
+                if not is_circumstance(error):
+                    raise
+                if not is_busy(error):
+                    self.messages.append("the index cannot be saved here, so this takes longer")
+                self.database.copy_to_memory()
+            except sqlite3.DatabaseError:
+                self.rebuild()
+        raise UnavailableError("the index cannot be used", "rebuild it: mem index --rebuild")
+
+    def rebuild(self) -> None:
+        """Delete the index and start an empty one. The vectors' file is written anew with it."""
+        folder = self.database.folder
+        self.database.connection.close()
+        if folder is not None:
+            delete_database(folder)
+        self.database = open_database(folder)
+        self._matrix = None
+
+    @property
+    def matrix(self) -> "Matrix":
+        if self._matrix is None or self._matrix.database is not self.database:
+            from .vectors import Matrix
+
+            self._matrix = Matrix(self.database)
+        return self._matrix
+
+    def get_embedder(self, *, is_bulk: bool = False) -> "Embedder":
+        """Return the open model. Raises UnavailableError."""
+        shared = self.workspace.resources
+        embedder = self._embedder or shared.get("embedder")
+        if embedder is None or (is_bulk and embedder.workers == 1):
+            from .model import open_embedder
+
+            embedder = open_embedder(self.workspace.context.cache_folder, is_bulk=is_bulk)
+        self._embedder = shared["embedder"] = embedder
+        return embedder
+
+    def embed_missing(
+        self, seconds: float | None, first: Sequence[int] = (), progress: Progress | None = None
+    ) -> int:
+        """Embed texts that have no vector yet. Return how many are left."""
+        if not self.run("select 1 from chunks where vector is null limit 1").fetchone():
+            return 0
+        from .vectors import embed_missing
+
+        pending = self.run("select count(*) from chunks where vector is null").fetchone()[0]
+        embedder = self.get_embedder(is_bulk=seconds is None or pending > 200)
+        try:
+            return embed_missing(self.database, self.matrix, embedder, seconds, first, progress)
+        except sqlite3.OperationalError as error:
+            if not is_circumstance(error):
+                raise
+            return int(pending)
+
+    def load_rows(self) -> "np.ndarray":
+        """Return (n, 5) int64: chunk, file, row of the vector or -1, kind, whether it is active.
+
+        Reading the table takes 1 ms per 1,000 chunks, so the array is saved in the index.
+        """
+        import numpy as np
+
+        blob = self.database.get_meta("rows")
+        if blob is not None:
+            return np.frombuffer(blob, np.int64).reshape(-1, 5)
+        kinds = " ".join(f"when '{kind}' then {number}" for number, kind in enumerate(KINDS))
+        rows = self.run(
+            f"select chunk, file, coalesce(vector, -1), case kind {kinds} end, active"
+            " from chunks order by chunk"
+        ).fetchall()
+        array = np.array(rows, np.int64).reshape(-1, 5)
+        self.database.try_set_meta("rows", array.tobytes())
+        return array
+
+    def list_entries(self, where: str = "1", values: Sequence[Any] = ()) -> list[IndexedEntry]:
+        """Return the entries that match an SQL condition, the latest first."""
+        rows = self.run(
+            f"select {COLUMNS} from entries join files using(file) where {where}"
+            " order by updated_at desc, id desc",
+            values,
+        )
+        return [make_entry(row) for row in rows]
+
+    def find_by_id(self, entry_id: str) -> IndexedEntry | None:
+        entries = self.list_entries("id = ?", (entry_id,))
+        return entries[0] if entries else None
+
+    def shorten_id(self, entry_id: str) -> str:
+        """Return the shortest end of an id, at least 6 characters, that no other entry shares."""
+        if not entry_id.startswith("mem_"):
+            return entry_id
+        rows = self.run("select id from entries where substr(id, -6) = ?", (entry_id[-6:],))
+        others = {row[0] for row in rows} - {entry_id}
+        length = 6
+        while any(other[-length:] == entry_id[-length:] for other in others) and length < len(
+            entry_id
+        ):
+            length += 1
+        return entry_id[-length:]
+
+    def read_text(self, path: str) -> str | None:
+        """Return the masked text of a file, or None if the index does not have it."""
+        row = self.run(
+            "select text from files join texts using(file) where path = ?", (path,)
+        ).fetchone()
+        return row[0] if row else None
+
+    def list_problems(self) -> list[tuple[str, Problem]]:
+        rows = self.run("select path, line, reason from problems order by path, line")
+        return [(path, Problem(line, reason)) for path, line, reason in rows]
+
+    def list_links_to(self, names: Sequence[str]) -> list[str]:
+        """Return the paths of the files that link to one of the names."""
+        marks = ", ".join("?" * len(names))
+        rows = self.run(
+            f"select distinct path from links join files using(file) where target in ({marks}) order by path",
+            tuple(names),
+        )
+        return [row[0] for row in rows]
+
+
+def make_entry(row: Sequence[Any]) -> IndexedEntry:
+    values = list(row)
+    for column in LISTS:
+        values[column] = tuple(json.loads(values[column]))
+    values[PINNED] = bool(values[PINNED])
+    return IndexedEntry(*values)
+
+
+def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
+    """Open the index of a workspace, or return the open one, and bring it in step with the files."""
+    workspace.ensure_machine()
+    index = workspace.resources.get("index")
+    if index is None:
+        folder = workspace.machine.folder
+        if folder is not None and not folder.is_dir():
+            try:
+                folder.mkdir(parents=True, mode=0o700)
+            except OSError:
+                folder = None
+        index = workspace.resources["index"] = Index(workspace, open_database(folder))
+    if refresh_first:
+        index.refresh()
+    return index
+
+
+def close_index(workspace: Workspace) -> None:
+    index = workspace.resources.pop("index", None)
+    if index is not None:
+        index.database.connection.close()

@@ -1,0 +1,213 @@
+"""Read a file for the index, through the gate.
+
+The gate masks secrets and hides passages that repeat forgotten memories. It is the only way from a
+file to search results, and to the output of `mem read` and `mem grep`, because editors, agents'
+file tools and git write files without asking the writer.
+"""
+
+import os
+from dataclasses import dataclass, field
+from stat import S_ISREG
+
+from ..formats import chunks as cutting
+from ..formats import frontmatter
+from ..formats.chunks import Chunk
+from ..formats.dates import find_day_in_name, format_time, parse_time
+from ..formats.digests import make_digest
+from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
+from ..formats.session import Message, parse_messages
+from ..formats.text import Problem, decode, find_conflict_line, is_binary
+from ..store.workspace import Workspace
+from .forgotten import ForgottenTexts
+from .scan import Stat
+
+LARGEST = 8 * 1024 * 1024  # bytes that are indexed of a file
+TRIES = 3
+# A short answer means little without the end of the turn before, so both are embedded together.
+SHORT_TURN = 250
+PREVIOUS_TURN = 300
+
+
+@dataclass
+class Reading:
+    """A file as the index stores it."""
+
+    path: str
+    kind: str
+    stat: Stat
+    digest: str
+    text: str = ""  # masked; of a session, one line per line of the file
+    chunks: list[Chunk] = field(default_factory=list)
+    entry: Entry | None = None
+    fields: dict[str, object] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    masked: int = 0  # secrets
+    hidden: int = 0  # passages
+
+
+def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
+    """Read a file that may be written meanwhile. The stat is all zero if it changed while reading."""
+    for _ in range(TRIES):
+        descriptor = os.open(
+            f"{workspace.root}/{path}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        )
+        try:
+            before = os.fstat(descriptor)
+            if not S_ISREG(before.st_mode):
+                raise OSError(0, "not a regular file")
+            data = read_all(descriptor, before.st_size)
+            if make_stat(os.fstat(descriptor)) == make_stat(before):
+                return data, make_stat(before)
+        finally:
+            os.close(descriptor)
+    return data, (0, 0, 0, 0)
+
+
+def read_all(descriptor: int, size: int) -> bytes:
+    data = os.read(descriptor, min(size, LARGEST) + 1)
+    while len(data) != size and len(data) <= LARGEST:
+        more = os.read(descriptor, LARGEST + 1 - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def make_stat(status: os.stat_result) -> Stat:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def parse_file(
+    workspace: Workspace, path: str, data: bytes, stat: Stat, forgotten: ForgottenTexts
+) -> Reading:
+    """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
+    reading = Reading(path, workspace.get_kind(path), stat, make_digest(data))
+    if len(data) > LARGEST:
+        reading.problems.append(
+            Problem(1, f"larger than {LARGEST >> 20} MiB: only its beginning is searched")
+        )
+        data = data[:LARGEST]
+    text, bad_bytes = decode(data)
+    if bad_bytes:
+        reading.problems.append(bad_bytes)
+    if is_binary(text):
+        reading.problems = [Problem(1, "not a text file: keep it elsewhere")]
+        return reading
+    text = text.replace("\x00", " ")  # SQLite ends a text there
+    conflict = find_conflict_line(text)
+    if conflict is not None:
+        reading.problems.append(
+            Problem(conflict, "a git conflict marker: resolve the conflict first")
+        )
+        return reading
+    modified = format_time(read_file_time(stat[0]))
+    if reading.kind == "session":
+        read_session(workspace, reading, text, forgotten)
+        return reading
+    if reading.kind == "entry":
+        read_entry_file(workspace, reading, text, forgotten)
+        return reading
+    reading.text = pass_gate(workspace, reading, text, forgotten)
+    if reading.kind == "memory":
+        reading.chunks = cutting.cut_page(reading.text, modified)
+    elif reading.kind == "history":
+        reading.chunks = cutting.cut_history(reading.text)
+    elif reading.kind == "note":
+        day = parse_time(find_day_in_name(path), workspace.zone)
+        timestamp = format_time(day) if day else modified
+        reading.chunks = cutting.cut_notes(reading.text, path, workspace.zone, timestamp)
+    else:
+        reading.chunks = cutting.cut_plain(reading.text, modified)
+    return reading
+
+
+def pass_gate(workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts) -> str:
+    """Return a text without embedded data, secrets and forgotten passages."""
+    text, hidden = forgotten.hide(cutting.remove_embedded_data(text))
+    reading.hidden += hidden
+    from ..secrets.scanner import redact, scan
+
+    findings = scan(text, personal=workspace.settings["secrets.personal"])
+    reading.masked += len(findings)
+    return redact(text, findings) if findings else text
+
+
+def read_entry_file(
+    workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts
+) -> None:
+    modified = read_file_time(reading.stat[0])
+    try:
+        document = frontmatter.parse(text)
+        problem = None
+    except frontmatter.FrontmatterError as error:
+        # Searched as plain text, reported by `mem check`, and never rewritten.
+        problem = Problem(error.line, error.reason)
+        document = frontmatter.Document("", {}, text)
+    entry, wrong_values = read_entry(document, reading.path, modified)
+    if problem is not None:
+        reading.problems.append(problem)
+    elif workspace.is_managed(reading.path):
+        reading.problems += wrong_values
+    if entry.id in forgotten.purged_ids:
+        reading.problems = [
+            Problem(1, "was purged on another machine: the next command deletes it")
+        ]
+        return
+    if not workspace.is_trusted:
+        entry = distrust_entry(entry)
+    if entry.status == "forgotten":
+        # The text of a forgotten memory does not hide itself.
+        forgotten = ForgottenTexts({}, workspace.machine)
+    gated = pass_gate(workspace, reading, text, forgotten)
+    if gated != text:
+        try:
+            document = frontmatter.parse(gated)
+            masked, _ = read_entry(document, reading.path, modified)
+            entry = masked if workspace.is_trusted else distrust_entry(masked)
+        except frontmatter.FrontmatterError:
+            document = frontmatter.Document("", {}, gated)
+            entry = Entry(
+                reading.path, gated, created_at=entry.created_at, updated_at=entry.updated_at
+            )
+    reading.text = gated
+    reading.entry = entry
+    reading.fields = document.fields
+    reading.chunks = cutting.cut_entry(gated, len(gated) - len(document.body), entry)
+
+
+def read_session(
+    workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts
+) -> None:
+    """Read the messages of a conversation, each as a line of the stored text."""
+    lines = [""] * (text.count("\n") + 1)
+    messages: list[Message] = []
+    for item in parse_messages(text):
+        if isinstance(item, Problem):
+            reading.problems.append(item)
+            continue
+        said = pass_gate(workspace, reading, item.text, forgotten)
+        lines[item.line - 1] = f"{item.speaker}: {' '.join(said.splitlines())}"
+        messages.append(item)
+    reading.text = "\n".join(lines)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    previous: Message | None = None
+    for message in messages:
+        start, end = starts[message.line - 1], starts[message.line] - 1
+        prefix = ""
+        if previous and previous.speaker != message.speaker and end - start < SHORT_TURN:
+            prefix = lines[previous.line - 1][-PREVIOUS_TURN:] + "\n"
+        for first, last in cutting.split_windows(reading.text, start, end):
+            reading.chunks.append(
+                Chunk(
+                    first,
+                    last,
+                    message.line,
+                    message.id,
+                    message.speaker,
+                    message.timestamp,
+                    prefix,
+                )
+            )
+        previous = message

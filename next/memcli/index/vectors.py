@@ -1,0 +1,111 @@
+"""Vectors of chunks: one append-only matrix in a file, keyed by the digest of the text.
+
+Renames and branch switches embed nothing, because a text that comes back has its vector already.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .database import Database
+from .model import DIMENSION, NAME, Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ROW_BYTES = 4 * DIMENSION
+# Chunks embedded together: small enough to stop within a time limit.
+SLICE = 64
+
+
+class Matrix:
+    """The vectors of an index."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.path = get_matrix_path(database.folder) if database.folder else None
+        self.in_memory: list[np.ndarray] = []  # of an index that cannot be saved
+
+    def count_rows(self) -> int:
+        row = self.database.run("select coalesce(max(vector), -1) + 1 from vectors").fetchone()
+        return int(row[0])
+
+    def load(self) -> "np.ndarray":
+        """Return all vectors, (n, 384) float32, mapped from the file."""
+        import numpy as np
+
+        if self.path is None:
+            return (
+                np.concatenate(self.in_memory)
+                if self.in_memory
+                else np.empty((0, DIMENSION), np.float32)
+            )
+        rows = self.count_rows()
+        if not rows or not self.path.exists() or self.path.stat().st_size < rows * ROW_BYTES:
+            if rows:
+                self.discard()
+            return np.empty((0, DIMENSION), np.float32)
+        return np.memmap(self.path, np.float32, "r", shape=(rows, DIMENSION))
+
+    def discard(self) -> None:
+        """Forget the vectors of a file that is shorter than it should be."""
+        with self.database.write():
+            self.database.run("delete from vectors")
+            self.database.run("update chunks set vector = null")
+            self.database.run("delete from meta where key = 'rows'")
+
+    def append(
+        self, chunks: Sequence[int], digests: Sequence[bytes], vectors: "np.ndarray"
+    ) -> None:
+        """Add vectors to the file, then to the tables, so that no row exists without its bytes."""
+        with self.database.write():
+            first = self.count_rows()
+            if self.path is None:
+                self.in_memory.append(vectors)
+            else:
+                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+                try:
+                    os.pwrite(descriptor, vectors.tobytes(), first * ROW_BYTES)
+                finally:
+                    os.close(descriptor)
+            rows = range(first, first + len(chunks))
+            many = self.database.connection.executemany
+            many("insert or replace into vectors values(?, ?)", zip(digests, rows, strict=True))
+            many("update chunks set vector = ? where hash = ?", zip(rows, digests, strict=True))
+            self.database.run("delete from meta where key = 'rows'")
+
+
+def get_matrix_path(folder: Path) -> Path:
+    return folder / f"vectors-{NAME}.f32"
+
+
+def embed_missing(
+    database: Database,
+    matrix: Matrix,
+    embedder: Embedder,
+    seconds: float | None,
+    first: Sequence[int] = (),
+    progress: Any = None,
+) -> int:
+    """Embed chunks without a vector until the time is up, `first` before others. Return the rest."""
+    rows = database.run(
+        "select chunk, hash, prefix, start, stop, text from chunks join texts using(file)"
+        " where vector is null order by chunk"
+    ).fetchall()
+    wanted = set(first)
+    rows.sort(key=lambda row: row[0] not in wanted)
+    unique = {row[1]: (row[0], row[2] + row[5][row[3] : row[4]]) for row in reversed(rows)}
+    pending = [(digest, *unique[digest]) for digest in dict.fromkeys(row[1] for row in rows)]
+    deadline = None if seconds is None else time.monotonic() + seconds
+    done = 0
+    size = SLICE if seconds is not None else SLICE * 16
+    while done < len(pending) and (deadline is None or time.monotonic() < deadline):
+        part = pending[done : done + size]
+        vectors = embedder.embed([text or " " for _, _, text in part])
+        matrix.append([chunk for _, chunk, _ in part], [digest for digest, _, _ in part], vectors)
+        done += len(part)
+        if progress:
+            progress(done, len(pending))
+    return len(pending) - done

@@ -1,0 +1,158 @@
+"""Write what was read from files into the tables of the index."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from ..formats.digests import make_text_digest
+from ..formats.entry import Entry, fold_key
+from ..formats.text import fold_name, split_words
+from .database import Database
+from .reader import Reading
+from .scan import format_path
+from .words import WORD, fold_letters, make_index_text
+
+WIKI_LINK = re.compile(r"\[\[([^\]|#\n]+)")
+MARKDOWN_LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)")
+PATH_LENGTH = 120
+
+
+def store_reading(database: Database, reading: Reading, noted: int) -> None:
+    """Store a file in place of its earlier version. `noted` is the time before it was read."""
+    run = database.run
+    path = format_path(reading.path)
+    row = run("select file from files where path = ?", (path,)).fetchone()
+    if row:
+        delete_file(database, row[0])
+    cursor = run(
+        "insert into files values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row[0] if row else None,
+            path,
+            reading.kind,
+            *reading.stat,
+            noted,
+            reading.digest,
+            reading.masked,
+            reading.hidden,
+        ),
+    )
+    file = cursor.lastrowid
+    assert file is not None
+    run("insert into texts values(?, ?)", (file, reading.text.encode("utf-8", "replace").decode()))
+    for problem in reading.problems:
+        run("insert into problems values(?, ?, ?, ?)", (file, path, problem.line, problem.reason))
+    if reading.entry is not None:
+        store_entry(database, file, reading)
+    store_links(database, file, reading.text)
+    store_chunks(database, file, reading)
+
+
+def store_entry(database: Database, file: int, reading: Reading) -> None:
+    entry = reading.entry
+    assert entry is not None
+    database.run(
+        f"insert into entries values({', '.join('?' * 26)})",
+        (
+            file,
+            entry.id,
+            entry.type,
+            entry.title,
+            json.dumps(entry.tags),
+            json.dumps(entry.aliases),
+            fold_key(entry.key),
+            entry.project,
+            entry.owner,
+            entry.source,
+            entry.trust,
+            entry.confidence,
+            entry.strength,
+            entry.pinned,
+            entry.status,
+            entry.superseded_by,
+            json.dumps(entry.conflicts_with),
+            entry.created_at,
+            entry.updated_at,
+            entry.expires_at,
+            entry.forgotten_at,
+            entry.reason,
+            json.dumps(entry.files),
+            entry.summary,
+            json.dumps(reading.fields, default=str),
+            make_words_digest(entry.body),
+        ),
+    )
+    for name in find_names(reading.path, entry):
+        database.run("insert or ignore into names values(?, ?)", (name, file))
+
+
+def make_words_digest(text: str) -> bytes:
+    """Return a digest that texts of the same words share."""
+    return make_text_digest(" ".join(split_words(text)))
+
+
+def find_names(path: str, entry: Entry) -> Iterable[str]:
+    """Yield the names by which commands and links find a file."""
+    stem = PurePosixPath(path).name.removesuffix(".md")
+    for name in (entry.title, *entry.aliases, stem):
+        if name and len(name) <= PATH_LENGTH:
+            yield fold_name(name)
+
+
+def store_links(database: Database, file: int, text: str) -> None:
+    targets = {fold_name(PurePosixPath(target.strip()).name) for target in WIKI_LINK.findall(text)}
+    for target in MARKDOWN_LINK.findall(text):
+        targets.add(fold_name(PurePosixPath(target.replace("%20", " ")).name.removesuffix(".md")))
+    rows = [(target.removesuffix(".md"), file) for target in targets]
+    database.connection.executemany("insert or ignore into links values(?, ?)", rows)
+
+
+def store_chunks(database: Database, file: int, reading: Reading) -> None:
+    entry = reading.entry
+    is_active = entry is None or entry.status == "active"
+    names = " ".join(entry.aliases) if entry else ""
+    tags = " ".join(entry.tags) if entry else ""
+    spellings: set[str] = set()
+    for chunk in reading.chunks:
+        body = reading.text[chunk.start : chunk.stop]
+        key = make_text_digest(chunk.prefix + body)
+        row = database.run("select vector from vectors where hash = ?", (key,)).fetchone()
+        cursor = database.run(
+            f"insert into chunks values(null, {', '.join('?' * 12)})",
+            (
+                file,
+                reading.kind,
+                is_active,
+                chunk.anchor,
+                chunk.line,
+                chunk.start,
+                chunk.stop,
+                chunk.title,
+                chunk.prefix,
+                chunk.timestamp,
+                key,
+                row[0] if row else None,
+            ),
+        )
+        title = "" if reading.kind == "session" else f"{chunk.title} {names} {tags}".strip()
+        indexed = make_index_text(body)
+        database.run(
+            "insert into words(rowid, title, body) values(?, ?, ?)",
+            (cursor.lastrowid, make_index_text(title) if title else "", indexed),
+        )
+        spellings.update(
+            word for word in WORD.findall(f"{title} {indexed}".lower()) if word.isalpha()
+        )
+    database.connection.executemany(
+        "insert or ignore into spellings values(?)",
+        [(fold_letters(word),) for word in spellings if 3 < len(word) < 30],
+    )
+
+
+def delete_file(database: Database, file: int) -> None:
+    """Delete everything that the tables hold of a file."""
+    run = database.run
+    run("delete from words where rowid in (select chunk from chunks where file = ?)", (file,))
+    for table in ("texts", "problems", "entries", "names", "links", "chunks", "files"):
+        run(f"delete from {table} where file = ?", (file,))

@@ -1,0 +1,1 @@
+"""How a new memory relates to the memories that exist."""

@@ -1,0 +1,128 @@
+"""Change the text or the fields of one memory."""
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import NotFoundError, RejectedError
+from ..formats.dates import format_time
+from ..formats.entry import edit_entry, read_entry
+from ..formats.frontmatter import FrontmatterError, parse
+from ..index.index import open_index
+from ..search.names import Named, find_named
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, commit_one, read_file
+from ..store.workspace import Workspace
+from .admit import Outcome, change_page_line, edit_file
+
+
+def replace_text(
+    workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool = False
+) -> Commit:
+    """Give a file another text, with a new `updated_at`, and change its line in MEMORY.md."""
+    if not after.strip():
+        raise RejectedError("the edited file is empty, so nothing was changed")
+    if after == before:
+        return Commit()
+    changes: list[Replace | Append] = []
+    if workspace.get_kind(path) == "entry":
+        after, entry_id, summary = stamp_edit(workspace, path, before, after)
+        changes += change_page_line(workspace, entry_id, summary)
+    else:
+        summary = path
+    changes.insert(0, Replace(path, before, after))
+    return commit_one(workspace, "edit", changes, summary=summary, is_said_by_user=is_said_by_user)
+
+
+def stamp_edit(workspace: Workspace, path: str, before: str, after: str) -> tuple[str, str, str]:
+    """Return the text with its time of change, the id and the sentence of an edited entry."""
+    try:
+        document = parse(after)
+    except FrontmatterError as error:
+        raise RejectedError(
+            f"the edited text does not parse: line {error.line}: {error.reason}"
+        ) from None
+    entry, _ = read_entry(document, path, workspace.now)
+    if not document.body.strip() and not entry.title:
+        raise RejectedError(
+            "the edited memory is empty, so nothing was changed", "to delete it: mem forget"
+        )
+    has_frontmatter = bool(document.head)
+    old_body = parse_body(before)
+    if has_frontmatter and document.body != old_body and workspace.is_managed(path):
+        after = edit_entry(after, {"updated_at": format_time(workspace.now)})
+    return after, entry.id, entry.summary
+
+
+def parse_body(text: str) -> str:
+    try:
+        return parse(text).body
+    except FrontmatterError:
+        return ""
+
+
+def replace_passage(workspace: Workspace, name: str, old: str, new: str) -> tuple[Named, Commit]:
+    """Replace a passage that occurs exactly once in a file."""
+    named = find_file(workspace, name)
+    text = read_file(workspace, named.path) or ""
+    count = text.count(old)
+    if count != 1:
+        problem = "does not occur" if not count else f"occurs {count} times"
+        raise RejectedError(f"{old!r} {problem} in {named.path}", "copy more of the text around it")
+    return named, replace_text(workspace, named.path, text, text.replace(old, new))
+
+
+def find_file(workspace: Workspace, name: str) -> Named:
+    """Return the memory or file that a name means, even if the index does not know it."""
+    named = find_named(open_index(workspace), name)
+    if named is not None:
+        return named
+    for candidate in (name, f"{workspace.prefix}{name}"):
+        is_inside = not Path(candidate).is_absolute() and ".." not in Path(candidate).parts
+        if is_inside and (workspace.root / candidate).is_file():
+            return Named(candidate, None)
+    raise NotFoundError(f"no memory or file {name!r}", f"search for it: mem search {name!r}")
+
+
+def update_entry(
+    workspace: Workspace, name: str, body: str | None, fields: dict[str, Any]
+) -> Outcome:
+    """Give an entry another text or other fields, for `mem write --id`."""
+    index = open_index(workspace)
+    named = find_file(workspace, name)
+    if named.entry is None:
+        raise NotFoundError(f"{named.path} is not a memory", "edit the file: mem edit PATH")
+    entry = named.entry
+    change = edit_file(
+        workspace, entry.path, {**fields, "updated_at": format_time(workspace.now)}, body
+    )
+    new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
+    changes = [change, *change_page_line(workspace, entry.id, new_entry.summary)]
+    result = commit_one(
+        workspace,
+        "edit",
+        changes,
+        summary=new_entry.summary,
+        is_said_by_user=fields.get("source") == "user",
+    )
+    short_id = index.shorten_id(entry.id)
+    return Outcome("edited", entry.id, short_id, entry.path, new_entry.summary, undo=result.number)
+
+
+def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcome:
+    """Move a memory to another workspace: the receiving one commits first, so nothing can be lost."""
+    index = open_index(source)
+    named = find_file(source, name)
+    if named.entry is None:
+        raise NotFoundError(f"{named.path} is not a memory")
+    entry = named.entry
+    text = read_file(source, entry.path) or ""
+    if read_file(target, entry.path) != text:
+        received = commit(
+            target, "edit", [ChangeGroup([Replace(entry.path, None, text)])], summary=entry.summary
+        )
+        if received.rejected:
+            raise received.rejected[0][1]
+    changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]
+    result = commit_one(source, "edit", changes, summary=entry.summary)
+    return Outcome(
+        "moved", entry.id, index.shorten_id(entry.id), entry.path, entry.summary, undo=result.number
+    )

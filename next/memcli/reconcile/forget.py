@@ -1,0 +1,219 @@
+"""Forget, restore and purge memories."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import NotFoundError, RejectedError
+from ..formats.dates import format_time
+from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.text import summarize
+from ..index.forgotten import ForgottenTexts, make_purge_lines
+from ..index.index import Index, IndexedEntry, open_index
+from ..search.names import get_entry
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
+from ..store.workspace import Workspace
+from .admit import Outcome, change_page_line, edit_file, make_outcome
+
+# A record or note whose text was purged.
+EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
+EMPTY_NOTE = re.compile(r"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*\r?\n?")
+PURGED_PASSAGE = "[purged]"
+
+
+@dataclass
+class Forgetting:
+    """What `forget` or `restore` did."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    result: Commit = field(default_factory=Commit)
+    other_files: list[str] = field(default_factory=list)  # that contained a purged text
+    git_commits: list[str] = field(default_factory=list)  # that still contain it
+
+
+def forget(
+    workspace: Workspace, names: Sequence[str], *, reason: str = "", purge: bool = False
+) -> Forgetting:
+    """Hide memories from search and agents, or delete them and their text everywhere."""
+    index = open_index(workspace)
+    entries = [get_entry(index, name) for name in names]
+    if purge:
+        return purge_entries(index, entries)
+    done = Forgetting()
+    groups = []
+    for entry in entries:
+        if entry.status == "forgotten":
+            raise RejectedError(f"{index.shorten_id(entry.id)} is forgotten already")
+        changes = {
+            "status": "forgotten",
+            "forgotten_at": format_time(workspace.now),
+            "reason": reason,
+        }
+        edited = edit_file(workspace, entry.path, changes)
+        groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
+        done.outcomes.append(make_outcome(index, "forgotten", entry))
+    done.result = commit(workspace, "forget", groups, summary=describe_entries(entries))
+    # The gates refuse the text from now on, also for commands that do not look at the files.
+    index.refresh()
+    return done
+
+
+def restore(workspace: Workspace, names: Sequence[str]) -> Forgetting:
+    """Make forgotten, faded or superseded memories active again."""
+    index = open_index(workspace)
+    entries = [get_entry(index, name) for name in names]
+    done = Forgetting()
+    groups = []
+    for entry in entries:
+        if entry.status == "active":
+            raise RejectedError(f"{index.shorten_id(entry.id)} is active already")
+        changes: dict[str, object] = dict.fromkeys(
+            ("status", "forgotten_at", "reason", "superseded_by")
+        )
+        successor = index.find_by_id(entry.superseded_by) if entry.superseded_by else None
+        if successor is not None and successor.status == "active":
+            # Both are active now, so a person should decide.
+            changes["conflicts_with"] = (*entry.conflicts_with, successor.id)
+        edited = edit_file(workspace, entry.path, changes)
+        groups.append(ChangeGroup([edited], is_said_by_user=True))
+        done.outcomes.append(make_outcome(index, "restored", entry))
+    done.result = commit(workspace, "restore", groups, summary=describe_entries(entries))
+    index.refresh()
+    return done
+
+
+def find_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
+    """Return the active entries that contain a text, for `forget --about`."""
+    index = open_index(workspace)
+    entries = index.list_entries(
+        "status = 'active' and file in (select file from texts where instr(folded(text), folded(?)) > 0)",
+        (text,),
+    )
+    if not entries:
+        raise NotFoundError(f"no memory mentions {text!r}")
+    return entries
+
+
+def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
+    """Delete memories and their text in every file, the index and the undo log."""
+    workspace = index.workspace
+    texts = {entry.id: read_body(workspace, entry.path) for entry in entries}
+    needles = ForgottenTexts(texts, workspace.machine)
+    done = Forgetting()
+    changes: list[Replace | Append] = []
+    stamp = format_time(workspace.now)
+    for entry in entries:
+        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
+        changes += change_page_line(workspace, entry.id, None)
+        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
+        done.outcomes.append(make_outcome(index, "purged", entry))
+        done.git_commits += find_git_commits(workspace, entry.path)
+    paths = {change.path for change in changes}
+    for path, kind in index.run("select path, kind from files where kind <> 'entry'").fetchall():
+        text = read_file(workspace, path) if path not in paths else None
+        clean = remove_passages(text, kind, needles) if text else text
+        if text is not None and clean != text:
+            changes.append(Replace(path, text, clean))
+            done.other_files.append(path)
+    machine = workspace.machine
+    machine.save_purged_digests(
+        machine.read_purged_digests() | make_purge_lines(machine, texts.values())
+    )
+    done.result = commit(workspace, "purge", [ChangeGroup(changes)], purged_texts=[*texts.values()])
+    if done.result.rejected:
+        raise done.result.rejected[0][1]
+    index.refresh()
+    wipe_deleted_texts(index)
+    return done
+
+
+def read_body(workspace: Workspace, path: str) -> str:
+    text = read_file(workspace, path) or ""
+    try:
+        return parse(text).body.strip()
+    except FrontmatterError:
+        return text.strip()
+
+
+def remove_passages(text: str, kind: str, needles: ForgottenTexts) -> str:
+    """Return a file's text without the purged passages, and without records that become empty."""
+    if kind == "session":
+        lines = [remove_from_event(line, needles) for line in text.split("\n")]
+        return "\n".join(lines)
+    clean, count = needles.hide(text)
+    if not count:
+        return text
+    clean = clean.replace("[forgotten]", "")
+    if kind == "history":
+        clean = EMPTY_HISTORY_RECORD.sub("", clean)
+    if kind == "note":
+        clean = EMPTY_NOTE.sub("", clean)
+    return clean
+
+
+def remove_from_event(line: str, needles: ForgottenTexts) -> str:
+    """Return a line of a session with the purged passages replaced, and everything else as it is."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return line
+    for text in find_strings(event):
+        clean, count = needles.hide(text)
+        if count:
+            old, new = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (text, clean))
+            escaped = json.dumps(text)[1:-1]
+            new = new.replace("[forgotten]", PURGED_PASSAGE)
+            line = line.replace(old, new).replace(escaped, new)
+    return line
+
+
+def find_strings(value: object) -> list[str]:
+    """Return every text in a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return (
+        [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
+    )
+
+
+def wipe_deleted_texts(index: Index) -> None:
+    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
+    index.run("delete from spellings")
+    index.run("insert into words(words) values('optimize')")
+    index.run("vacuum")
+    index.run("pragma wal_checkpoint(truncate)")
+
+
+def find_git_commits(workspace: Workspace, path: str) -> list[str]:
+    """Return the commits that contain a purged file, the latest first."""
+    import subprocess
+
+    try:
+        found = subprocess.run(
+            [
+                "git",
+                "-C",
+                str(workspace.root),
+                "log",
+                "--all",
+                "--format=%h",
+                "-n",
+                "20",
+                "--",
+                path,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return found.stdout.split() if found.returncode == 0 else []
+
+
+def describe_entries(entries: Sequence[IndexedEntry]) -> str:
+    return summarize(entries[0].summary) if len(entries) == 1 else f"{len(entries)} memories"

@@ -1,0 +1,1 @@
+"""Find memories: by words, by meaning, by exact text and by name."""

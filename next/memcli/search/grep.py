@@ -1,0 +1,74 @@
+"""Find lines by exact text or expression, in every file, through the gate of the index."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..index.filters import Filter, make_sql
+from ..index.index import open_index
+from ..store.commit import recover
+from ..store.workspace import Workspace
+
+LONGEST_LINE = 300  # characters shown of a line
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that matches."""
+
+    path: str
+    line: int
+    text: str
+    id: str = ""
+
+
+def grep(
+    workspaces: Sequence[Workspace],
+    pattern: str,
+    wanted: Filter,
+    *,
+    is_expression: bool = False,
+    ignore_case: bool = True,
+    limit: int = 0,
+) -> tuple[list[Line], list[str]]:
+    """Return the matching lines in the order of their paths, and messages."""
+    flags = re.IGNORECASE if ignore_case else 0
+    try:
+        expression = re.compile(pattern if is_expression else re.escape(pattern), flags)
+    except (re.error, RecursionError) as error:
+        raise UsageError(f"bad expression: {error}", "search for plain text without -E") from None
+    lines: list[Line] = []
+    messages: list[str] = []
+    where, values = make_sql(wanted)
+    if not is_expression and pattern.isascii():
+        # SQLite rules out most files before Python looks at their lines.
+        where += " and instr(lower(text), ?) > 0"
+        values.append(pattern.lower())
+    for workspace in workspaces:
+        message = recover(workspace)
+        index = open_index(workspace)
+        messages += [*([message] if message else []), *index.messages]
+        rows = index.run(
+            "select path, text, id from files join texts using(file) left join entries using(file)"
+            f" where {where} order by path",
+            values,
+        )
+        for path, text, entry_id in rows:
+            for number, line in enumerate(text.split("\n"), 1):
+                match = expression.search(line)
+                if match:
+                    lines.append(Line(path, number, cut_line(line, match), entry_id or ""))
+                    if limit and len(lines) >= limit:
+                        return lines, messages
+    return lines, messages
+
+
+def cut_line(line: str, match: re.Match[str]) -> str:
+    """Return a line, or the part of a long one around its match."""
+    line = line.rstrip("\r")
+    if len(line) <= LONGEST_LINE:
+        return line
+    start = max(0, match.start() - LONGEST_LINE // 3)
+    end = start + LONGEST_LINE
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

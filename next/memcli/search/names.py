@@ -1,0 +1,106 @@
+"""Find a memory by what a person types for it: an id or part of one, a path, a title, an alias."""
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ..errors import NotFoundError, UsageError
+from ..formats.text import fold_name
+from ..index.index import Index, IndexedEntry
+
+ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
+LOCATION = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,7})|#(?P<anchor>[^/]+))?")
+
+
+class Named(NamedTuple):
+    """A file that a name leads to."""
+
+    path: str
+    entry: IndexedEntry | None
+    line: int = 0
+    anchor: str = ""
+
+
+def find_named(index: Index, name: str) -> Named | None:
+    """Return the file that a name means. Raises UsageError if it may mean several."""
+    for find in (find_by_id_part, find_by_path, find_by_name):
+        found = find(index, name.strip())
+        if found is not None:
+            return found
+    return None
+
+
+def get_named(index: Index, name: str) -> Named:
+    """Return the file that a name means. Raises NotFoundError."""
+    found = find_named(index, name)
+    if found is None:
+        raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
+    return found
+
+
+def get_entry(index: Index, name: str) -> IndexedEntry:
+    """Return the entry that a name means. Raises NotFoundError."""
+    named = get_named(index, name)
+    if named.entry is None:
+        raise NotFoundError(
+            f"{named.path} is not a memory of its own", "edit the file: mem edit PATH"
+        )
+    return named.entry
+
+
+def find_by_id_part(index: Index, name: str) -> Named | None:
+    if not ID_PART.fullmatch(name):
+        return None
+    # The usual case, the end of an id, is answered by an index of the table.
+    tail = name[-6:]
+    entries = index.list_entries(
+        "substr(id, -6) = ? and substr(id, ?) = ?", (tail, -len(name), name)
+    )
+    if not entries:
+        entries = index.list_entries("instr(id, ?) > 0 and id like 'mem!_%' escape '!'", (name,))
+    return choose(index, name, entries)
+
+
+def find_by_path(index: Index, name: str) -> Named | None:
+    """Find a path relative to the workspace, to `entries/`, or to the working folder."""
+    match = LOCATION.fullmatch(name)
+    if match is None:
+        return None
+    workspace = index.workspace
+    candidates = [match["path"], f"{workspace.entries_folder}{match['path']}"]
+    absolute = Path(workspace.context.folder, match["path"])
+    if absolute.is_relative_to(workspace.root):
+        candidates.append(absolute.relative_to(workspace.root).as_posix())
+    for candidate in candidates:
+        path = str(PurePosixPath(candidate))
+        if index.run("select 1 from files where path = ?", (path,)).fetchone():
+            entries = index.list_entries("path = ?", (path,))
+            return Named(
+                path,
+                entries[0] if entries else None,
+                int(match["line"] or 0),
+                match["anchor"] or "",
+            )
+    return None
+
+
+def find_by_name(index: Index, name: str) -> Named | None:
+    """Find a title, an alias or a file name, in any case and Unicode form."""
+    folded = fold_name(name)
+    entries = index.list_entries("file in (select file from names where name = ?)", (folded,))
+    if not entries:
+        entries = index.list_entries("key = ? and status = 'active'", (folded,))
+    return choose(index, name, entries)
+
+
+def choose(index: Index, name: str, entries: list[IndexedEntry]) -> Named | None:
+    """Return the only entry, or the only active one."""
+    if len(entries) > 1:
+        active = [entry for entry in entries if entry.status == "active"]
+        if len(active) != 1:
+            ids = ", ".join(index.shorten_id(entry.id) for entry in entries[:5])
+            raise UsageError(
+                f"{name!r} means {len(entries)} memories", f"give more of the id: {ids}"
+            )
+        entries = active
+    return Named(entries[0].path, entries[0]) if entries else None

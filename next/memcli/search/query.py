@@ -1,0 +1,116 @@
+"""Look up the words of a query in the index: how often each occurs in each chunk."""
+
+import re
+import sqlite3
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..index.index import Index
+from ..index.words import find_spellings, is_one_edit_apart, split_query
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TITLE_COUNT = 2  # a word of the title counts like two of the text
+# A word that only resembles one of the query counts less.
+SIMILAR_COUNT = 0.7
+SHORTEST_TYPO = 5
+SHORTEST_PART = 4
+MOST_SIMILAR = 20
+QUOTED = re.compile(r'"([^"\n]{2,200})"')
+
+
+class Term(NamedTuple):
+    """A word of a query."""
+
+    word: str
+    count: int  # in the query
+    counts: dict[int, float]  # chunk → how often it contains the word, titles counted double
+    similar: tuple[str, ...] = ()  # words that stand in for it
+
+
+def look_up_terms(index: Index, query: str) -> list[Term]:
+    """Return the words of a query with their counts. An unknown word is replaced by similar ones."""
+    terms = []
+    for word, count in split_query(query).items():
+        counts = count_word(index, find_spellings(word))
+        similar: tuple[str, ...] = ()
+        if not counts:
+            similar = find_similar_words(index, word)
+            found = count_word(index, list(similar))
+            counts = {chunk: SIMILAR_COUNT * number for chunk, number in found.items()}
+        terms.append(Term(word, count, counts, similar))
+    return terms
+
+
+def count_word(index: Index, spellings: list[str]) -> dict[int, float]:
+    """Return how often a word, in any of its forms, occurs in each chunk."""
+    counts: dict[int, float] = {}
+    for stem in {stem_word(word) for word in spellings}:
+        rows = index.run(
+            "select doc, sum(case col when 'title' then ? else 1 end) from counts where term = ? group by doc",
+            (TITLE_COUNT, stem),
+        )
+        for chunk, number in rows:
+            counts[chunk] = max(counts.get(chunk, 0.0), float(number))
+    return counts
+
+
+def find_similar_words(index: Index, word: str) -> tuple[str, ...]:
+    """Return indexed words that an unknown word may mean: compounds that contain it, or typos.
+
+    The index stems English only, so a German compound or an inflected form is found here too.
+    """
+    if not word.isalpha() or len(word) < SHORTEST_PART:
+        return ()
+    stem = stem_word(word)
+    rows = index.run(
+        "select word from spellings where instr(word, ?) > 0 limit ?", (stem, MOST_SIMILAR)
+    ).fetchall()
+    compounds = tuple(
+        other
+        for (other,) in rows
+        if other.endswith(stem) or other.startswith(stem) or len(stem) >= SHORTEST_TYPO
+    )
+    if compounds or len(word) < SHORTEST_TYPO:
+        return compounds
+    rows = index.run(
+        "select word from spellings where length(word) between ? and ?",
+        (len(word) - 1, len(word) + 1),
+    ).fetchall()
+    return tuple(other for (other,) in rows if is_one_edit_apart(word, other))[:MOST_SIMILAR]
+
+
+@cache
+def stem_word(word: str) -> str:
+    """Return a word as SQLite's tokenizer stores it."""
+    connection = get_tokenizer()
+    connection.execute("delete from words")
+    connection.execute("insert into words values(?)", (word,))
+    row = connection.execute("select term from terms").fetchone()
+    return str(row[0]) if row else word
+
+
+@cache
+def get_tokenizer() -> sqlite3.Connection:
+    from ..index.database import TOKENIZER
+
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    connection.execute(f'create virtual table words using fts5(body, tokenize="{TOKENIZER}")')
+    connection.execute("create virtual table terms using fts5vocab(words, row)")
+    return connection
+
+
+def make_count_array(term: Term, chunks: "np.ndarray") -> "np.ndarray":
+    """Return the counts of a term for sorted chunk ids, (n,) float64."""
+    import numpy as np
+
+    array = np.zeros(len(chunks))
+    if not term.counts or not len(chunks):
+        return array
+    found = np.fromiter(term.counts, np.int64, len(term.counts))
+    values = np.fromiter(term.counts.values(), np.float64, len(term.counts))
+    places = np.minimum(np.searchsorted(chunks, found), len(chunks) - 1)
+    is_wanted = chunks[places] == found
+    array[places[is_wanted]] = values[is_wanted]
+    return array

@@ -1,0 +1,1 @@
+"""Find credentials and personal data in text, and mask them."""

@@ -1,0 +1,311 @@
+"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, accounts, national ids.
+
+Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
+"""
+
+from collections.abc import Iterator
+from functools import cache, partial
+
+from .. import data
+from ..data import compiled
+from .value_classifier import Span, is_hex, is_monotonous, is_stand_in
+
+_pattern = partial(data.pattern, "personal_codes.toml")
+_STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
+_CODE_CONTEXTS = {
+    "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
+    "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
+    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
+}
+_CODE_CONTEXTS["puk"] = _CODE_CONTEXTS["pin"]
+"""What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
+_OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
+"""What stands before a word that only a blank separates from its number."""
+_URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
+_SIZES = (24, 21, 18, 15, 12)
+_GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
+_NAMES = ("mnemonic", "seed", "wallet", "recovery")
+_NAMED = (
+    rf"(?:[ _-](?:phrase|words?|seed|key|mnemonic|passphrase))?(?:[ ](?:is|was|for|of)\b[^\n:=]{{0,30}})?[ ]?"
+    rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
+    rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
+)
+_WORD = r"[a-z]{3,12}"
+
+
+def codes(text: str, low: str) -> Iterator[Span]:
+    """Yield span and rule of backup codes, PINs and seeds; `low` is the text in lower case."""
+    if any(
+        sign in low
+        for sign in (
+            "code",
+            "código",
+            "codic",
+            "kod",
+            "код",
+            "码",
+            "碼",
+            "コード",
+            "코드",
+            "key",
+            "schlüssel",
+        )
+    ):
+        for name in _pattern("spare_name").finditer(low):
+            match = _pattern("are_codes").match(low, name.end())
+            if match:
+                yield from _spare(low, *match.span("codes"))
+        for match in _pattern("groups").finditer(low):
+            if any(map(str.isdigit, match["groups"])):
+                yield *match.span("groups"), "recovery-code"
+    for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
+        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(
+            match["app"]
+        ):  # drawn by a machine, not four words
+            yield *match.span("app"), "password"
+    yield from _pins(text, low)
+    for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
+        yield *match.span(1), "otp-seed"
+    if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
+        for match in _pattern("seed").finditer(text):
+            if not is_stand_in(match["seed"]):
+                yield *match.span("seed"), "otp-seed"
+
+
+def _pins(text: str, low: str) -> Iterator[Span]:
+    for stem in _STEMS:
+        position = low.find(stem)
+        while position >= 0:
+            end = position + len(stem)
+            match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
+            is_own = match and (
+                not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, position, stem)
+            )
+            if (
+                match
+                and is_own
+                and len(set(match["pin"])) > 1
+                and _is_called(text, low, position, stem)
+            ):
+                yield *match.span("pin"), "pin"
+            position = low.find(stem, end)
+
+
+def _is_owned(low: str, position: int, stem: str) -> bool:
+    """Return whether the code is a person's, as in `my pin 4417`, or of a kind that only cards have."""
+    return (
+        stem in ("puk", "cvv", "cvc")
+        or compiled(_OWNED).search(low[max(0, position - 24) : position]) is not None
+    )
+
+
+def _is_called(text: str, low: str, position: int, stem: str) -> bool:
+    """Return whether the word means a personal code, and not the pin of a connector or the code of a program."""
+    before = low[max(0, position - 24) : position]
+    is_word = not compiled(r"[a-z0-9_.]$").search(before)
+    if stem not in _CODE_CONTEXTS or (
+        stem != "code" and is_word and text[position : position + 3].isupper()
+    ):
+        return is_word
+    if compiled(rf"(?<![a-z])(?:{_CODE_CONTEXTS[stem]})").search(before):
+        return True
+    if stem == "pin" and is_word and compiled(_OWNED).search(before):
+        return True
+    return is_word and _pattern("opens").match(low, position + len(stem)) is not None
+
+
+def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
+    """Yield the codes at the beginning of a list; the words that follow them are none."""
+    spans = []
+    for match in _pattern("code").finditer(low, start, stop):
+        if not _is_code(match[0]):
+            break
+        spans.append(match.span())
+    if len(spans) > 1 or (spans and len(low[slice(*spans[0])].replace("-", "")) >= 8):
+        yield from ((*span, "recovery-code") for span in spans)
+
+
+def _is_code(word: str) -> bool:
+    """Return whether a word is a code: with digits, and neither a year nor a date."""
+    plain = word.replace("-", "")
+    if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
+        return False
+    if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(
+        plain
+    ):
+        return False
+    return "-" in word or len(plain) < 40 or not is_hex(plain)
+
+
+def seed_phrases(text: str, low: str) -> Iterator[Span]:
+    """Yield span and rule of the seed phrases of wallets; `low` is the text in lower case."""
+    if len(text) < 47:
+        return
+    for name in _NAMES:
+        for match in compiled(name + _NAMED).finditer(low) if name in low else ():
+            if data.words("secrets.toml", "sentence_words").isdisjoint(
+                compiled(_WORD).findall(match[1])
+            ):
+                yield *match.span(1), "seed-phrase"
+    yield from _phrases(low)
+
+
+def _phrases(low: str) -> Iterator[Span]:
+    """Yield the stretches of words of the standard whose last bits are the checksum of the others."""
+    words = compiled("[a-z]+").findall(low)
+    if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):
+        return
+    spans = [word.span() for word in compiled("[a-z]+").finditer(low)]
+    numbers = [_numbers().get(word, -1) for word in words]
+    position = 0
+    while position + _SIZES[-1] <= len(words):
+        fitting = (size for size in _SIZES if position + size <= len(words))
+        size = next(
+            (size for size in fitting if _is_phrase(numbers[position : position + size])), 0
+        )
+        if size:
+            yield spans[position][0], spans[position + size - 1][1], "seed-phrase"
+        position += size or 1
+
+
+def _is_phrase(numbers: list[int]) -> bool:
+    """Check the last bits of a phrase, a 32nd of the others, which are the beginning of their SHA-256 (BIP-39)."""
+    if -1 in numbers or len(set(numbers)) < 8:
+        return False
+    from hashlib import sha256  # not paid by every text
+
+    bits = "".join(f"{number:011b}" for number in numbers)
+    size = len(bits) // 33
+    entropy = int(bits[:-size], 2).to_bytes(size * 4, "big")
+    return f"{sha256(entropy).digest()[0]:08b}"[:size] == bits[-size:]
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    text = data.path("seed_words.txt").read_text(encoding="ascii")
+    return {word: number for number, word in enumerate(text.split())}
+
+
+_words_of = partial(data.words, "secrets.toml")
+_EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
+_PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
+_CARD = (
+    r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
+    r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
+)
+# Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro: what their numbers begin with.
+_ISSUED = (
+    r"4\d{12}(?:\d{3})?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
+)
+_IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
+_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
+"""What every number of _SHAPES holds, with no name beside it: a search for each shape takes far longer."""
+
+
+def personal_data(text: str, low: str) -> Iterator[Span]:
+    """Yield span and rule of each piece of personal data; `low` is the text in lower case."""
+    if "@" in text:
+        yield from _addresses(text)
+    if not compiled(r"\d").search(text):
+        return
+    for match in compiled(_IBAN).finditer(text):
+        if _is_iban(match[0].replace(" ", "")):
+            yield match.start(), match.end(), "iban"
+    for match in compiled(_CARD).finditer(text):
+        digits = [int(char) for char in match[0] if char.isdigit()]
+        if (
+            compiled(_ISSUED).fullmatch("".join(map(str, digits)))
+            and len(set(digits)) > 1
+            and _is_luhn(digits)
+        ):
+            yield match.start(), match.end(), "card-number"
+    yield from _national_ids(text, low)
+    if "+" in text or "00" in text:
+        for match in compiled(_PHONE).finditer(text):
+            size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
+            spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
+            if (
+                8 <= size <= 15
+                and spaced
+                and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0])
+            ):
+                yield match.start(), match.end(), "phone"
+
+
+def _addresses(text: str) -> Iterator[Span]:
+    for match in compiled(_EMAIL).finditer(text):
+        name, _, domain = match[0].lower().partition("@")
+        reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith(
+            "users.noreply."
+        )
+        if (
+            match[1].lower() not in _words_of("no_domains")
+            and name not in _words_of("nobody")
+            and not reserved
+        ):
+            yield match.start(), match.end(), "email"
+
+
+def _is_luhn(digits: list[int]) -> bool:
+    """Check the last digit of a card number, ISO/IEC 7812."""
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(account: str) -> bool:
+    """Check an account number by the remainder of 97, ISO 13616."""
+    if not 15 <= len(account) <= 34:
+        return False
+    return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
+
+
+def _national_ids(text: str, low: str) -> Iterator[Span]:
+    """Yield span and rule of the national ids in a text with a digit; `low` is the text in lower case."""
+    if compiled(_ENOUGH).search(text):
+        for match in compiled(f"{_BEGIN}(?:{_SHAPES}){_END}").finditer(text):
+            yield match.start(), match.end(), "national-id"
+    for key, pattern in _LABELLED_NUMBERS.items():
+        labels = data.table("personal_codes.toml")["national_ids"][key]
+        if any(map(low.__contains__, labels)):
+            called = "|".join(labels)
+            after = rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}(?P<number>{pattern}){_END}"
+            before = rf"{_BEGIN}(?P<number>{pattern}){_END}[^\n\d]{{1,12}}?\b(?:{called})\b"
+            for expression in (after, before) if key in _NAMED_BEHIND else (after,):
+                for match in compiled(expression).finditer(low):
+                    if len(set(match["number"])) > 1:
+                        yield *match.span("number"), "national-id"
+
+
+_SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
+_SHAPES = "|".join(
+    (
+        _SSN.replace("{0}", "-"),  # United States
+        r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]",  # Italy
+        r"\d{3}\.\d{3}\.\d{3}-\d{2}",  # Brazil
+        r"[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",  # China
+        r"(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]",  # United Kingdom
+        r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
+    )
+)
+"""What needs no name beside it."""
+_LABELLED_NUMBERS = {
+    "ssn": _SSN.replace("{0}", "[- ]?"),
+    "itin": r"9\d{2}[- ]?\d{2}[- ]?\d{4}",
+    "bsn": r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}",
+    "pesel": r"\d{11}",
+    "steuer-id": r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}",
+    "personnummer": r"(?:\d{2})?\d{6}[-+ ]?\d{4}",
+    "hetu": r"\d{6}[-+a]\d{3}[0-9a-y]",
+    "aadhaar": r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}",
+    "cpf": r"\d{11}",
+    "dni": r"(?:\d{8}|[xyz][ -]?\d{7})[ -]?[a-z]",
+    "nir": r"[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[ab]) ?\d{3} ?\d{3} ?\d{2}",
+    "nino": r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]",
+    "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
+}
+"""What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case."""
+_NAMED_BEHIND = ("hetu", "dni", "nir")
+"""Of those the ones whose letters or length leave few other things, so that their name may also follow."""

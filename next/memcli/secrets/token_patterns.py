@@ -1,0 +1,281 @@
+"""Find credentials by their own shape, whatever is written around them, also broken over two lines.
+
+The shapes are rules in `data/secret_rules.toml`, in the form that gitleaks reads. This module owns the cheap first look
+that lets ordinary text pass, and the joining of wrapped lines.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+from math import log2
+from typing import NamedTuple
+
+from .. import data
+from ..data import compiled
+from .value_classifier import (
+    Span,
+    changes,
+    is_fragment,
+    is_hex,
+    is_monotonous,
+    is_random,
+    is_stand_in,
+    is_uuid,
+)
+
+_BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
+_WORD = r"[A-Za-z0-9_.:%+/=~-]"
+_EDGE = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_GLUE = r"(?:\s|\\[nr]|[>#*|\"',+\\])"
+_LINE = r"(?:[A-Za-z0-9+/=]{16,}+|=[A-Za-z0-9+/]{4}|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,80}+)"
+# The header alone is enough; body and footer go with it, also escaped in JSON, indented, or cut short.
+_PRIVATE_KEY = (
+    f"-----BEGIN {_EDGE}(?>(?:(?>{_GLUE}+){_LINE}){{0,600}})"
+    f"(?>(?:(?>{_GLUE}+)[A-Za-z0-9+/=]{{0,15}}+(?>{_GLUE}*)-----END {_EDGE})?)"
+)
+# A lower-case or capital prefix and a long random tail: what services mint that no rule knows yet.
+_UNKNOWN = (
+    r"(?<![A-Za-z0-9/_.+-])((?:[a-z][a-z0-9]{1,9}|[A-Z][A-Z0-9]{1,9})(?:[-_.][a-z0-9]{1,8}){0,3}[-_])"
+    r"([A-Za-z0-9]{28,256}(?:[-_.][A-Za-z0-9]{6,256}){0,3}|[A-Za-z0-9_-]{36,256})(?![A-Za-z0-9_/-])"
+)
+_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
+_DIGESTS = frozenset(
+    (22, 27, 32, 43, 64, 86)
+)  # the lengths of digests in base64url, which may begin like a prefix
+
+
+class TokenRule(NamedTuple):
+    """The shape of a kind of token."""
+
+    id: str
+    regex: str  # its last group is the secret, or all of it where it has no group
+    keywords: tuple[str, ...]  # one of them stands in every token, in this case
+    entropy: float  # bits a character that a token has at least
+
+
+class TokenRules(NamedTuple):
+    """The rules, by how a text is looked at for them."""
+
+    anywhere: tuple[TokenRule, ...]  # their keywords may stand inside a word
+    prefixed: tuple[TokenRule, ...]  # a token begins with a keyword
+    keyless: tuple[TokenRule, ...]  # tried on long words alone
+    by_start: Mapping[
+        str, Sequence[int]
+    ]  # the first two characters of a keyword → places in `prefixed`
+
+
+@cache
+def token_rules() -> TokenRules:
+    """Return the rules of `secret_rules.toml`, in the order of the file."""
+    anywhere, prefixed, keyless = list[TokenRule](), list[TokenRule](), list[TokenRule]()
+    by_start: dict[str, list[int]] = {}
+    for row in data.table("secret_rules.toml")["rules"]:
+        keywords = tuple(row.get("keywords", ()))
+        rule = TokenRule(row["id"], row["regex"], keywords, float(row.get("entropy", 0)))
+        if not keywords:
+            keyless.append(rule)
+        elif rule.regex.startswith(f"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, keywords))})"):
+            for start in {keyword[:2] for keyword in keywords}:
+                by_start.setdefault(start, []).append(len(prefixed))
+            prefixed.append(rule)
+        else:
+            anywhere.append(rule)
+    return TokenRules(tuple(anywhere), tuple(prefixed), tuple(keyless), by_start)
+
+
+def tokens(text: str) -> Iterator[Span]:
+    """Yield span and rule of everything that looks like a credential by itself."""
+    if "-----BEGIN" in text:
+        yield from (
+            (m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text)
+        )
+    words = [word for word in text.split() if len(word) > 12]
+    lines = text.split("\n")
+    ends, broken = _line_ends(lines)
+    long = "\n".join(words + ends)
+    for rule in [*token_rules().anywhere, *_candidates(long)]:
+        if any(keyword in long for keyword in rule.keywords):
+            yield from _spelled(text, rule)
+    longer = "\n".join([word for word in words if len(word) > 28])
+    if longer:
+        yield from _long_words(text, longer)
+    if broken:
+        yield from _long_over_lines(text, lines, broken)
+
+
+def _line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
+    """Return the ends of lines where a short piece of a secret may stand, and the lines where a long one may."""
+    ends, broken = [], []
+    for number, (line, after) in enumerate(pairwise(lines)):
+        if " " not in line[-6:-3]:
+            ends.append(line[-15:])
+            if (
+                " " not in line[-13:-3]
+                and len(line) > 12
+                and len(after) > 7
+                and _is_dense(after.lstrip())
+            ):
+                broken.append(number)
+    return ends, broken
+
+
+def _is_dense(line: str) -> bool:
+    return " " not in line[2:8] and ":" not in line[:16]
+
+
+def _candidates(long: str) -> Iterator[TokenRule]:
+    """Yield the prefixed rules that could match, by how the words begin: asking for each prefix is slower."""
+    rules = token_rules()
+    if long.isascii():
+        starts = {word[:2] for word in long.translate(_SPACED).split()}
+    else:
+        starts = set(compiled("(?<![A-Za-z0-9])[A-Za-z0-9]{2}").findall(long))
+    numbers = {
+        number for start in starts if start in rules.by_start for number in rules.by_start[start]
+    }
+    yield from (rules.prefixed[number] for number in sorted(numbers))
+
+
+def _spelled(text: str, rule: TokenRule) -> Iterator[Span]:
+    """Yield what a rule finds, whole or from its keywords on over the ends of lines."""
+    pattern = compiled(rule.regex)
+    whole: list[tuple[int, int]] = []
+    for match in pattern.finditer(text):
+        start, end = match.span(pattern.groups)
+        whole.append(match.span())
+        if _is_real(text[start:end], rule):
+            yield start, wrapped_end(text, start, end), rule.id
+    for literal in rule.keywords:
+        position = text.find(literal)
+        while position >= 0:
+            before = bisect_right(whole, (position, len(text))) - 1
+            if before < 0 or whole[before][1] <= position:
+                yield from _over_lines(text, _word_start(text, position), rule)
+            position = text.find(literal, position + len(literal))
+
+
+def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
+    """Yield what a rule finds from this place on when lines are joined, as few as will do."""
+    pattern = compiled(rule.regex)
+    places = _pieces(text, start)
+    for count in range(2, len(places) + 1):
+        whole = "".join(text[begin:end] for begin, end in places[:count])
+        match = pattern.search(whole)
+        if match and match.start() < places[0][1] - start < match.end():
+            begin, end = (_place_of(places, offset) for offset in match.span(pattern.groups))
+            if _is_real(match[pattern.groups], rule):
+                yield begin, wrapped_end(text, places[count - 1][0], end), rule.id
+            return
+
+
+def _is_real(value: str, rule: TokenRule) -> bool:
+    """Return whether a match is neither the documented example of a token nor less random than its rule asks."""
+    if rule.id == "jwt":
+        return "IxMjM0NTY3ODkwI" not in value  # the subject 1234567890 of every tutorial
+    if rule.entropy and _entropy(value) < rule.entropy:
+        return False
+    return not is_stand_in(value) and not is_monotonous(value[-24:])
+
+
+def _entropy(value: str) -> float:
+    shares = [count / len(value) for count in Counter(value).values()]
+    return -sum(share * log2(share) for share in shares)
+
+
+def _long_words(text: str, longer: str) -> Iterator[Span]:
+    for rule in token_rules().keyless:
+        if compiled(rule.regex).search(longer):
+            yield from _spelled(text, rule)
+    if compiled(_UNKNOWN).search(longer):
+        for match in compiled(_UNKNOWN).finditer(text):
+            if _is_minted(match):
+                yield match.start(), wrapped_end(text, match.start(2), match.end()), "token"
+
+
+def _long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iterator[Span]:
+    """Yield long words broken in two."""
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    for number in broken:
+        last = compiled(r"[ \t\r\\+\"']{0,6}([\w.:~-]{13,160})").match(lines[number][:-180:-1])
+        end = ends[number] - 1
+        if last and _is_continued(text, end - last.start(1)):
+            for rule in token_rules().keyless:
+                yield from _over_lines(text, end - last.end(), rule)
+            yield from _unknown_over_lines(text, _pieces(text, end - last.end())[:2])
+
+
+def _unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
+    words = [text[begin:end] for begin, end in places]
+    alone, both = (
+        compiled(_UNKNOWN).match("".join(words[:1])),
+        compiled(_UNKNOWN).match("".join(words)),
+    )
+    if len(words) > 1 and both and _is_minted(both) and not (alone and _is_minted(alone)):
+        yield places[0][0], wrapped_end(text, *places[1]), "token"
+
+
+def _is_minted(match: re.Match[str]) -> bool:
+    """Return whether the tail is random, in mixed case or very long, and neither a digest nor an identifier."""
+    first = compiled("[a-z0-9]+").match(match[1].lower())
+    if (
+        len(match[0]) in _DIGESTS
+        or is_stand_in(match[0])
+        or (first and first[0] in data.words("secrets.toml", "identifiers"))
+    ):
+        return False
+    tail = match[2]
+    if is_hex(tail.replace("-", "").replace("_", "")) or not is_random(tail, 28):
+        return False
+    mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail)
+    return mixed or (len(tail) >= 48 and "-" not in tail)
+
+
+def _word_start(text: str, position: int) -> int:
+    before = compiled(f"{_WORD}*").match(text[max(0, position - 64) : position][::-1])
+    return position - len(before[0] if before else "")
+
+
+def _pieces(text: str, start: int) -> list[tuple[int, int]]:
+    """Return where the word at this place lies, and its continuations on the next lines."""
+    piece = compiled(f"{_WORD}{{1,400}}").match(text, start)
+    places = [piece.span()] if piece else []
+    while places and len(places) < 6:
+        more = compiled(f"{_BREAK}({_WORD}{{4,400}})").match(text, places[-1][1])
+        if more is None:
+            break
+        places.append(more.span(1))
+    return places
+
+
+def _is_continued(text: str, end: int) -> bool:
+    """Return whether the next line begins with what can only be the rest of the word that ends here."""
+    more = compiled(f"{_BREAK}({_WORD}{{6,400}})").match(text, end)
+    return more is not None and changes(more[1]) >= 2
+
+
+def _place_of(places: list[tuple[int, int]], offset: int) -> int:
+    """Translate an end inside the joined pieces to the text."""
+    for begin, end in places:
+        if offset <= end - begin:
+            return begin + offset
+        offset -= end - begin
+    return places[-1][1] if places else 0
+
+
+def wrapped_end(text: str, start: int, end: int) -> int:
+    """Return where a value ends that may go on in the next lines, as long as they begin with more of the same."""
+    digits = is_hex(text[max(start, end - 12) : end])
+    for _ in range(12):
+        more = compiled(f"{_BREAK}([A-Za-z0-9_.+/-]{{6,400}}={{0,2}})(?![=:])").match(text, end)
+        if (
+            more is None
+            or is_uuid(more[1])
+            or is_hex(more[1]) != digits
+            or not is_fragment(more[1])
+        ):
+            break
+        end = more.end()
+    return end

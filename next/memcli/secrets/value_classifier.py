@@ -1,0 +1,222 @@
+"""Judge whether a string has the shape of a secret value: random, or made up by a person as a password.
+
+`hunter2!` has it, `1Password` has not. Names and texts around a value are not looked at.
+"""
+
+import re
+from functools import cache, partial
+from itertools import pairwise
+
+from .. import data
+from ..data import compiled
+
+Span = tuple[int, int, str]
+"""Where a secret starts and ends in a text, and the rule that found it."""
+
+_FILE = "secrets.toml"
+_pattern = partial(data.pattern, _FILE)
+_WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
+# Things that stand where a secret could and are none, however random they look.
+_REFERENCES = (
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address
+    r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]*)?|\d{1,2}:\d{2}(?::\d{2})?",
+    r"(?i:sha\d+|md5|bcrypt|argon2\w*|pbkdf2\w*|scrypt)[-:$].*|\$(?:2[aby]|5|6|y|argon2\w*)\$.*",  # digests
+    r"[\w.-]+/[\w.-]+#\d+.*",  # issues
+    r"AAAA[A-Z0-9]3NzaC.*",  # public keys of ssh
+    r"(?i:enc|vault|kms|ssm|file|env|ref|secret|keyring|keychain|aws|gcp|projects|doppler|infisical)[:/\[(].*",
+)
+_CODE_AND_WORDS = (
+    r"\d+(?:\.\d+)*[a-z%]{0,12}",  # 30days, 12.5ms, 1.2.3
+    r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*",
+    r"(?:\.{0,2}|~)/[\w.@-]+(?:/[\w.@-]+)*/?",  # paths
+    r"[A-Za-z]:\\.*",
+    r"%\w+%|\$\w+|[@&:!]\w+|--?[a-z][\w-]*",  # variables, references, tags, options
+    r"[\[({].*|.*[({]",
+    r"[A-Za-z_][\w.]*[(\[].*",  # calls and subscripts
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+",  # attributes
+)
+# Pairs of signs that programs and patterns have, and passwords hardly.
+_CODE = (
+    r"\)[{)]|\}[)(\]=]|\(\)|&&|\|\||=>|==|\?\.|\(0,|::|![01][,}]|\);|,\{|^\$\d|\w\(\w*\)"
+    r"|a-z|A-Z|0-9\]|\\[sSdDwWxnbB]"
+)
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_SIGNS = frozenset("!@#$%^&*+?~")
+_VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
+
+
+def is_default_password(value: str) -> bool:
+    """Return whether a value is a password of every manual, which is no secret."""
+    return value.lower() in data.words(_FILE, "default_passwords")
+
+
+@cache
+def _any_of(shapes: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{shape})" for shape in shapes))
+
+
+@cache
+def _references() -> re.Pattern[str]:
+    return _any_of((data.expression(_FILE, "file"), *_REFERENCES))
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a value is the name of a file, an address, a date, a digest or a reference into a vault."""
+    return _references().fullmatch(value) is not None
+
+
+def is_expression(value: str) -> bool:
+    """Return whether a value is a reference, a path, a version or a piece of a program."""
+    return (
+        is_reference(value)
+        or is_code(value)
+        or _any_of(_CODE_AND_WORDS).fullmatch(value) is not None
+    )
+
+
+def is_technical(value: str) -> bool:
+    """Return whether a value is the name of a technique, a unit or a version, such as base64."""
+    return _pattern("technical").fullmatch(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Return whether a value has pairs of signs that programs have and passwords hardly."""
+    return compiled(_CODE).search(value) is not None
+
+
+def is_stand_in(value: str) -> bool:
+    """Return whether a value is a placeholder, a reference or a documented example."""
+    low = value.lower()
+    return any(word in low for word in data.table(_FILE)["stand_ins"]) or is_monotonous(value)
+
+
+def is_monotonous(value: str) -> bool:
+    """Return whether a value is filler, such as one letter repeated or the alphabet in order."""
+    letters = [ord(char) for char in value if char.isalnum()]
+    if len(letters) < 12:
+        return len(set(value)) < 3
+    if len(set(letters)) < 6:
+        return True
+    rising = longest = 0
+    for before, after in pairwise(letters):
+        rising = rising + 1 if after - before == 1 else 0
+        longest = max(longest, rising)
+    return longest >= 6
+
+
+def is_uuid(value: str) -> bool:
+    """Return whether a value is a UUID, which is an identifier unless its name says otherwise."""
+    return compiled(_UUID).fullmatch(value) is not None
+
+
+def is_hex(value: str) -> bool:
+    """Return whether a value is hexadecimal digits only, and so may be a digest."""
+    return compiled("[0-9a-fA-F]+").fullmatch(value) is not None
+
+
+def is_random(value: str, least: int = 16) -> bool:
+    """Return whether a value is random and no identifier of a person's: digits and cases mixed without a pattern."""
+    if len(value) < least or is_stand_in(value) or is_reference(value):
+        return False
+    if len(set(value)) < min(9, len(value) // 2) or not re.search("[A-Za-z]", value):
+        return False
+    if changes(value) < len(value) * 0.2 or is_code(value):
+        return False
+    groups = len(compiled("[0-9]+").findall(value))
+    if groups >= 2 + (len(value) > 64):
+        return True
+    if not groups:
+        return False
+    vowels = len(compiled("[aeiouAEIOU]").findall(value))
+    return (
+        vowels * 3 < len(value) and compiled("(?i)[b-df-hj-np-tv-xz]{5}").search(value) is not None
+    )
+
+
+def is_password(value: str) -> bool:
+    """Return whether a value is a password that a person would choose, and not a word about one."""
+    if (
+        not 6 <= len(value) <= 128
+        or not value.isprintable()
+        or is_stand_in(value)
+        or is_uuid(value)
+    ):
+        return False
+    if is_random(value):
+        return True
+    if is_expression(value):
+        return False
+    if is_jumbled(value):
+        return True
+    if not any(char.isalpha() for char in value) or _is_wordy(value.rstrip("!?.,*+")):
+        return False
+    inner = len(_SIGNS.intersection(value[:-1]))
+    return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
+
+
+def is_jumbled(value: str) -> bool:
+    """Return whether the case of letters is one that no word and no name has: `srCoAqUvlPaJ`, not `userPassword`."""
+    value = value.rstrip("!?.").replace("OAuth", "Oauth")
+    if not 8 <= len(value) <= 64 or not value.isalpha():
+        return False
+    cases = "".join("U" if char.isupper() else "l" for char in value)
+    for part in compiled("U+(?!l)|U?l+").finditer(cases):
+        word = value[part.start() : part.end()].lower()
+        if part[0] == "U" and part.start() > 0:
+            return True
+        is_whole = part[0] == cases or len(word) == 1 or part[0][-1] == "U"
+        if not is_whole and _VOWELS.isdisjoint(word) and word not in data.words(_FILE, "clipped"):
+            return True
+    return False
+
+
+def is_mixed(value: str) -> bool:
+    """Return whether letters are mixed with digits or in a jumbled case: `9xKq`, not `v2` or `base64`."""
+    if is_jumbled(value):
+        return True
+    if (
+        is_stand_in(value)
+        or is_expression(value)
+        or compiled(r"[A-Z]{1,10}-\d+|[A-Z\d]+(?:_[A-Z\d]+)+").fullmatch(value)
+    ):
+        return False
+    parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
+    letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
+    return letters and digits and not any(is_technical(part) for part in parts)
+
+
+def is_fragment(value: str) -> bool:
+    """Return whether a value can only be a piece of something random, and not the first word of a line."""
+    if len(value) < 6 or _references().fullmatch(value) or changes(value) * 5 < len(value):
+        return False
+    if re.search("[0-9]", value):
+        return changes(value) >= 2 and not _is_wordy(value)
+    return len(value) >= 12 and len(compiled("[aeiouAEIOU]").findall(value)) * 3 < len(value)
+
+
+def changes(value: str) -> int:
+    """Return how often digits, signs and capitals come where a word would not have them."""
+    return len(
+        compiled(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|[!@#$%^&*()?]").findall(
+            value
+        )
+    )
+
+
+def _is_wordy(value: str) -> bool:
+    """Return whether a value is words, technical terms and numbers joined by punctuation."""
+    parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
+    return all(
+        not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part)
+        for part in parts
+    )
+
+
+def without_end(value: str) -> str:
+    """Return an unquoted value without what ends it: punctuation, or the next parameter."""
+    value = (
+        compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)")
+        .split(value, maxsplit=1)[0]
+        .rstrip(".,;:|*_\\]}")
+    )
+    return value.rstrip(").,;") if value.endswith(")") and "(" not in value else value

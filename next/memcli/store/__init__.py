@@ -1,0 +1,1 @@
+"""The only code that changes files of a workspace."""

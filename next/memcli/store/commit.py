@@ -1,0 +1,483 @@
+"""Change files of a workspace: all changes of a command, or none.
+
+`commit` is the only function that changes the files of a workspace. It runs the gates, saves a
+record of every change, and then makes the changes. If a change fails, it restores the ones already
+made, so a command that reports an error has changed nothing, then or later. If the process is
+killed, the next command finishes the record. Afterwards the record is the undo log's.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import BusyError, ChangedError, MemError, OutsideError, RejectedError
+from ..formats.dates import format_time
+from ..formats.merge import merge_lines
+from .lock import LOCK_SECONDS, open_lock
+from .machine import make_mem_folder
+from .undo_log import (
+    PRUNE_INTERVAL,
+    Change,
+    Record,
+    get_log_folder,
+    list_records,
+    prune_log,
+    purge_log,
+    read_log,
+    read_record,
+    save_record,
+    sync_log,
+)
+from .workspace import Workspace
+
+TEMPORARY_PREFIX = ".mem-tmp-"
+
+# Files may hold bytes that are not UTF-8. This carries them through unchanged.
+FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Give a file a new text. None before: create it. None after: delete it."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Append:
+    """Add a text at the end of a file, whatever it contains by then."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ChangeGroup:
+    """The changes of one memory: its file, its line in MEMORY.md, its history record."""
+
+    changes: Sequence[Replace | Append]
+    allow_secrets: bool = False
+    redact_secrets: bool = False
+    # The user said it. Only the user may say again what was forgotten.
+    is_said_by_user: bool = False
+
+
+@dataclass
+class Commit:
+    """The outcome of a command."""
+
+    number: int = 0  # for `mem undo`; 0 if nothing was written or there is no undo log
+    rejected: list[tuple[ChangeGroup, MemError]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+
+def commit(
+    workspace: Workspace,
+    command: str,
+    groups: Sequence[ChangeGroup],
+    *,
+    summary: str = "",
+    actor: str = "person",
+    purged_texts: Sequence[str] = (),
+) -> Commit:
+    """Make the changes of all groups that pass the gates.
+
+    Raises ChangedError if a file differs from `before`, OutsideError for a path that leads out of
+    the workspace, and RejectedError if the disk refuses. In each case no file has changed.
+    """
+    result = Commit()
+    workspace.ensure_machine()
+    with hold_lock(workspace) as log_folder:
+        changes: list[Change] = []
+        for group in groups:
+            try:
+                for gate in workspace.gates:
+                    group = gate(workspace, group)
+            except MemError as error:
+                result.rejected.append((group, error))
+                continue
+            changes = resolve_changes(workspace, changes, group.changes)
+        if changes and workspace.find_purged_files:
+            known = {change.path for change in changes}
+            returned = [
+                item for item in workspace.find_purged_files(workspace) if item.path not in known
+            ]
+            changes = resolve_changes(workspace, changes, returned)
+        changes = [change for change in changes if change.before != change.after]
+        if not changes:
+            return result
+        if log_folder is None:
+            result.messages.append("saved without undo: the state folder cannot be written")
+        result.number = write_changes(
+            workspace,
+            log_folder,
+            command,
+            summary,
+            changes,
+            actor=actor,
+            is_purge=bool(purged_texts),
+        )
+        result.paths = [change.path for change in changes]
+        if purged_texts:
+            purge_log(workspace, result.paths, purged_texts)
+    return result
+
+
+def commit_one(
+    workspace: Workspace,
+    command: str,
+    changes: Sequence[Replace | Append],
+    *,
+    summary: str = "",
+    is_said_by_user: bool = False,
+) -> Commit:
+    """Commit one group. Raises the error of the gate that rejects it."""
+    group = ChangeGroup(changes, is_said_by_user=is_said_by_user)
+    result = commit(workspace, command, [group], summary=summary)
+    if result.rejected:
+        raise result.rejected[0][1]
+    return result
+
+
+def resolve_changes(
+    workspace: Workspace, earlier: Sequence[Change], requested: Sequence[Replace | Append]
+) -> list[Change]:
+    """Return the earlier changes and the requested ones, one per file, checked against the disk.
+
+    Several memories of one command may each change their line of MEMORY.md: the changes of one file
+    are merged line by line.
+    """
+    changes = {change.path: change for change in earlier}
+    for request in requested:
+        known = changes.get(request.path)
+        disk = known.before if known else read_text(locate(workspace.root, request.path))
+        current = known.after if known else disk
+        if isinstance(request, Append):
+            after: str | None = append_text(current or "", request.text)
+        elif request.before == current:
+            after = request.after
+        elif known and request.before == disk and None not in (disk, current, request.after):
+            after = merge_lines(disk or "", current or "", request.after or "")
+            if after is None:
+                raise ChangedError(f"two changes of one command to {request.path} overlap")
+        elif request.before is None:
+            raise ChangedError(f"{request.path} exists already")
+        else:
+            raise ChangedError(
+                f"{request.path} was changed meanwhile; nothing was written",
+                "run the command again",
+            )
+        changes[request.path] = Change(request.path, disk, after)
+    return list(changes.values())
+
+
+def append_text(current: str, text: str) -> str:
+    """Return a file's text with a line added, in the file's own line ends."""
+    newline = "\r\n" if "\r\n" in current else "\n"
+    if current and not current.endswith("\n"):
+        current += newline
+    return current + text.replace("\n", newline)
+
+
+def undo(workspace: Workspace, number: int) -> Commit:
+    """Revert a command in the undo log. The undo is a command of its own and can be undone.
+
+    The gates are skipped, because undo only brings back text that was there before. Raises
+    RejectedError if later commands or an editor changed the same lines.
+    """
+    log_folder = get_log_folder(workspace)
+    if log_folder is None:
+        raise RejectedError("this machine has no undo log for the workspace")
+    with hold_lock(workspace):
+        record = read_record(log_folder / f"{number}.json")
+        if record.is_purge:
+            raise RejectedError(f"Cannot undo {number}: it was a purge, or changed a purged text")
+        changes = []
+        for change in reversed(record.changes):
+            current = read_text(locate(workspace.root, change.path))
+            target = revert_change(change, current)
+            if target is CONFLICT:
+                raise RejectedError(explain_conflict(workspace, record, change.path))
+            changes.append(Change(change.path, current, target))
+        changes = [change for change in changes if change.before != change.after]
+        result = Commit(paths=[change.path for change in changes])
+        if changes:
+            result.number = write_changes(
+                workspace, log_folder, "undo", record.summary, changes, undoes=number
+            )
+    return result
+
+
+CONFLICT = "\0conflict"
+
+
+def revert_change(change: Change, current: str | None) -> str | None:
+    """Return a file's text without a change, or CONFLICT if the same lines changed since."""
+    if current == change.after:
+        return change.before
+    if current is None or change.after is None or change.before is None:
+        return current if current == change.before else CONFLICT
+    merged = merge_lines(change.after, current, change.before)
+    return CONFLICT if merged is None else merged
+
+
+def explain_conflict(workspace: Workspace, record: Record, path: str) -> str:
+    later = [
+        f"{other.number} ({other.command})"
+        for other in read_log(workspace)
+        if other.number > record.number and any(change.path == path for change in other.changes)
+    ]
+    culprit = ", ".join(later) if later else "an editor"
+    return f"Cannot undo {record.number} ({record.command}): {culprit} changed {path} since"
+
+
+def write_changes(
+    workspace: Workspace,
+    log_folder: Path | None,
+    command: str,
+    summary: str,
+    changes: Sequence[Change],
+    *,
+    actor: str = "person",
+    undoes: int = 0,
+    is_purge: bool = False,
+) -> int:
+    """Make changes that were compared with the disk, and return the number of the command."""
+    pending = None
+    number = 0
+    root = workspace.root
+    try:
+        if log_folder is not None:
+            number = get_next_number(log_folder)
+            record = Record(
+                number,
+                command,
+                summary,
+                format_time(workspace.now),
+                tuple(changes),
+                actor=actor,
+                undoes=undoes,
+                is_purge=is_purge,
+            )
+            pending = save_record(log_folder, record, "pending")
+        apply_changes(root, changes)
+    except BaseException as error:
+        revert_changes(root, log_folder, number, changes)
+        if isinstance(error, OSError):
+            raise RejectedError(f"cannot write: {error.strerror} (nothing was changed)") from None
+        raise
+    if pending is not None and log_folder is not None:
+        # All changes are on disk. If the record cannot be renamed, the next command does it.
+        with suppress(OSError):
+            finish_record(workspace, log_folder, pending)
+    return number
+
+
+def revert_changes(
+    root: Path, log_folder: Path | None, number: int, changes: Sequence[Change]
+) -> None:
+    """Restore the files of a command that failed, so that nothing of it happens later."""
+    inverted = [change.invert() for change in reversed(changes)]
+    pending = log_folder / f"{number}.pending" if log_folder and number else None
+    try:
+        apply_changes(root, inverted)
+    except OSError:
+        # The disk does not even allow that. Mark the record: the next command restores the files.
+        if pending is not None:
+            with suppress(OSError):
+                os.rename(pending, pending.with_suffix(".rollback"))
+        return
+    if pending is not None:
+        with suppress(OSError):
+            pending.unlink(missing_ok=True)
+
+
+def apply_changes(root: Path, changes: Sequence[Change]) -> None:
+    """Make the changes that are not on disk yet. Safe to run twice."""
+    changed_folders = set()
+    for change in changes:
+        target = locate(root, change.path)
+        text = read_text(target)
+        if text == change.after:
+            continue
+        if text != change.before:
+            # Someone edited the file after a crash. Their text stays; ours gets a free name.
+            if change.after is None:
+                continue
+            target = find_free_name(target)
+        if change.after is None:
+            target.unlink()
+        else:
+            write_atomically(target, change.after.encode(**FILE_ENCODING), sync_parent=False)
+        changed_folders.add(target.parent)
+    # One fsync per folder instead of one per file: an import of 10,000 files would otherwise wait
+    # for minutes.
+    for folder in changed_folders:
+        sync_folder(folder)
+
+
+def finish_record(workspace: Workspace, log_folder: Path, pending: Path) -> None:
+    """Turn a pending record into one of the undo log, and prune the log."""
+    os.rename(pending, pending.with_suffix(".json"))
+    sync_log(log_folder)
+    if int(pending.stem) % PRUNE_INTERVAL == 0:
+        prune_log(workspace, log_folder)
+
+
+def get_next_number(log_folder: Path) -> int:
+    records = list_records(log_folder)
+    return int(records[-1].stem) + 1 if records else 1
+
+
+def finish_killed_commands(workspace: Workspace, log_folder: Path) -> None:
+    """Finish the records of killed commands, and restore the files of failed ones."""
+    for path in list_records(log_folder, "rollback"):
+        record = read_record(path)
+        apply_changes(workspace.root, [change.invert() for change in reversed(record.changes)])
+        path.unlink()
+    for path in list_records(log_folder, "pending"):
+        try:
+            record = read_record(path)
+        except ValueError:
+            path.unlink()  # killed while it wrote the record: no file was changed
+            continue
+        apply_changes(workspace.root, record.changes)
+        finish_record(workspace, log_folder, path)
+        if record.is_purge:
+            texts = [change.before for change in record.changes if change.after is None]
+            purge_log(
+                workspace,
+                [change.path for change in record.changes],
+                [text for text in texts if text],
+            )
+
+
+def recover(workspace: Workspace) -> str:
+    """Finish a killed command before files are read. Return a message if that is impossible."""
+    log_folder = get_log_folder(workspace)
+    if log_folder is None:
+        return ""
+    if not list_records(log_folder, "pending") and not list_records(log_folder, "rollback"):
+        return ""
+    try:
+        with hold_lock(workspace, seconds=0.0):
+            return ""
+    except BusyError:
+        return ""  # its process is still running
+    except (MemError, OSError):
+        return "an interrupted command is unfinished, and this one may not write"
+
+
+@contextmanager
+def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[Path | None]:
+    """Hold the workspace's lock. First finish what a killed command left.
+
+    Yields the folder of the undo log, or None without one. Raises BusyError after some seconds.
+    """
+    try:
+        make_mem_folder(workspace.root)
+        lock = open_lock(workspace.root / ".mem" / "lock", seconds)
+    except OSError as error:
+        reason = f"cannot write to {workspace.root}: {error.strerror}"
+        raise RejectedError(reason, "an agent's sandbox may forbid it: use the MCP tool") from None
+    try:
+        log_folder = get_log_folder(workspace)
+        if log_folder is not None:
+            finish_killed_commands(workspace, log_folder)
+        yield log_folder
+    finally:
+        os.close(lock)
+
+
+def locate(root: Path, path: str) -> Path:
+    """Return the file of a path inside the workspace. Raises OutsideError; never follows a link."""
+    target = root / path
+    folder = target.parent.resolve()
+    if not folder.is_relative_to(root) or target.name in ("", ".."):
+        raise OutsideError(f"{path} is outside the workspace")
+    if target.is_symlink():
+        raise OutsideError(f"{path} is a symbolic link")
+    if target.is_dir():
+        raise RejectedError(f"{path} is a folder")
+    return folder / target.name
+
+
+def read_text(path: Path) -> str | None:
+    """Return the text of a file, or None if there is none. Refuses symbolic links."""
+    try:
+        # O_NONBLOCK: opening a named pipe would otherwise wait for a writer that never comes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with open(descriptor, "rb") as file:
+        return file.read().decode(**FILE_ENCODING)
+
+
+def read_file(workspace: Workspace, path: str) -> str | None:
+    """Return the text of a workspace's file as `Replace` needs it."""
+    return read_text(locate(workspace.root, path))
+
+
+def find_free_name(target: Path) -> Path:
+    """Return a name next to `target` that no file has: NAME.mem-1.md, NAME.mem-2.md, …"""
+    number = 1
+    while True:
+        free = target.with_name(f"{target.stem}.mem-{number}{target.suffix}")
+        if not os.path.lexists(free):
+            return free
+        number += 1
+
+
+def write_atomically(target: Path, data: bytes, *, sync_parent: bool = True) -> None:
+    """Write a temporary file next to the target and rename it over the target.
+
+    A crash leaves the old file or the new one. Mode and owner of an existing file are preserved.
+    """
+    make_folder(target.parent)
+    temporary = target.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            with suppress(FileNotFoundError):
+                status = target.stat()
+                os.fchmod(descriptor, status.st_mode & 0o777)
+                with suppress(PermissionError):
+                    os.fchown(descriptor, status.st_uid, status.st_gid)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if sync_parent:
+        sync_folder(target.parent)
+
+
+def remove_temporary_file(workspace: Workspace, path: str) -> None:
+    """Delete a temporary file that a killed writer left. Only call it while holding the lock."""
+    target = locate(workspace.root, path)
+    if target.name.startswith(TEMPORARY_PREFIX):
+        target.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents, each one durable."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and deletions in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

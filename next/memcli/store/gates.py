@@ -1,0 +1,98 @@
+"""Gates at the writer: no secrets, conflict markers, control characters or forgotten texts.
+
+The writer checks the lines that a command adds. Text that arrives without the writer passes the
+gate of the index (`index/reader.py`), which uses the same scanners.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..errors import RejectedError
+from ..formats.merge import find_added_lines
+from ..formats.text import find_conflict_line, find_control_character
+from .commit import Append, ChangeGroup, Replace, read_file
+from .workspace import Gate, Workspace
+
+FindForgotten = Callable[[Workspace, str], str]
+"""Returns the id of a forgotten memory that a text repeats, or an empty text."""
+
+
+def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
+    """Reject conflict markers and control characters."""
+    for change in group.changes:
+        added = get_added_text(workspace, change)
+        line = find_conflict_line(added)
+        if line is not None:
+            raise RejectedError(
+                f"a git conflict marker in line {line}", "resolve the conflict, then try again"
+            )
+        control = find_control_character(added)
+        if control is not None:
+            line, name = control
+            raise RejectedError(
+                f"a control character ({name}) in line {line}", "remove it, then try again"
+            )
+    return group
+
+
+def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
+    """Reject secrets, or mask them if the group asks for that."""
+    if group.allow_secrets:
+        return group
+    from ..secrets.scanner import redact, scan
+
+    personal = workspace.settings["secrets.personal"]
+    changes: list[Replace | Append] = []
+    for change in group.changes:
+        added = get_added_text(workspace, change)
+        findings = scan(added, personal=personal) if added else []
+        if findings and not group.redact_secrets:
+            finding = findings[0]
+            column = finding.start - added.rfind("\n", 0, finding.start)
+            raise RejectedError(
+                f"this looks like {finding.description} ({finding.rule}, column {column})",
+                "use --redact to save it without the secret, or --allow-secret to save it unchanged",
+            )
+        if findings:
+            change = redact_change(change, lambda text: redact(text, scan(text, personal=personal)))
+        changes.append(change)
+    return replace(group, changes=changes)
+
+
+def make_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
+    """Return the gate that rejects exact repeats of forgotten texts."""
+
+    def check_forgotten(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
+        if group.is_said_by_user:
+            return group
+        for change in group.changes:
+            added = get_added_text(workspace, change)
+            forgotten_id = find_forgotten(workspace, added) if added.strip() else ""
+            if forgotten_id:
+                raise RejectedError(
+                    "this repeats a memory that was forgotten",
+                    f"bring it back: mem restore {forgotten_id}"
+                    if forgotten_id.startswith("mem_")
+                    else "say it yourself to store it again: add --source user",
+                )
+        return group
+
+    return check_forgotten
+
+
+def get_added_text(workspace: Workspace, change: Replace | Append) -> str:
+    """Return the lines that a change adds."""
+    if isinstance(change, Append):
+        return change.text
+    if change.after is None:
+        return ""
+    return find_added_lines(change.before or "", change.after)
+
+
+def redact_change(change: Replace | Append, redact_text: Callable[[str], str]) -> Replace | Append:
+    if isinstance(change, Append):
+        return Append(change.path, redact_text(change.text))
+    return Replace(change.path, change.before, redact_text(change.after or ""))
+
+
+__all__ = ["check_characters", "check_secrets", "make_forgotten_gate", "read_file"]

@@ -1,0 +1,32 @@
+"""The lock of a workspace, shared by every user, container and sandbox that uses the folder."""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import BusyError
+
+LOCK_SECONDS = 30.0
+
+
+def open_lock(path: Path, seconds: float) -> int:
+    """Open and lock a file. Another process may delete the file between the two."""
+    deadline = time.monotonic() + seconds
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.fstat(lock).st_ino == os.stat(path).st_ino:
+                    return lock
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(lock)
+                raise BusyError("another mem process is writing to this workspace") from None
+            time.sleep(0.01)
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)

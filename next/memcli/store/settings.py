@@ -1,0 +1,212 @@
+"""Settings: one table with type, default and description.
+
+A value comes from `MEM_*`, the user's config.yaml or the workspace's mem.yaml, in this order.
+Settings that run a command or connect somewhere are never read from a workspace, because a
+workspace may come from a stranger.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from ..errors import UsageError
+from ..formats import frontmatter
+
+COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
+BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
+
+
+class Setting(NamedTuple):
+    """One setting. The type of its default is its type."""
+
+    default: Any
+    help: str
+    is_user_only: bool = False
+    choices: tuple[str, ...] = ()
+
+
+SETTINGS: dict[str, Setting] = {
+    "timezone": Setting(
+        "", "time zone of notes and history, such as Europe/Lisbon; default: the system's"
+    ),
+    "layout": Setting(
+        "standard",
+        "standard, or vault: read a folder of notes in place",
+        choices=("standard", "vault"),
+    ),
+    "project": Setting("", "project of new memories; default: the name of the repository"),
+    "owner": Setting("", "owner of new memories in a workspace that several people share"),
+    "share.history": Setting(False, "commit HISTORY files of a shared workspace"),
+    "search.limit": Setting(10, "hits that a search shows"),
+    "search.vector_weight": Setting(
+        -1.0, "weight of meaning against words, 0 to 1 (-1: measured weights)"
+    ),
+    "search.min_score": Setting(0.15, "hits below this relevance are not shown, 0 to 1"),
+    "index.include": Setting((), "more folders of documents to search, relative to the workspace"),
+    "index.exclude": Setting((), "patterns of files that are not searched"),
+    "secrets.personal": Setting(
+        ("card-number", "national-id", "iban"),
+        "personal data that the scanner also finds: card-number, national-id, iban, email, phone",
+    ),
+    "undo.commands": Setting(200, "commands in the undo log"),
+    "undo.days": Setting(90, "days after which a command leaves the undo log"),
+    "editor": Setting(
+        "", "command that edits a file; default: $VISUAL or $EDITOR", is_user_only=True
+    ),
+    "pager": Setting(
+        "", "command that shows long output; default: $PAGER or less", is_user_only=True
+    ),
+}
+
+
+class Settings:
+    """The settings in effect for one workspace."""
+
+    def __init__(self, values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+        self.values = values
+        self.sources = sources
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values.get(name, SETTINGS[name].default)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        name = str(self["timezone"]) or find_system_zone()
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            return ZoneInfo("UTC")
+
+
+def read_settings(root: Path, config_file: Path | None, environment: Mapping[str, str]) -> Settings:
+    """Read the settings of a workspace. A wrong value counts as absent."""
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for source, path in (("workspace", root / "mem.yaml"), ("user", config_file)):
+        for name, value in read_settings_file(path).items():
+            setting = SETTINGS.get(name)
+            if setting is None or (setting.is_user_only and source == "workspace"):
+                continue
+            try:
+                values[name] = parse_setting(name, value)
+                sources[name] = source
+            except UsageError:
+                continue
+    for name in SETTINGS:
+        variable = "MEM_" + name.upper().replace(".", "_")
+        if environment.get(variable):
+            values[name] = parse_setting(name, environment[variable])
+            sources[name] = variable
+    return Settings(values, sources)
+
+
+def read_settings_file(path: Path | None) -> dict[str, Any]:
+    """Return the settings of a file by their dotted names. A file that does not parse has none."""
+    if path is None:
+        return {}
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    plain = BLANK_LINE.sub("", COMMENT.sub("", text))
+    fields = frontmatter.parse_simple(plain if plain.endswith("\n") else f"{plain}\n")
+    if not plain.strip():
+        return {}
+    if fields is None:
+        try:
+            fields = frontmatter.parse_yaml(text)
+        except frontmatter.FrontmatterError:
+            return {}
+    return flatten(fields)
+
+
+def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested maps as dotted names: {"search": {"limit": 5}} is {"search.limit": 5}."""
+    flat = {}
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{name}."))
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def parse_setting(name: str, value: Any) -> Any:
+    """Return a value in the type of a setting. Raises UsageError."""
+    if name not in SETTINGS:
+        raise UsageError(f"no setting {name!r}", "list the settings: mem config list")
+    setting = SETTINGS[name]
+    default = setting.default
+    text = str(value).strip()
+    if isinstance(default, bool):
+        if text.lower() in ("true", "yes", "on", "1"):
+            return True
+        if text.lower() in ("false", "no", "off", "0"):
+            return False
+        raise UsageError(f"{name} is true or false, not {text!r}")
+    if isinstance(default, tuple):
+        items = value if isinstance(value, list | tuple) else text.strip("[]").split(",")
+        return tuple(str(item).strip() for item in items if str(item).strip())
+    if isinstance(default, int | float):
+        try:
+            return type(default)(text)
+        except ValueError:
+            raise UsageError(f"{name} is a number, not {text!r}") from None
+    if setting.choices and text not in setting.choices:
+        raise UsageError(f"{name} is one of {', '.join(setting.choices)}, not {text!r}")
+    if name == "timezone":
+        check_zone(text)
+    return text
+
+
+def check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"no time zone {name!r}", "for example: Europe/Lisbon") from None
+
+
+def find_system_zone() -> str:
+    try:
+        target = str(Path("/etc/localtime").readlink())
+    except OSError:
+        return "UTC"
+    return target.partition("zoneinfo/")[2] or "UTC"
+
+
+def edit_settings_text(text: str, name: str, value: Any) -> str:
+    """Return the text of a settings file with one setting changed, or removed if None."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    data = yaml.load(text) if text.strip() else None
+    if data is None:
+        # Comments alone are no map. They stay above the first setting.
+        comments = text if not text or text.endswith("\n") else f"{text}\n"
+        return comments if value is None else f"{comments}{name}: {format_setting(value)}\n"
+    remove_setting(data, name)
+    if value is not None:
+        data[name] = list(value) if isinstance(value, tuple) else value
+    stream = StringIO()
+    yaml.dump(data, stream)
+    result = stream.getvalue()
+    return "" if result.strip() == "{}" else result
+
+
+def remove_setting(data: Any, name: str) -> None:
+    """Remove a setting in its dotted and in its nested form."""
+    data.pop(name, None)
+    group, _, rest = name.partition(".")
+    if rest and isinstance(data.get(group), dict):
+        data[group].pop(rest, None)
+        if not data[group]:
+            del data[group]
+
+
+def format_setting(value: Any) -> str:
+    return frontmatter.format_value(list(value) if isinstance(value, tuple) else value)

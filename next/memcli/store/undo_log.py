@@ -1,0 +1,186 @@
+"""The undo log: what recent commands changed, one JSON file per command in `.mem/KEY/undo/`.
+
+A record starts as `N.pending` before the first change is made, and becomes `N.json` after the last.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..formats.dates import format_time, parse_time
+from .machine import save_private
+from .workspace import Workspace
+
+HOOK_COMMANDS = 20
+# Pruning reads every record, so it runs once in so many commands.
+PRUNE_INTERVAL = 25
+LOG_BYTES = 50 * 1024 * 1024
+
+
+class Change(NamedTuple):
+    """The text of one file before and after a command; None means that there is no file."""
+
+    path: str  # relative to the workspace
+    before: str | None
+    after: str | None
+
+    def invert(self) -> "Change":
+        return Change(self.path, self.after, self.before)
+
+
+class Record(NamedTuple):
+    """One command in the undo log."""
+
+    number: int
+    command: str
+    summary: str
+    time: str
+    changes: tuple[Change, ...]
+    actor: str = "person"  # or hook
+    undoes: int = 0  # the number of the command that this one reverted
+    is_purge: bool = False
+
+
+def get_log_folder(workspace: Workspace) -> Path | None:
+    folder = workspace.machine.folder
+    return folder / "undo" if folder else None
+
+
+def save_record(folder: Path, record: Record, suffix: str) -> Path:
+    path = folder / f"{record.number}.{suffix}"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    # Plain ASCII, so that bytes that are not UTF-8 survive as escaped surrogates.
+    save_private(path, json.dumps(record._asdict()).encode("ascii"))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    sync_log(folder)
+    return path
+
+
+def read_record(path: Path) -> Record:
+    data: dict[str, Any] = json.loads(path.read_text("ascii"))
+    changes = tuple(Change(*row) for row in data.pop("changes"))
+    return Record(changes=changes, **data)
+
+
+def list_records(folder: Path, suffix: str = "json") -> list[Path]:
+    """Return the record files in the order of their numbers."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    numbers = sorted(
+        int(name.partition(".")[0])
+        for name in names
+        if name.endswith(f".{suffix}") and name.partition(".")[0].isdecimal()
+    )
+    return [folder / f"{number}.{suffix}" for number in numbers]
+
+
+def read_log(workspace: Workspace) -> list[Record]:
+    """Return the commands in the undo log, the latest last. Damaged records are skipped."""
+    folder = get_log_folder(workspace)
+    records = []
+    for path in list_records(folder) if folder else []:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            records.append(read_record(path))
+    return records
+
+
+def find_undone_numbers(records: Iterable[Record]) -> set[int]:
+    """Return the numbers of the commands whose effect is reverted at the moment."""
+    undone: set[int] = set()
+    for record in records:
+        if record.undoes:
+            undone.add(record.undoes)
+            # Reverting an undo brings back the command that it had reverted.
+            undone ^= find_targets(records, record.undoes)
+    return undone
+
+
+def find_targets(records: Iterable[Record], number: int) -> set[int]:
+    return {record.undoes for record in records if record.number == number and record.undoes}
+
+
+def prune_log(workspace: Workspace, folder: Path) -> None:
+    """Delete the records beyond the limits of number, age and size."""
+    paths = list_records(folder)
+    limit = int(workspace.settings["undo.commands"])
+    oldest = format_time(workspace.now - timedelta(days=int(workspace.settings["undo.days"])))
+    people = hooks = size = 0
+    for path in reversed(paths):
+        try:
+            record = read_record(path)
+        except (OSError, ValueError, TypeError, KeyError):
+            path.unlink(missing_ok=True)
+            continue
+        size += get_size(path)
+        hooks += record.actor == "hook"
+        people += record.actor != "hook"
+        is_old = parse_time(record.time) is not None and record.time < oldest
+        is_over = hooks > HOOK_COMMANDS if record.actor == "hook" else people > limit
+        if is_old or is_over or size > LOG_BYTES:
+            path.unlink(missing_ok=True)
+
+
+def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) -> None:
+    """Delete purged texts from the log. The commands that contained them cannot be undone any more."""
+    folder = get_log_folder(workspace)
+    purged_paths = set(paths)
+    needles = [text for text in texts if text]
+    for path in list_records(folder) if folder else []:
+        record = read_record(path)
+        clean = tuple(
+            change
+            for change in record.changes
+            if change.path not in purged_paths
+            and not any(needle in (side or "") for needle in needles for side in change[1:])
+        )
+        if clean != record.changes and folder:
+            summary = record.summary
+            if any(needle[:40] in summary for needle in needles):
+                summary = ""
+            save_record(
+                folder, record._replace(changes=clean, is_purge=True, summary=summary), "json"
+            )
+
+
+def sync_log(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def get_size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def note_failure(workspace: Workspace, command: str) -> None:
+    """Remember that the last command failed, so that `mem undo` does not revert another one."""
+    folder = workspace.machine.folder
+    if folder is not None:
+        with suppress(OSError):
+            save_private(folder / "failed", command.encode())
+
+
+def read_failure(workspace: Workspace) -> str:
+    """Return the name of the last command if it failed after the latest record."""
+    folder = workspace.machine.folder
+    if folder is None:
+        return ""
+    try:
+        text = (folder / "failed").read_text("utf-8")
+        failed = (folder / "failed").stat().st_mtime_ns
+        records = list_records(folder / "undo")
+        return text if not records or records[-1].stat().st_mtime_ns < failed else ""
+    except OSError:
+        return ""

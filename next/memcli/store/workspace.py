@@ -1,0 +1,245 @@
+"""Workspaces: which folder a command works in, and what the files in it are."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from ..context import Context
+from ..errors import NotFoundError
+from .machine import Machine, find_machine, make_machine
+from .settings import Settings, read_settings
+from .worktrees import Repository, find_repository
+
+if TYPE_CHECKING:
+    from .commit import ChangeGroup, Replace
+
+MARK = "mem.yaml"
+NO_WORKSPACE = "no workspace here"
+CREATE_ONE = "create one: mem init"
+Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
+PURGED = "purged.txt"
+
+
+@dataclass
+class Workspace:
+    """A folder of memories, and everything a function needs to work in it."""
+
+    root: Path
+    context: Context
+    settings: Settings
+    machine: Machine
+    reason: str  # why this one, for `mem status`
+    project: str = ""
+    is_own: bool = False  # the user's own workspace, for all projects
+    gates: Sequence[Gate] = ()
+    # Deletes files that another machine purged and a merge brought back.
+    find_purged_files: Callable[["Workspace"], list["Replace"]] | None = None
+    resources: dict[str, Any] = field(default_factory=dict)  # open index and model
+
+    @property
+    def now(self) -> datetime:
+        return self.context.now
+
+    @property
+    def zone(self) -> ZoneInfo:
+        if "zone" not in self.resources:
+            self.resources["zone"] = self.settings.zone
+        return self.resources["zone"]
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its text may count as the user's word. A clone is data until it is trusted."""
+        return self.machine.is_trusted
+
+    @property
+    def is_vault(self) -> bool:
+        return self.settings["layout"] == "vault"
+
+    @property
+    def prefix(self) -> str:
+        """The folder of mem's own files: `mem/` in a vault, otherwise the workspace itself."""
+        return "mem/" if self.is_vault else ""
+
+    @property
+    def page_path(self) -> str:
+        return f"{self.prefix}MEMORY.md"
+
+    @property
+    def notes_path(self) -> str:
+        return f"{self.prefix}notes/{self.now.astimezone(self.zone):%Y-%m-%d}.md"
+
+    @property
+    def history_path(self) -> str:
+        return f"{self.prefix}HISTORY-{self.now.astimezone(self.zone):%Y-%m}.md"
+
+    @property
+    def entries_folder(self) -> str:
+        return f"{self.prefix}entries/"
+
+    @property
+    def purged_path(self) -> str:
+        return f"{self.prefix}{PURGED}"
+
+    def read_purged_ids(self) -> frozenset[str]:
+        """Return the ids of the memories that were purged on any machine."""
+        try:
+            text = (self.root / self.purged_path).read_text("utf-8", "replace")
+        except OSError:
+            return frozenset()
+        return frozenset(line.split()[0] for line in text.splitlines() if line.strip())
+
+    def get_kind(self, path: str) -> str:
+        """Return what a file is: entry, memory, history, note, session, document or nothing."""
+        inner = path.removeprefix(self.prefix)
+        if path.startswith(self.prefix):
+            folder, _, name = inner.partition("/")
+            if inner == "MEMORY.md":
+                return "memory"
+            if not name and inner.startswith("HISTORY") and inner.endswith(".md"):
+                return "history"
+            if folder == "notes" and name.endswith(".md"):
+                return "note"
+            if folder == "sessions":
+                return "session" if name.endswith("/session.jsonl") else ""
+            if folder == "inbox":
+                return ""
+            if folder == "entries" and name.endswith(".md"):
+                return "entry"
+        if not path.endswith((".md", ".txt")):
+            return ""
+        if path.startswith(tuple(f"{name}/" for name in self.settings["index.include"])):
+            return "document"
+        return "entry" if self.is_vault and path.endswith(".md") else ""
+
+    def is_managed(self, path: str) -> bool:
+        """Return whether mem wrote a file, or may rewrite it without being asked."""
+        return not self.is_vault or path.startswith(self.prefix)
+
+    def ensure_machine(self) -> None:
+        """Create the key before the first write. The user's own workspace is trusted."""
+        if not self.machine.key:
+            self.machine = make_machine(
+                self.root, self.context.state_folder, is_trusted=self.is_own
+            )
+
+
+def find_workspaces(context: Context) -> list[Workspace]:
+    """Return the workspaces that a command reads: the project's, then the user's own.
+
+    Raises NotFoundError if there is none.
+    """
+    scope = context.common.scope
+    workspaces = []
+    if scope != "user":
+        project = find_project_workspace(context)
+        if project is not None:
+            workspaces.append(project)
+    is_explicit = bool(get_explicit_folder(context))
+    if scope in ("user", "all") or (not scope and not is_explicit):
+        own = find_own_workspace(context)
+        if own is not None and own.root not in [workspace.root for workspace in workspaces]:
+            workspaces.append(own)
+    if not workspaces:
+        raise NotFoundError(f"{NO_WORKSPACE} ({context.folder})", CREATE_ONE)
+    return workspaces
+
+
+def find_target_workspace(context: Context) -> Workspace:
+    """Return the workspace that a command writes to, created if it is the user's own."""
+    if context.common.scope != "user":
+        project = find_project_workspace(context)
+        if project is not None:
+            return project
+        if context.common.scope == "project":
+            raise NotFoundError(f"{NO_WORKSPACE} ({context.folder})", CREATE_ONE)
+    folder = context.data_folder
+    if folder is None:
+        raise NotFoundError("no workspace here, and no HOME for your own", CREATE_ONE)
+    return make_own_workspace(context, folder)
+
+
+def find_project_workspace(context: Context) -> Workspace | None:
+    explicit = get_explicit_folder(context)
+    if explicit:
+        root, reason = explicit
+        found = next((place for place in (root, root / "memory") if (place / MARK).is_file()), None)
+        if found is None:
+            raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
+        return open_folder(context, found, reason, find_repository(found))
+    repository = find_repository(context.folder)
+    main = find_in_main_worktree(context, repository)
+    if main is not None:
+        return open_folder(context, main, "of the main worktree", repository)
+    if repository is not None and repository.is_linked and repository.main is None:
+        # The worktree of a bare repository has no main worktree to share a memory with.
+        return None
+    own = context.data_folder
+    for parent in (context.folder, *context.folder.parents):
+        for place in (parent, parent / "memory"):
+            if place != own and (place / MARK).is_file():
+                return open_folder(context, place, f"found from {context.folder}", repository)
+    return None
+
+
+def get_explicit_folder(context: Context) -> tuple[Path, str] | None:
+    """Return the folder that --workspace or MEM_WORKSPACE names, and which of them."""
+    for value, reason in (
+        (context.common.workspace, "given by --workspace"),
+        (context.environment.get("MEM_WORKSPACE", ""), "given by MEM_WORKSPACE"),
+    ):
+        if value:
+            return (context.folder / Path(value).expanduser()).resolve(), reason
+    return None
+
+
+def find_in_main_worktree(context: Context, repository: Repository | None) -> Path | None:
+    """Return the workspace of the main worktree that fits a folder in a linked one."""
+    if repository is None or not repository.is_linked or repository.main is None:
+        return None
+    inner = context.folder.resolve().relative_to(repository.top.resolve())
+    folder = repository.main / inner
+    while folder.is_relative_to(repository.main):
+        for place in (folder, folder / "memory"):
+            if (place / MARK).is_file():
+                return place
+        folder = folder.parent
+    # The main worktree may lie inside a larger workspace.
+    for parent in repository.main.parents:
+        for place in (parent, parent / "memory"):
+            if (place / MARK).is_file():
+                return place
+    return None
+
+
+def find_own_workspace(context: Context) -> Workspace | None:
+    folder = context.data_folder
+    if folder is None or not (folder / MARK).is_file():
+        return None
+    return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
+
+
+def make_own_workspace(context: Context, folder: Path) -> Workspace:
+    if not (folder / MARK).is_file():
+        from .init import create_workspace
+
+        create_workspace(context, folder)
+    return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
+
+
+def open_folder(
+    context: Context,
+    root: Path,
+    reason: str,
+    repository: Repository | None,
+    *,
+    is_own: bool = False,
+) -> Workspace:
+    """Open a folder that has a mem.yaml."""
+    root = root.resolve()
+    settings = read_settings(root, context.config_file, context.environment)
+    machine = find_machine(root, context.state_folder)
+    project = str(settings["project"]) or (repository.project if repository else "")
+    return Workspace(root, context, settings, machine, reason, project, is_own)

@@ -1,0 +1,1 @@
+"""Keep a workspace healthy: checks and statistics."""
