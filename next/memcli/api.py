@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .context import CommonOptions, Context
-from .index.forgotten import normalize
+from .formats.text import normalize
 from .index.index import open_index
 from .index.refresh import load_forgotten
 from .reconcile.admit import Draft, Outcome, write_memories

@@ -89,3 +89,17 @@ def split_words(text: str) -> list[str]:
 def is_same_text(first: str, second: str) -> bool:
     """Return whether two texts consist of the same words."""
     return split_words(first) == split_words(second)
+
+
+def find_words(text: str) -> list[tuple[int, int, str]]:
+    """Return start, end and folded form of every word, for comparing passages."""
+    return [(*match.span(), fold_word(match[0])) for match in WORD.finditer(text)]
+
+
+def fold_word(word: str) -> str:
+    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
+
+
+def normalize(text: str) -> str:
+    """Return a text in Unicode form NFC, in which an accent is part of its letter."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)

@@ -76,6 +76,7 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, folder: Path | None) -> None:
         self.connection = connection
         self.folder = folder  # None: it lives in memory
+        self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
 
     def run(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)

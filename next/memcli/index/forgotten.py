@@ -5,11 +5,10 @@ line breaks do not matter. A memory of fewer than four words is repeated only by
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..formats.text import WORD
+from ..formats.text import WORD, find_words, normalize
 from ..store.machine import Machine
 
 SHORT = 4
@@ -35,7 +34,7 @@ class ForgottenTexts:
         self.purged_ids = purged_ids
         self.by_first_word: dict[str, list[tuple[list[str], str]]] = {}
         for entry_id, text in texts.items():
-            words = [fold_word(match[0]) for match in WORD.finditer(normalize(text))]
+            words = [word for _, _, word in find_words(normalize(text))]
             if words:
                 self.by_first_word.setdefault(words[0], []).append((words, entry_id))
         # Each line is a number of words and the keyed digest of these words.
@@ -52,8 +51,9 @@ class ForgottenTexts:
         """Return the passages of a text in NFC that repeat a forgotten memory."""
         if not self:
             return []
-        places = [match.span() for match in WORD.finditer(text)]
-        words = [fold_word(text[start:end]) for start, end in places]
+        found = find_words(text)
+        places = [(start, end) for start, end, _ in found]
+        words = [word for _, _, word in found]
         repeats: list[Repeat] = []
         for number, word in enumerate(words):
             for forgotten, entry_id in self.by_first_word.get(word, ()):
@@ -97,16 +97,6 @@ class ForgottenTexts:
         return "".join([*pieces, normal[position:]]), len(repeats)
 
 
-def make_purge_lines(machine: Machine, texts: Iterable[str]) -> frozenset[str]:
-    """Return the lines to store for purged texts: number of words and keyed digest."""
-    lines = set()
-    for text in texts:
-        words = [fold_word(match[0]) for match in WORD.finditer(normalize(text))]
-        if words:
-            lines.add(f"{len(words)}:{machine.make_digest(words)}")
-    return frozenset(lines)
-
-
 def is_whole_line(text: str, start: int, end: int) -> bool:
     """Return whether a passage is a line of its own, list marks and punctuation aside."""
     line_start = text.rfind("\n", 0, start) + 1
@@ -115,11 +105,3 @@ def is_whole_line(text: str, start: int, end: int) -> bool:
     return not WORD.search(
         re.sub(r"\[\d\d:\d\d\]|\b(?:user|assistant):|^- |\d+\.", "", around, flags=re.I)
     )
-
-
-def normalize(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def fold_word(word: str) -> str:
-    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()

@@ -84,6 +84,7 @@ class Index:
                 if not is_busy(error):
                     self.messages.append("the index cannot be saved here, so this takes longer")
                 self.database.copy_to_memory()
+                self._matrix = None
             except sqlite3.DatabaseError:
                 self.rebuild()
         raise UnavailableError("the index cannot be used", "rebuild it: mem index --rebuild")
@@ -99,7 +100,7 @@ class Index:
 
     @property
     def matrix(self) -> "Matrix":
-        if self._matrix is None or self._matrix.database is not self.database:
+        if self._matrix is None:
             from .vectors import Matrix
 
             self._matrix = Matrix(self.database)

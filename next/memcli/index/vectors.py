@@ -6,7 +6,6 @@ Renames and branch switches embed nothing, because a text that comes back has it
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .database import Database
@@ -25,8 +24,10 @@ class Matrix:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.path = get_matrix_path(database.folder) if database.folder else None
-        self.in_memory: list[np.ndarray] = []  # of an index that cannot be saved
+        folder = database.matrix_folder
+        self.path = folder / f"vectors-{NAME}.f32" if folder else None
+        # Rows after those of the file, of an index that cannot be saved.
+        self.in_memory: list[np.ndarray] = []
 
     def count_rows(self) -> int:
         row = self.database.run("select coalesce(max(vector), -1) + 1 from vectors").fetchone()
@@ -36,18 +37,14 @@ class Matrix:
         """Return all vectors, (n, 384) float32, mapped from the file."""
         import numpy as np
 
-        if self.path is None:
-            return (
-                np.concatenate(self.in_memory)
-                if self.in_memory
-                else np.empty((0, DIMENSION), np.float32)
-            )
-        rows = self.count_rows()
-        if not rows or not self.path.exists() or self.path.stat().st_size < rows * ROW_BYTES:
-            if rows:
-                self.discard()
-            return np.empty((0, DIMENSION), np.float32)
-        return np.memmap(self.path, np.float32, "r", shape=(rows, DIMENSION))
+        rows = self.count_rows() - sum(map(len, self.in_memory))
+        stored = np.empty((0, DIMENSION), np.float32)
+        if rows and self.path and self.path.exists():
+            if self.path.stat().st_size >= rows * ROW_BYTES:
+                stored = np.memmap(self.path, np.float32, "r", shape=(rows, DIMENSION))
+        if rows and not len(stored):
+            self.discard()
+        return np.concatenate([stored, *self.in_memory]) if self.in_memory else stored
 
     def discard(self) -> None:
         """Forget the vectors of a file that is shorter than it should be."""
@@ -62,7 +59,7 @@ class Matrix:
         """Add vectors to the file, then to the tables, so that no row exists without its bytes."""
         with self.database.write():
             first = self.count_rows()
-            if self.path is None:
+            if self.database.folder is None or self.path is None:
                 self.in_memory.append(vectors)
             else:
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -75,10 +72,6 @@ class Matrix:
             many("insert or replace into vectors values(?, ?)", zip(digests, rows, strict=True))
             many("update chunks set vector = ? where hash = ?", zip(rows, digests, strict=True))
             self.database.run("delete from meta where key = 'rows'")
-
-
-def get_matrix_path(folder: Path) -> Path:
-    return folder / f"vectors-{NAME}.f32"
 
 
 def embed_missing(

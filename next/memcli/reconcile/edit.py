@@ -1,15 +1,16 @@
 """Change the text or the fields of one memory."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotFoundError, RejectedError
+from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.entry import edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, parse
 from ..index.index import open_index
 from ..search.names import Named, find_named
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, commit_one, read_file
+from ..store.commit import Append, Commit, Replace, commit_one, read_file, undo
 from ..store.workspace import Workspace
 from .admit import Outcome, change_page_line, edit_file
 
@@ -115,14 +116,17 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
         raise NotFoundError(f"{named.path} is not a memory")
     entry = named.entry
     text = read_file(source, entry.path) or ""
+    received = Commit()
     if read_file(target, entry.path) != text:
-        received = commit(
-            target, "edit", [ChangeGroup([Replace(entry.path, None, text)])], summary=entry.summary
-        )
-        if received.rejected:
-            raise received.rejected[0][1]
+        added = [Replace(entry.path, None, text)]
+        received = commit_one(target, "edit", added, summary=entry.summary)
     changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]
-    result = commit_one(source, "edit", changes, summary=entry.summary)
+    try:
+        result = commit_one(source, "edit", changes, summary=entry.summary)
+    except MemError:
+        with suppress(MemError):
+            undo(target, received.number)
+        raise
     return Outcome(
         "moved", entry.id, index.shorten_id(entry.id), entry.path, entry.summary, undo=result.number
     )

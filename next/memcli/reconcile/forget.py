@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from ..errors import NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.text import summarize
-from ..index.forgotten import ForgottenTexts, make_purge_lines
+from ..index.forgotten import ForgottenTexts
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
@@ -116,15 +117,16 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
         if text is not None and clean != text:
             changes.append(Replace(path, text, clean))
             done.other_files.append(path)
-    machine = workspace.machine
-    machine.save_purged_digests(
-        machine.read_purged_digests() | make_purge_lines(machine, texts.values())
-    )
-    done.result = commit(workspace, "purge", [ChangeGroup(changes)], purged_texts=[*texts.values()])
+    done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
     if done.result.rejected:
         raise done.result.rejected[0][1]
     index.refresh()
-    wipe_deleted_texts(index)
+    try:
+        wipe_deleted_texts(index)
+    except sqlite3.OperationalError as error:
+        done.result.messages.append(
+            f"the index may still have the text ({error}): mem index --rebuild"
+        )
     return done
 
 

@@ -1,9 +1,10 @@
 """Change files of a workspace: all changes of a command, or none.
 
 `commit` is the only function that changes the files of a workspace. It runs the gates, saves a
-record of every change, and then makes the changes. If a change fails, it restores the ones already
-made, so a command that reports an error has changed nothing, then or later. If the process is
-killed, the next command finishes the record. Afterwards the record is the undo log's.
+pending record of every change, makes the changes, and renames the record into the undo log. The
+rename is the moment at which the command is done. If a change fails, the ones already made are
+reverted. If the process is killed, or the disk does not even allow that, the next command reverts
+the pending record: a command that did not report success has changed nothing, then or later.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from ..errors import BusyError, ChangedError, MemError, OutsideError, RejectedError
 from ..formats.dates import format_time
+from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.merge import merge_lines
 from .lock import LOCK_SECONDS, open_lock
 from .machine import make_mem_folder
@@ -83,7 +85,7 @@ def commit(
     *,
     summary: str = "",
     actor: str = "person",
-    purged_texts: Sequence[str] = (),
+    is_purge: bool = False,
 ) -> Commit:
     """Make the changes of all groups that pass the gates.
 
@@ -120,11 +122,16 @@ def commit(
             summary,
             changes,
             actor=actor,
-            is_purge=bool(purged_texts),
+            is_purge=is_purge,
         )
         result.paths = [change.path for change in changes]
-        if purged_texts:
-            purge_log(workspace, result.paths, purged_texts)
+        if is_purge and log_folder is not None:
+            try:
+                finish_purges(workspace, log_folder)
+            except OSError as error:
+                result.messages.append(
+                    f"the undo log still has the text ({error.strerror}); the next command deletes it"
+                )
     return result
 
 
@@ -266,35 +273,27 @@ def write_changes(
             )
             pending = save_record(log_folder, record, "pending")
         apply_changes(root, changes)
+        if pending is not None:
+            os.rename(pending, pending.with_suffix(".purge" if is_purge else ".json"))
     except BaseException as error:
-        revert_changes(root, log_folder, number, changes)
+        # The pending record stays if this fails too. Then the next command reverts the changes.
+        with suppress(OSError):
+            revert_changes(root, changes)
+            if pending is not None:
+                pending.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise RejectedError(f"cannot write: {error.strerror} (nothing was changed)") from None
         raise
-    if pending is not None and log_folder is not None:
-        # All changes are on disk. If the record cannot be renamed, the next command does it.
+    if log_folder is not None:
         with suppress(OSError):
-            finish_record(workspace, log_folder, pending)
+            sync_log(log_folder)
+            if number % PRUNE_INTERVAL == 0:
+                prune_log(workspace, log_folder)
     return number
 
 
-def revert_changes(
-    root: Path, log_folder: Path | None, number: int, changes: Sequence[Change]
-) -> None:
-    """Restore the files of a command that failed, so that nothing of it happens later."""
-    inverted = [change.invert() for change in reversed(changes)]
-    pending = log_folder / f"{number}.pending" if log_folder and number else None
-    try:
-        apply_changes(root, inverted)
-    except OSError:
-        # The disk does not even allow that. Mark the record: the next command restores the files.
-        if pending is not None:
-            with suppress(OSError):
-                os.rename(pending, pending.with_suffix(".rollback"))
-        return
-    if pending is not None:
-        with suppress(OSError):
-            pending.unlink(missing_ok=True)
+def revert_changes(root: Path, changes: Sequence[Change]) -> None:
+    apply_changes(root, [change.invert() for change in reversed(changes)])
 
 
 def apply_changes(root: Path, changes: Sequence[Change]) -> None:
@@ -321,48 +320,47 @@ def apply_changes(root: Path, changes: Sequence[Change]) -> None:
         sync_folder(folder)
 
 
-def finish_record(workspace: Workspace, log_folder: Path, pending: Path) -> None:
-    """Turn a pending record into one of the undo log, and prune the log."""
-    os.rename(pending, pending.with_suffix(".json"))
-    sync_log(log_folder)
-    if int(pending.stem) % PRUNE_INTERVAL == 0:
-        prune_log(workspace, log_folder)
-
-
 def get_next_number(log_folder: Path) -> int:
-    records = list_records(log_folder)
-    return int(records[-1].stem) + 1 if records else 1
+    records = [*list_records(log_folder), *list_records(log_folder, "purge")]
+    return 1 + max((int(path.stem) for path in records), default=0)
 
 
-def finish_killed_commands(workspace: Workspace, log_folder: Path) -> None:
-    """Finish the records of killed commands, and restore the files of failed ones."""
-    for path in list_records(log_folder, "rollback"):
-        record = read_record(path)
-        apply_changes(workspace.root, [change.invert() for change in reversed(record.changes)])
-        path.unlink()
+def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
+    """Revert the changes of commands that were killed, or that failed on a full disk."""
     for path in list_records(log_folder, "pending"):
         try:
             record = read_record(path)
         except ValueError:
-            path.unlink()  # killed while it wrote the record: no file was changed
-            continue
-        apply_changes(workspace.root, record.changes)
-        finish_record(workspace, log_folder, path)
-        if record.is_purge:
-            texts = [change.before for change in record.changes if change.after is None]
-            purge_log(
-                workspace,
-                [change.path for change in record.changes],
-                [text for text in texts if text],
-            )
+            record = None  # killed while it wrote the record: no file was changed
+        if record is not None:
+            revert_changes(workspace.root, record.changes)
+        path.unlink()
+
+
+def finish_purges(workspace: Workspace, log_folder: Path) -> None:
+    """Delete purged texts from the undo log, and refuse them from now on."""
+    for path in list_records(log_folder, "purge"):
+        record = read_record(path)
+        bodies = [get_body(change.before) for change in record.changes if change.after is None]
+        workspace.machine.refuse_purged_texts(bodies)
+        purge_log(workspace, [change.path for change in record.changes], bodies)
+        save_record(log_folder, record._replace(changes=(), summary=""), "json")
+        path.unlink()
+
+
+def get_body(text: str | None) -> str:
+    try:
+        return parse(text or "").body.strip()
+    except FrontmatterError:
+        return (text or "").strip()
 
 
 def recover(workspace: Workspace) -> str:
-    """Finish a killed command before files are read. Return a message if that is impossible."""
+    """Revert a killed command before files are read. Return a message if that is impossible."""
     log_folder = get_log_folder(workspace)
     if log_folder is None:
         return ""
-    if not list_records(log_folder, "pending") and not list_records(log_folder, "rollback"):
+    if not list_records(log_folder, "pending"):
         return ""
     try:
         with hold_lock(workspace, seconds=0.0):
@@ -375,7 +373,7 @@ def recover(workspace: Workspace) -> str:
 
 @contextmanager
 def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[Path | None]:
-    """Hold the workspace's lock. First finish what a killed command left.
+    """Hold the workspace's lock. First revert the changes of a killed command.
 
     Yields the folder of the undo log, or None without one. Raises BusyError after some seconds.
     """
@@ -388,7 +386,9 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
     try:
         log_folder = get_log_folder(workspace)
         if log_folder is not None:
-            finish_killed_commands(workspace, log_folder)
+            revert_unfinished_commands(workspace, log_folder)
+            with suppress(OSError):
+                finish_purges(workspace, log_folder)
         yield log_folder
     finally:
         os.close(lock)

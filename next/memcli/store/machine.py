@@ -6,12 +6,14 @@ nothing that arrived with one is ever read: no index, no undo log, no pending co
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..formats.digests import make_keyed_digest
+from ..formats.text import find_words, normalize
 from .lock import LOCK_SECONDS, open_lock
 
 RECORD = "workspace.json"
@@ -40,9 +42,17 @@ class Machine:
         return frozenset()
 
     def save_purged_digests(self, digests: frozenset[str]) -> None:
-        if self.state_folder is not None:
-            with suppress(OSError):
-                save_private(self.state_folder / PURGED, "\n".join(sorted(digests)).encode())
+        if self.state_folder is not None and digests:
+            save_private(self.state_folder / PURGED, "\n".join(sorted(digests)).encode())
+
+    def refuse_purged_texts(self, texts: Iterable[str]) -> None:
+        """Store the number of words and the digest of purged texts, which refuses exact repeats."""
+        lines = set()
+        for text in texts:
+            words = [word for _, _, word in find_words(normalize(text))]
+            if words:
+                lines.add(f"{len(words)}:{self.make_digest(words)}")
+        self.save_purged_digests(self.read_purged_digests() | lines)
 
     def make_digest(self, words: list[str]) -> str:
         """Return a keyed digest of a text's words. Without the key nobody can test a guess."""

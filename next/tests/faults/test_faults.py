@@ -1,0 +1,141 @@
+"""Every command is killed, or meets a failing disk, at every call that changes a file.
+
+Afterwards its files are the old ones or the new ones. A command that reported an error has changed
+nothing, and nothing of it happens when the next command runs.
+"""
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.faults.fault import FAULTS, KILL, Fault, find_compiler, read_files, run_mem
+
+SAMPLE = 6  # calls per command and fault; MEM_LONG=1 tries all of them
+PAGE = "# Memory\n\n<!-- mem:promoted -->\n- Tea at four. <!-- {tea} -->\n<!-- /mem:promoted -->\n"
+
+COMMANDS: dict[str, list[str]] = {
+    "write": ["write", "The boiler is serviced in October.", "--tag", "home"],
+    "supersede": ["write", "Staging listens on port 7654.", "--key", "staging/port"],
+    "confirm": ["write", "Tea at four."],
+    "update": ["write", "Tea at five.", "--id", "tea"],
+    "edit": ["edit", "tea", "--replace", "four", "five"],
+    "move": ["edit", "tea", "--scope", "user"],
+    "note": ["note", "ordered a valve"],
+    "history": ["history", "--add", "Released 1.2."],
+    "forget": ["forget", "tea"],
+    "restore": ["restore", "old idea"],
+    "purge": ["forget", "tea", "--purge", "--yes"],
+    "undo": ["undo"],
+    "config": ["config", "set", "timezone", "Europe/Lisbon"],
+}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a promoted memory, a keyed one, a forgotten one, notes and history."""
+    world = tmp_path_factory.mktemp("faults") / "world"
+    (world / "project").mkdir(parents=True)
+    (world / "home").mkdir()
+    for number, arguments in enumerate(
+        (
+            ["init"],
+            ["write", "Tea at four.", "--path", "tea", "--title", "tea"],
+            ["write", "Staging listens on port 6543.", "--key", "staging/port"],
+            ["write", "An old idea.", "--path", "idea", "--title", "old idea"],
+            ["forget", "old idea"],
+            ["note", "we talked about it: Tea at four."],
+            ["write", "User drinks coffee.", "--scope", "user"],
+            ["write", "The last command."],
+        )
+    ):
+        run = run_mem(world, *arguments, now=f"2026-11-27T10:{number:02}:00Z")
+        assert run.code == 0, run
+    tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
+    (world / "project/memory/MEMORY.md").write_text(PAGE.format(tea=tea))
+    assert run_mem(world, "index").code == 0
+    return world
+
+
+def restore_template(template: Path, world: Path) -> None:
+    shutil.rmtree(world, ignore_errors=True)
+    shutil.copytree(template, world, symlinks=True)
+
+
+def try_fault(template: Path, name: str, fault: Fault, sample: int | None) -> list[str]:
+    """Return the promises that were broken by a fault at each call."""
+    arguments = COMMANDS[name]
+    moved = template.with_name("template")
+    if template.exists() and not moved.exists():
+        template.rename(moved)
+    world = template
+    restore_template(moved, world)
+    before = read_files(world)
+    run = run_mem(world, *arguments, fault=fault)
+    assert run.code == 0, (name, run)
+    after = read_files(world)
+    assert after != before
+    calls = list(range(1, run.calls + 1))
+    if sample is not None:
+        calls = sorted(random.Random(name + fault.name).sample(calls, min(sample, len(calls))))
+    broken = []
+    for at in calls:
+        restore_template(moved, world)
+        run = run_mem(world, *arguments, fault=fault.hitting(at))
+        broken += [
+            f"{name}, {fault.name} at {at}: {reason}"
+            for reason in check_outcome(world, run, fault, before, after, is_move=name == "move")
+        ]
+    return broken
+
+
+def check_outcome(
+    world: Path,
+    run: object,
+    fault: Fault,
+    before: dict[str, str],
+    after: dict[str, str],
+    *,
+    is_move: bool,
+) -> list[str]:
+    code, stderr = run.code, run.stderr  # type: ignore[attr-defined]
+    problems = []
+    if "Traceback" in stderr:
+        problems.append(stderr[-500:])
+    now = read_files(world)
+    if fault is not KILL:
+        if code == 0 and now != after:
+            problems.append(f"reported success, but {compare(now, after)}")
+        if code != 0 and now != before and not fault.is_lasting:
+            problems.append(f"reported an error, but {compare(now, before)}")
+    following = run_mem(world, "check")
+    if following.code not in (0, 1):
+        problems.append(f"the next command failed: {following.stderr[-300:]}")
+    following = run_mem(world, "note", "later", now="2026-11-29T10:00:00Z")
+    if following.code:
+        problems.append(f"the next command failed: {following.stderr[-300:]}")
+    later = read_files(world)
+    later = {path: text for path, text in later.items() if not path.endswith("notes/2026-11-29.md")}
+    if is_move and later == {**after, **before}:
+        # A move commits the receiving workspace first: a copy too many, and nothing lost.
+        return [problem for problem in problems if "Traceback" in problem]
+    if later not in (before, after):
+        problems.append(f"half done: {compare(later, before)}")
+    if fault is not KILL and code != 0 and later != before:
+        problems.append(f"failed but done later: {compare(later, before)}")
+    return problems
+
+
+def compare(now: dict[str, str], wanted: dict[str, str]) -> str:
+    names = sorted(path for path in now.keys() | wanted.keys() if now.get(path) != wanted.get(path))
+    return f"these files differ: {names}"
+
+
+@pytest.mark.skipif(not find_compiler(), reason="needs a C compiler on Linux to build the shim")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_done_whole_or_not_at_all(template: Path, name: str, fault: Fault) -> None:
+    sample = None if os.environ.get("MEM_LONG") else SAMPLE
+    assert try_fault(template, name, fault, sample) == []
