@@ -74,7 +74,10 @@ def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
         try:
             code = subprocess.run(
-                [*shlex.split(editor), str(copy)], env=dict(environment), check=False
+                [*shlex.split(editor), str(copy)],
+                env=dict(environment),
+                cwd=context.folder,
+                check=False,
             ).returncode
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot start the editor {editor!r}: {error}") from None

@@ -6,6 +6,7 @@ from typer import Option
 
 from ..api import open_all
 from ..context import Context
+from ..formats.text import count_noun
 from ..index.index import open_index
 from .render import Result
 
@@ -35,7 +36,7 @@ def run_index(
         items.append(
             {"workspace": str(workspace.root), "files": files, "texts": texts, "seconds": seconds}
         )
-        lines.append(f"{workspace.root}: {files:,} files, {texts:,} texts")
+        lines.append(f"{workspace.root}: {count_noun(files, 'file')}, {count_noun(texts, 'text')}")
         messages += index.messages
     return Result({"indexes": items}, lines, None, messages)
 

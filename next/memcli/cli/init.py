@@ -76,5 +76,5 @@ def choose_git(context: Context, has_repository: bool, *, private: bool, shared:
 def describe_folder(context: Context, root: Path) -> str:
     if root.is_relative_to(context.folder.resolve()):
         inner = root.relative_to(context.folder.resolve()).as_posix()
-        return f"{inner}/ in {context.folder}"
+        return f"a workspace in {root}" if inner == "." else f"{inner}/ in {context.folder}"
     return str(root)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
 
 from ..context import CommonOptions, Context, make_process_context
@@ -102,6 +103,10 @@ def call_command(context: Context, name: str, arguments: list[str]) -> int | tup
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
     fields = getattr(module, "FIELDS", ())
+    if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
+        with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
+            context.stdout.write(f"{parser.get_help(parsing)}\n")
+        return 0
     try:
         parser.main(
             complete_json_option(arguments, fields), prog_name=f"mem {name}", standalone_mode=False

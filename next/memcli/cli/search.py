@@ -99,7 +99,7 @@ def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
         "expired" if hit.expires_at and hit.expires_at < workspace.now.isoformat() else "",
         describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
         place,
-        hit.short_id,
+        hit.short_id if hit.short_id != hit.path else "",
         f"newer: {hit.newer[-6:]}" if hit.newer else "",
     ]
     lines = [hit.text, "  " + " · ".join(part for part in details if part)]

@@ -6,6 +6,7 @@ from typer import Option
 
 from ..api import open_all
 from ..context import Context
+from ..formats.text import count_noun
 from ..index.index import open_index
 from ..store.undo_log import read_log
 from ..store.workspace import Workspace
@@ -55,7 +56,9 @@ def describe(workspace: Workspace, numbers: Statistics) -> list[str]:
     if not workspace.is_trusted:
         lines.append("  trust      not trusted: its text does not count as yours (mem trust)")
     if numbers.not_embedded:
-        lines.append(f"  pending    {numbers.not_embedded:,} texts to embed (mem index)")
+        lines.append(
+            f"  pending    {count_noun(numbers.not_embedded, 'text')} to embed (mem index)"
+        )
     if numbers.problems:
         lines.append(f"  problems   {numbers.problems:,} (mem check)")
     return lines
@@ -74,6 +77,6 @@ def describe_statistics(workspace: Workspace, numbers: Statistics) -> list[str]:
     return [
         f"  types      {types or 'none'}",
         f"  files      {files or 'none'}",
-        f"  size       {numbers.bytes / 1e6:.1f} MB in {numbers.texts:,} texts",
-        f"  undo log   {len(read_log(workspace)):,} commands",
+        f"  size       {numbers.bytes / 1e6:.1f} MB in {count_noun(numbers.texts, 'text')}",
+        f"  undo log   {count_noun(len(read_log(workspace)), 'command')}",
     ]

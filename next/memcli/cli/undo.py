@@ -42,7 +42,7 @@ def run_undo(
             )
     record = choose_record(records, undone, number, redo)
     done = undo(workspace, record.number)
-    label = "Restored" if redo else "Undone"
+    label = "Restored" if redo else f"Undone: {record.command}"
     text = record.summary or ", ".join(done.paths)
     data = {
         "number": record.number,
@@ -51,7 +51,7 @@ def run_undo(
         "paths": done.paths,
         "undo": done.number,
     }
-    return Result(data, [f"{label}: {record.command}: {text}  ({record.number})"])
+    return Result(data, [f"{label}: {text}  ({record.number})"])
 
 
 def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:

@@ -2,11 +2,14 @@
 
 from difflib import SequenceMatcher
 
+Run = tuple[int, int, list[str]]
+"""Start and end of replaced lines, and the new lines."""
+
 
 def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     """Return the text with the changes of both sides, or None if they changed the same lines.
 
-    Changes to neighbouring lines count as the same place, as in `git merge-file`.
+    Changes that only touch are merged; two insertions at the same place are a conflict.
     """
     if ours == base or ours == theirs:
         return theirs
@@ -18,12 +21,12 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     merged: list[str] = []
     position = 0
     changes = sorted([*our_changes, *their_changes], key=lambda change: (change[0], change[1]))
-    previous: tuple[int, int, list[str]] | None = None
+    previous: Run | None = None
     for change in changes:
         start, end, lines = change
         if change == previous:
             continue  # both sides made this change
-        if previous is not None and start <= previous[1] and not is_separate(previous, change):
+        if previous is not None and is_conflict(previous, change):
             return None
         merged += base_lines[position:start]
         merged += lines
@@ -33,12 +36,15 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     return "".join(merged)
 
 
-def is_separate(first: tuple[int, int, list[str]], second: tuple[int, int, list[str]]) -> bool:
-    """Return whether two touching changes concern different lines: a replacement, then the next one."""
-    return first[1] == second[0] and first[0] < first[1] and second[0] < second[1]
+def is_conflict(first: Run, second: Run) -> bool:
+    """Return whether two changes overlap, or insert lines at the same place."""
+    if second[0] < first[1]:
+        return True
+    is_insertion = first[0] == first[1] and second[0] == second[1]
+    return is_insertion and first[0] == second[0]
 
 
-def find_changes(base: list[str], changed: list[str]) -> list[tuple[int, int, list[str]]]:
+def find_changes(base: list[str], changed: list[str]) -> list[Run]:
     """Return (start, end, new lines) of every run of base lines that was replaced."""
     matcher = SequenceMatcher(None, base, changed, autojunk=False)
     return [

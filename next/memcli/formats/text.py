@@ -103,3 +103,10 @@ def fold_word(word: str) -> str:
 def normalize(text: str) -> str:
     """Return a text in Unicode form NFC, in which an accent is part of its letter."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 text`, `2,000 texts`, `2 memories`."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun}"

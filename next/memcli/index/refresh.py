@@ -152,10 +152,7 @@ def apply_forgotten(database: Database, workspace: Workspace, before: ForgottenT
         database.run("select 1 from entries where id = ?", (entry_id,)).fetchone()
         for entry_id in after.purged_ids
     )
-    if not has_purged and (after.by_first_word, after.purged) == (
-        before.by_first_word,
-        before.purged,
-    ):
+    if not has_purged and after.is_same_as(before):
         return
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")

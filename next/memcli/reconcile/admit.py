@@ -96,6 +96,9 @@ def write_memories(
         group, outcome = admit(index, draft, deduplicate=deduplicate)
         outcomes.append(outcome)
         groups.append(group)
+    for draft, outcome in zip(drafts, outcomes, strict=True):
+        if draft.redact_secrets or draft.allow_secrets:
+            outcome.text = outcome.path  # the sentence may contain a secret
     summary = outcomes[0].text if len(outcomes) == 1 else f"{len(outcomes)} memories"
     result = commit(workspace, command, groups, summary=summary)
     errors = {id(group): error for group, error in result.rejected}
@@ -189,7 +192,8 @@ def make_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
         name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
         return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
     month = workspace.now.astimezone(workspace.zone).strftime("%Y-%m")
-    slug = make_slug(entry.title or summarize(entry.body))
+    has_secrets = draft.redact_secrets or draft.allow_secrets
+    slug = "" if has_secrets else make_slug(entry.title or summarize(entry.body))
     name = f"{slug}-{entry.id[-6:]}" if slug else entry.id[-6:]
     return f"{workspace.entries_folder}{month}/{name}.md"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from ..errors import NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.text import summarize
-from ..index.forgotten import ForgottenTexts
+from ..formats.passages import PassageFinder, replace_passages
+from ..formats.text import normalize, summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
@@ -19,7 +19,7 @@ from .admit import Outcome, change_page_line, edit_file, make_outcome
 
 # A record or note whose text was purged.
 EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
-EMPTY_NOTE = re.compile(r"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*\r?\n?")
+EMPTY_NOTE = re.compile(r"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*\r?(?:\n|\Z)")
 PURGED_PASSAGE = "[purged]"
 
 
@@ -100,7 +100,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
     texts = {entry.id: read_body(workspace, entry.path) for entry in entries}
-    needles = ForgottenTexts(texts, workspace.machine)
+    finder = PassageFinder(texts)
     done = Forgetting()
     changes: list[Replace | Append] = []
     stamp = format_time(workspace.now)
@@ -113,7 +113,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
     paths = {change.path for change in changes}
     for path, kind in index.run("select path, kind from files where kind <> 'entry'").fetchall():
         text = read_file(workspace, path) if path not in paths else None
-        clean = remove_passages(text, kind, needles) if text else text
+        clean = remove_passages(text, kind, finder) if text else text
         if text is not None and clean != text:
             changes.append(Replace(path, text, clean))
             done.other_files.append(path)
@@ -138,15 +138,15 @@ def read_body(workspace: Workspace, path: str) -> str:
         return text.strip()
 
 
-def remove_passages(text: str, kind: str, needles: ForgottenTexts) -> str:
+def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
     """Return a file's text without the purged passages, and without records that become empty."""
     if kind == "session":
-        lines = [remove_from_event(line, needles) for line in text.split("\n")]
-        return "\n".join(lines)
-    clean, count = needles.hide(text)
-    if not count:
+        return "\n".join(remove_from_event(line, finder) for line in text.split("\n"))
+    normal = normalize(text)
+    passages = finder.find(normal)
+    if not passages:
         return text
-    clean = clean.replace("[forgotten]", "")
+    clean = replace_passages(normal, passages, "")
     if kind == "history":
         clean = EMPTY_HISTORY_RECORD.sub("", clean)
     if kind == "note":
@@ -154,19 +154,19 @@ def remove_passages(text: str, kind: str, needles: ForgottenTexts) -> str:
     return clean
 
 
-def remove_from_event(line: str, needles: ForgottenTexts) -> str:
-    """Return a line of a session with the purged passages replaced, and everything else as it is."""
+def remove_from_event(line: str, finder: PassageFinder) -> str:
+    """Return a line of a session with the purged passages replaced, and the rest as it is."""
     try:
         event = json.loads(line)
     except ValueError:
         return line
     for text in find_strings(event):
-        clean, count = needles.hide(text)
-        if count:
-            old, new = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (text, clean))
-            escaped = json.dumps(text)[1:-1]
-            new = new.replace("[forgotten]", PURGED_PASSAGE)
-            line = line.replace(old, new).replace(escaped, new)
+        normal = normalize(text)
+        passages = finder.find(normal)
+        if passages:
+            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
+            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
+                line = line.replace(spelling[1:-1], clean)
     return line
 
 

@@ -76,9 +76,14 @@ def find_similar_words(index: Index, word: str) -> tuple[str, ...]:
         return compounds
     rows = index.run(
         "select word from spellings where length(word) between ? and ?",
-        (len(word) - 1, len(word) + 1),
+        (len(word) - 1, len(word) + 2),
     ).fetchall()
-    return tuple(other for (other,) in rows if is_one_edit_apart(word, other))[:MOST_SIMILAR]
+    return tuple(other for (other,) in rows if is_typo(word, other))[:MOST_SIMILAR]
+
+
+def is_typo(word: str, other: str) -> bool:
+    """Return whether a word is one edit away from another, or from its singular."""
+    return is_one_edit_apart(word, other) or is_one_edit_apart(word, other.removesuffix("s"))
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats.text import split_words
+from ..formats.text import count_noun, split_words
 from ..index.filters import Filter, find_files
 from ..index.index import COLUMNS as ENTRY_COLUMNS
 from ..index.index import KINDS, Index, IndexedEntry, make_entry, open_index
@@ -117,7 +117,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
             missing = index.embed_missing(options.embed_seconds, first)
             if missing:
                 result.messages.append(
-                    f"{missing:,} texts are found by words only until you run: mem index"
+                    f"not embedded yet: {count_noun(missing, 'text')}, found by words only (mem index)"
                 )
         except UnavailableError as error:
             if mode == "vector":

@@ -5,7 +5,8 @@ import re
 from ..formats.page import strip_comments
 from ..formats.text import LIST_MARK, SENTENCE_END, SUMMARY_LENGTH, shorten, split_words
 
-LINK = re.compile(r"!?\[\[([^\]|]+\|)?([^\]]+)\]\]")
+IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
+LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
 
 def make_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:
@@ -34,6 +35,7 @@ def split_sentences(text: str) -> list[str]:
     sentences = []
     for line in strip_comments(text).splitlines():
         content = LIST_MARK.sub("", line.strip().lstrip("\ufeff"), count=1)
+        content = IMAGE.sub("", content)
         content = LINK.sub(lambda match: match[2], content).replace("**", "").strip()
         if any(character.isalnum() for character in content):
             sentences += [" ".join(part.split()) for part in SENTENCE_END.split(content)]

@@ -408,7 +408,7 @@ def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
     for row in data.table(_FILE)["programs"]:
         names = row["names"].split()
         programs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        option = data.expanded(_FILE, row["option"])
+        option = data.expand_references(_FILE, row["option"])
         pattern = rf"(?i:\b(?:{programs})(?:\.exe)?)(?=[ \t])[^\n|;&]{{0,400}}?{option}"
         patterns.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
     return patterns

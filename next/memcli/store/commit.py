@@ -8,6 +8,7 @@ the pending record: a command that did not report success has changed nothing, t
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -98,12 +99,13 @@ def commit(
         changes: list[Change] = []
         for group in groups:
             try:
+                checked = group
                 for gate in workspace.gates:
-                    group = gate(workspace, group)
+                    checked = gate(workspace, checked)
             except MemError as error:
                 result.rejected.append((group, error))
                 continue
-            changes = resolve_changes(workspace, changes, group.changes)
+            changes = resolve_changes(workspace, changes, checked.changes)
         if changes and workspace.find_purged_files:
             known = {change.path for change in changes}
             returned = [
@@ -221,6 +223,7 @@ def undo(workspace: Workspace, number: int) -> Commit:
 
 
 CONFLICT = "\0conflict"
+UPDATED_LINE = re.compile(r"(?m)^updated_at: .*$")
 
 
 def revert_change(change: Change, current: str | None) -> str | None:
@@ -229,7 +232,10 @@ def revert_change(change: Change, current: str | None) -> str | None:
         return change.before
     if current is None or change.after is None or change.before is None:
         return current if current == change.before else CONFLICT
-    merged = merge_lines(change.after, current, change.before)
+    # Every edit changes this line, so it would make every undo a conflict.
+    stamp = UPDATED_LINE.search(current)
+    after, before = (UPDATED_LINE.sub(stamp[0], side) if stamp else side for side in change[:0:-1])
+    merged = merge_lines(after, current, before)
     return CONFLICT if merged is None else merged
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..formats.dates import format_time, parse_time
+from ..formats.passages import PassageFinder
+from ..formats.text import normalize
 from .machine import save_private
 from .workspace import Workspace
 
@@ -131,22 +133,19 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
     """Delete purged texts from the log. The commands that contained them cannot be undone any more."""
     folder = get_log_folder(workspace)
     purged_paths = set(paths)
-    needles = [text for text in texts if text]
+    finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
+
+    def is_clean(change: Change) -> bool:
+        sides = (change.before, change.after)
+        return change.path not in purged_paths and not any(
+            finder.find(normalize(side)) for side in sides if side
+        )
+
     for path in list_records(folder) if folder else []:
         record = read_record(path)
-        clean = tuple(
-            change
-            for change in record.changes
-            if change.path not in purged_paths
-            and not any(needle in (side or "") for needle in needles for side in change[1:])
-        )
+        clean = tuple(change for change in record.changes if is_clean(change))
         if clean != record.changes and folder:
-            summary = record.summary
-            if any(needle[:40] in summary for needle in needles):
-                summary = ""
-            save_record(
-                folder, record._replace(changes=clean, is_purge=True, summary=summary), "json"
-            )
+            save_record(folder, record._replace(changes=clean, is_purge=True, summary=""), "json")
 
 
 def sync_log(folder: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .commit import ChangeGroup, Replace
 
 MARK = "mem.yaml"
-NO_WORKSPACE = "no workspace here"
+NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
 PURGED = "purged.txt"
@@ -143,7 +143,7 @@ def find_workspaces(context: Context) -> list[Workspace]:
         if own is not None and own.root not in [workspace.root for workspace in workspaces]:
             workspaces.append(own)
     if not workspaces:
-        raise NotFoundError(f"{NO_WORKSPACE} ({context.folder})", CREATE_ONE)
+        raise NotFoundError(NO_WORKSPACE, CREATE_ONE)
     return workspaces
 
 
@@ -154,7 +154,7 @@ def find_target_workspace(context: Context) -> Workspace:
         if project is not None:
             return project
         if context.common.scope == "project":
-            raise NotFoundError(f"{NO_WORKSPACE} ({context.folder})", CREATE_ONE)
+            raise NotFoundError(NO_WORKSPACE, CREATE_ONE)
     folder = context.data_folder
     if folder is None:
         raise NotFoundError("no workspace here, and no HOME for your own", CREATE_ONE)

@@ -1,0 +1,143 @@
+"""Run the commands of a transcript: a Markdown page with `console` blocks.
+
+A line that starts with `$ ` is a command, and the lines below it are its output. `exit N` at the
+end of the output is the exit code. `$ mem …` runs in process, as on a terminal of 80 columns; other
+commands run in a shell. The clock starts at 2026-11-28 12:00 UTC and each command takes a minute.
+"""
+
+import io
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from memcli.cli.main import run
+from memcli.context import Context
+
+BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+START = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+PROJECT = Path(__file__).parents[2]
+
+
+class Player:
+    """Runs the commands of one transcript in a folder of its own."""
+
+    def __init__(self, folder: Path, *, in_process: bool = True) -> None:
+        self.folder = folder
+        self.in_process = in_process
+        self.noise = random.Random(1)
+        self.commands = 0
+        self.environment: dict[str, str] = {
+            "HOME": str(folder / "home"),
+            "PATH": os.environ["PATH"],
+            "TZ": "UTC",
+            "EDITOR": "",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Ana",
+            "GIT_AUTHOR_EMAIL": "ana@example.org",
+            "GIT_COMMITTER_NAME": "Ana",
+            "GIT_COMMITTER_EMAIL": "ana@example.org",
+            "MEM_TIMEZONE": "UTC",
+        }
+        (folder / "home").mkdir()
+        (folder / "work").mkdir()
+        self.place = folder / "work"
+
+    def play(self, page: str) -> str:
+        """Return the page with the output that its commands have now."""
+        return BLOCK.sub(lambda match: f"```console\n{self.play_block(match[1])}```", page)
+
+    def play_block(self, block: str) -> str:
+        lines = []
+        commands = [line for line in block.splitlines() if line.startswith(("$ ", "> "))]
+        number = 0
+        while number < len(commands):
+            line = commands[number][2:]
+            shown = [commands[number]]
+            while number + 1 < len(commands) and commands[number + 1].startswith("> "):
+                number += 1
+                line += "\n" + commands[number][2:]
+                shown.append(commands[number])
+            lines += [*shown, *self.run_line(line).splitlines()]
+            number += 1
+        return "".join(f"{line}\n" for line in lines)
+
+    def run_line(self, line: str) -> str:
+        """Run a command and return its output, then its exit code if it is not 0."""
+        self.commands += 1
+        assignments, words = split_assignments(line)
+        if words[:1] == ["cd"]:
+            self.place = (self.place / words[1]).resolve()
+            return ""
+        if words[:1] == ["mem"]:
+            run_mem = self.run_in_process if self.in_process else self.run_as_process
+            output, code = run_mem(words[1:], {**self.environment, **assignments})
+        else:
+            done = subprocess.run(
+                ["sh", "-c", line],
+                cwd=self.place,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            output, code = done.stdout, done.returncode
+        output = output.replace(str(self.folder), "/tmp")
+        return output + (f"exit {code}\n" if code else "")
+
+    @property
+    def now(self) -> datetime:
+        return START + timedelta(minutes=self.commands)
+
+    def run_in_process(self, words: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+        output = io.StringIO()
+        context = Context(
+            environment=environment,
+            folder=self.place,
+            stdin=io.StringIO(environment.get("STDIN", "")),
+            stdout=output,
+            stderr=output,
+            read_clock=lambda: self.now,
+            noise=self.noise,
+            width=80,
+            is_terminal=True,
+        )
+        code = run(context, words)
+        return output.getvalue(), code
+
+    def run_as_process(self, words: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+        done = subprocess.run(
+            [sys.executable, "-m", "memcli", *words],
+            cwd=self.place,
+            env={
+                **environment,
+                "PYTHONPATH": str(PROJECT),
+                "MEM_NOW": self.now.isoformat(),
+                "MEM_SEED": str(self.commands),
+            },
+            input=environment.get("STDIN", ""),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.stdout, done.returncode
+
+
+def split_assignments(line: str) -> tuple[dict[str, str], list[str]]:
+    """Return the variables before a command, and its words."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return {}, []
+    assignments = {}
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        name, _, value = words.pop(0).partition("=")
+        assignments[name] = value
+    return assignments, words
