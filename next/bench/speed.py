@@ -69,10 +69,8 @@ def run(tree: Path, home: Path, root: Path, arguments: list[str]) -> float:
         "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", ""),
     }
     command = [sys.executable, "-m", "memcli", *arguments]
-    if arguments != ["--version"]:
-        command += ["--workspace", str(root)]
     began = time.perf_counter()
-    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, check=False)
+    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, check=False)
     seconds = time.perf_counter() - began
     if done.returncode not in (0, 1):
         raise SystemExit(f"{tree} {arguments}: {done.stderr.decode()}")

@@ -3,13 +3,11 @@
 from memcli import open_workspace, search, write
 """
 
-from typing import Any
-
 __version__ = "1.0.0.dev0"
 __all__ = ["open_workspace", "search", "write"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Imported when used: `import memcli` must not load the index.
     if name in __all__:
         from . import api

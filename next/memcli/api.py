@@ -6,16 +6,16 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
-from .formats.text import normalize
 from .index.index import open_index
-from .index.refresh import load_forgotten
-from .reconcile.admit import Draft, Outcome, write_memories
-from .store.commit import Replace, read_file
-from .store.gates import check_characters, check_secrets, make_forgotten_gate
 from .store.workspace import Workspace, find_target_workspace, find_workspaces
+
+if TYPE_CHECKING:
+    from .reconcile.admit import Outcome
+    from .search.search import Hit
+    from .store.commit import Replace
 
 
 def open_workspace(
@@ -41,12 +41,15 @@ def open_target(context: Context) -> Workspace:
 
 
 def open_all(context: Context) -> list[Workspace]:
-    """Return the workspaces that a command reads, with their gates."""
-    return [equip(workspace) for workspace in find_workspaces(context)]
+    """Return the workspaces that a command reads."""
+    return find_workspaces(context)
 
 
 def equip(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
+    # Imported here and below, because reading commands need none of it.
+    from .store.gates import check_characters, check_secrets, make_forgotten_gate
+
     workspace.gates = (check_characters, check_secrets, make_forgotten_gate(find_forgotten))
     workspace.find_purged_files = find_purged_files
     return workspace
@@ -54,15 +57,20 @@ def equip(workspace: Workspace) -> Workspace:
 
 def find_forgotten(workspace: Workspace, text: str) -> str:
     """Return the id of a forgotten memory that a text repeats, or an empty text."""
+    from .formats.text import normalize
+    from .index.update import load_forgotten
+
     index = open_index(workspace, refresh_first=False)
     repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
 
 
-def find_purged_files(workspace: Workspace) -> list[Replace]:
+def find_purged_files(workspace: Workspace) -> list["Replace"]:
     """Return the deletions of memories that were purged on another machine."""
     if not workspace.read_purged_ids():
         return []
+    from .store.commit import Replace, read_file
+
     index = open_index(workspace, refresh_first=False)
     rows = index.run(
         "select path from problems where reason like 'was purged on another%'"
@@ -70,8 +78,10 @@ def find_purged_files(workspace: Workspace) -> list[Replace]:
     return [Replace(path, read_file(workspace, path), None) for (path,) in rows]
 
 
-def write(workspace: Workspace, text: str, **fields: Any) -> Outcome:
+def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
     """Save a memory. Raises RejectedError if a gate refuses it."""
+    from .reconcile.admit import Draft, write_memories
+
     outcomes, _ = write_memories(workspace, [Draft(text, **fields)])
     if outcomes[0].error is not None:
         raise outcomes[0].error
@@ -80,7 +90,7 @@ def write(workspace: Workspace, text: str, **fields: Any) -> Outcome:
 
 def search(
     workspace: Workspace | Sequence[Workspace], query: str, limit: int = 10, **filters: Any
-) -> Any:
+) -> "list[Hit]":
     """Return the hits of a search, the best first."""
     from .index.filters import make_filter
     from .search.search import SearchOptions

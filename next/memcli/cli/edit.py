@@ -100,7 +100,7 @@ def move(context: Context, name: str) -> Result:
     """Move a memory to the workspace of another scope."""
     target = equip(find_target_workspace(context))
     everywhere = context._replace(common=context.common._replace(scope="all"))
-    for source in open_all(everywhere):
+    for source in map(equip, open_all(everywhere)):
         if source.root == target.root:
             continue
         try:

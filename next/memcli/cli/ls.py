@@ -9,7 +9,7 @@ from ..context import Context
 from ..formats.dates import describe_day
 from ..index.filters import find_files, make_filter
 from ..index.index import IndexedEntry, open_index
-from ..store.commit import recover
+from ..store.recovery import recover
 from .render import Result
 
 FIELDS = (*IndexedEntry.__dataclass_fields__, "text", "short_id")
@@ -53,7 +53,9 @@ def run_ls(
             (wanted.since, wanted.until, wanted.until),
         )
         for entry in entries[: limit or None]:
-            short_id = index.shorten_id(entry.id)
+            # A pipe gets whole ids. Each shortened one costs a query.
+            is_shown = context.is_terminal or context.common.as_json
+            short_id = index.shorten_id(entry.id) if is_shown else ""
             day = describe_day(entry.updated_at, workspace.now, workspace.zone)
             lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
             rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])

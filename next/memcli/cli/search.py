@@ -104,6 +104,6 @@ def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
     ]
     lines = [hit.text, "  " + " · ".join(part for part in details if part)]
     if explain:
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in hit.parts.items())
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in hit.parts.items() if value)
         lines.append(f"  relevance {hit.relevance:.2f}: {parts}")
     return lines

@@ -114,6 +114,26 @@ def find_files(index: Index, wanted: Filter) -> list[int]:
     ]
 
 
+def make_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
+    """Return an SQL condition on `chunks`, and its values."""
+    clauses = ["1"]
+    values: list[Any] = []
+    if wanted.kinds:
+        clauses.append(f"kind in ({', '.join('?' * len(wanted.kinds))})")
+        values += wanted.kinds
+    if wanted.statuses == ("active",):
+        clauses.append("active")
+    if wanted.since:
+        clauses.append("timestamp >= ?")
+        values.append(wanted.since)
+    if wanted.until:
+        clauses.append("timestamp <= ?")
+        values.append(wanted.until)
+    if wanted.is_about_entries or wanted.path:
+        clauses.append(f"file in ({', '.join(map(str, find_files(index, wanted)))})")
+    return " and ".join(clauses), values
+
+
 def make_check(condition: str) -> Callable[[dict[str, Any]], bool]:
     """Return the function that checks one `--where` condition on the fields of an entry."""
     match = CONDITION.fullmatch(condition)

@@ -203,7 +203,7 @@ class Index:
 def make_entry(row: Sequence[Any]) -> IndexedEntry:
     values = list(row)
     for column in LISTS:
-        values[column] = tuple(json.loads(values[column]))
+        values[column] = tuple(json.loads(values[column])) if values[column] != "[]" else ()
     values[PINNED] = bool(values[PINNED])
     return IndexedEntry(*values)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from stat import S_ISREG
 
 from ..formats.digests import make_digest
-from ..store.commit import TEMPORARY_PREFIX
 from ..store.ignore import is_ignored, read_patterns
-from ..store.workspace import Workspace
+from ..store.workspace import TEMPORARY_PREFIX, Workspace
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..errors import UsageError
 from ..index.filters import Filter, make_sql
 from ..index.index import open_index
-from ..store.commit import recover
+from ..store.recovery import recover
 from ..store.workspace import Workspace
 
 LONGEST_LINE = 300  # characters shown of a line

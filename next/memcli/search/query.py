@@ -1,15 +1,11 @@
 """Look up the words of a query in the index: how often each occurs in each chunk."""
 
-import re
 import sqlite3
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..index.index import Index
 from ..index.words import find_spellings, is_one_edit_apart, split_query
-
-if TYPE_CHECKING:
-    import numpy as np
 
 TITLE_COUNT = 2  # a word of the title counts like two of the text
 # A word that only resembles one of the query counts less.
@@ -17,7 +13,6 @@ SIMILAR_COUNT = 0.7
 SHORTEST_TYPO = 5
 SHORTEST_PART = 4
 MOST_SIMILAR = 20
-QUOTED = re.compile(r'"([^"\n]{2,200})"')
 
 
 class Term(NamedTuple):
@@ -104,18 +99,3 @@ def get_tokenizer() -> sqlite3.Connection:
     connection.execute(f'create virtual table words using fts5(body, tokenize="{TOKENIZER}")')
     connection.execute("create virtual table terms using fts5vocab(words, row)")
     return connection
-
-
-def make_count_array(term: Term, chunks: "np.ndarray") -> "np.ndarray":
-    """Return the counts of a term for sorted chunk ids, (n,) float64."""
-    import numpy as np
-
-    array = np.zeros(len(chunks))
-    if not term.counts or not len(chunks):
-        return array
-    found = np.fromiter(term.counts, np.int64, len(term.counts))
-    values = np.fromiter(term.counts.values(), np.float64, len(term.counts))
-    places = np.minimum(np.searchsorted(chunks, found), len(chunks) - 1)
-    is_wanted = chunks[places] == found
-    array[places[is_wanted]] = values[is_wanted]
-    return array

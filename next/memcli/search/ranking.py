@@ -9,11 +9,15 @@ measured on twelve public retrieval sets; each one left out costs .003 to .008 o
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
+from heapq import nlargest
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..index.filters import Filter, make_chunk_sql
 from ..index.index import KINDS, Index
-from .query import Term, make_count_array
+from .query import Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,102 +40,198 @@ WORD = re.compile(r"[^\W_]+")
 SESSION = KINDS.index("session")
 
 
-class Rows(NamedTuple):
-    """The chunks that a query may find: parallel arrays of length n."""
+class Scored(NamedTuple):
+    """A chunk with its score."""
 
-    chunks: "np.ndarray"
-    files: "np.ndarray"
-    vectors: "np.ndarray"  # row of the matrix, or -1
-    is_talk: "np.ndarray"
-
-
-class Ranking(NamedTuple):
-    """Scores of all rows, as parallel arrays."""
-
-    relevance: "np.ndarray"
-    cosine: "np.ndarray"
-    words: "np.ndarray"
+    chunk: int
+    file: int
+    relevance: float
+    meaning: float
+    words: float
 
 
-def rank_rows(
-    index: Index, query: str, terms: list[Term], rows: Rows, *, mode: str, share: float | None
-) -> Ranking:
-    """Score every row. `share` overrides the weight of meaning; mode is hybrid, keyword or vector."""
+class WordScores(NamedTuple):
+    """The share of the query's words, weighted by rarity, 0 to 1."""
+
+    chunks: Mapping[int, float]
+    files: Mapping[int, float]  # counted over a whole entry
+    file_of: Mapping[int, int]  # the file of each chunk
+    talk: frozenset[int]  # chunks of conversations
+
+    def get(self, chunk: int) -> float:
+        own = self.chunks[chunk]
+        if chunk in self.talk:
+            return own
+        return (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * self.files[self.file_of[chunk]]
+
+
+def rank_by_words(index: Index, terms: list[Term], wanted: Filter, count: int) -> list[Scored]:
+    """Return the best chunks by words alone. Needs neither numpy nor the model."""
+    words = score_words(index, terms, wanted)
+    scores = {chunk: words.get(chunk) for chunk in words.chunks}
+    best = nlargest(count, scores, key=lambda chunk: scores[chunk])
+    return [
+        Scored(chunk, words.file_of[chunk], scores[chunk], 0.0, scores[chunk]) for chunk in best
+    ]
+
+
+def rank_by_meaning_and_words(
+    index: Index,
+    query: str,
+    terms: list[Term],
+    wanted: Filter,
+    count: int,
+    *,
+    share: float | None = None,
+) -> list[Scored]:
+    """Return the best chunks. `share` overrides the measured weight of meaning."""
     import numpy as np
 
-    talk_share = np.where(rows.is_talk, SHARE_TALK, SHARE_TEXT)
-    weights = talk_share if share is None else np.full(len(rows.chunks), share)
-    words = np.zeros(len(rows.chunks))
-    cosine = np.zeros(len(rows.chunks))
-    _, owner = np.unique(rows.files, return_inverse=True)
-    if mode != "vector":
-        words = score_words(index, terms, rows, owner)
-    if mode != "keyword":
-        cosine = score_meaning(index, query, terms, rows)
-        meaning = mix_with_whole_entry(cosine, rows, owner)
-    if mode == "keyword":
-        relevance = words
-    elif mode == "vector":
-        relevance = meaning
-    else:
-        has_vector = rows.vectors >= 0
-        weights = np.where(has_vector, weights, 0.0)
-        if not any(term.counts for term in terms):
-            weights = np.where(has_vector, 1.0, 0.0)  # meaning alone has something to say
-        relevance = weights * meaning + (1 - weights) * words
-    return Ranking(relevance, cosine, words)
-
-
-def score_words(index: Index, terms: list[Term], rows: Rows, owner: "np.ndarray") -> "np.ndarray":
-    """Return the share of the query's words that each row contains, weighted by their rarity."""
-    import numpy as np
-
-    total = 0.0
-    own = np.zeros(len(rows.chunks))
-    whole = np.zeros(len(rows.chunks))
-    count = index.run("select count(*) from chunks").fetchone()[0]
-    for term in terms:
-        frequency = len(term.counts)
-        rarity = (count + PSEUDO_TEXTS + 1) / (frequency + 1 + PSEUDO_SHARE * PSEUDO_TEXTS)
-        weight = log(max(rarity, 1.0)) ** IDF_POWER * term.count
-        total += weight
-        if not frequency:
-            continue
-        counts = make_count_array(term, rows.chunks)
-        if rows.is_talk.any():
-            counts = np.where(rows.is_talk, spread_over_turns(counts, rows.files), counts)
-        own += weight * counts / (counts + SATURATION)
-        of_entry = np.bincount(owner, counts, minlength=1)[owner]
-        whole += weight * of_entry / (of_entry + SATURATION)
+    rows = select_rows(index, wanted)
+    if not len(rows):
+        return []
+    chunks, files, vectors = rows[:, 0], rows[:, 1], rows[:, 2]
+    is_talk = rows[:, 3] == SESSION
+    _, owner = np.unique(files, return_inverse=True)
+    cosine, has_vector = score_meaning(index, query, terms, vectors)
+    of_entry = np.bincount(owner, cosine, minlength=1) / np.maximum(
+        np.bincount(owner, minlength=1), 1
+    )
+    mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * of_entry[owner]
+    meaning = np.where(is_talk, cosine, mixed)
+    found = score_words(index, terms, wanted)
+    own = spread_to_array(found.chunks, chunks)
+    whole = spread_to_array(found.files, files)
     mixed = (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * whole
-    score = np.where(rows.is_talk, own, mixed)
-    result: np.ndarray = score / max(total, LEAST_WEIGHT * sum(term.count for term in terms), 1e-9)
+    words = np.where(is_talk, own, mixed)
+    weights = np.where(is_talk, SHARE_TALK, SHARE_TEXT) if share is None else share
+    if not found.chunks:
+        weights = 1.0  # meaning alone has something to say
+    weights = np.where(has_vector, weights, 0.0)
+    relevance = weights * meaning + (1 - weights) * words
+    count = min(count, len(rows))
+    best = np.argpartition(-relevance, count - 1)[:count]
+    scored = zip(
+        *(array[best].tolist() for array in (chunks, files, relevance, cosine, words)), strict=True
+    )
+    return [Scored(*row) for row in scored if row[2] > 0]
+
+
+def select_rows(index: Index, wanted: Filter) -> "np.ndarray":
+    """Return the rows of the chunks that pass a filter, as `Index.load_rows` describes them."""
+    import numpy as np
+
+    rows = index.load_rows()
+    if wanted == Filter():
+        return rows[rows[:, 4] == 1]
+    condition, values = make_chunk_sql(index, wanted)
+    chunks = index.run(f"select chunk from chunks where {condition}", values).fetchall()
+    selected: np.ndarray = rows[np.isin(rows[:, 0], [chunk for (chunk,) in chunks])]
+    return selected
+
+
+def spread_to_array(scores: Mapping[int, float], keys: "np.ndarray") -> "np.ndarray":
+    """Return the score of each key, (n,) float64; 0 for keys without one."""
+    import numpy as np
+
+    known = np.array(sorted(scores), np.int64)
+    if not len(known):
+        return np.zeros(len(keys))
+    values = np.array([scores[key] for key in known.tolist()])
+    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    result: np.ndarray = np.where(known[places] == keys, values[places], 0.0)
     return result
 
 
-def spread_over_turns(counts: "np.ndarray", files: "np.ndarray") -> "np.ndarray":
-    """Return counts with a share of the counts of the turns before and after."""
-    spread = counts.copy()
-    for distance, weight in enumerate(TURN_WEIGHTS, 1):
-        if distance >= len(counts):
-            break
-        is_same = files[distance:] == files[:-distance]
-        spread[distance:] += weight * counts[:-distance] * is_same
-        spread[:-distance] += weight * counts[distance:] * is_same
+def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
+    """Score the chunks that contain words of the query, or stand next to a turn that does."""
+    file_of, talk = find_chunks(index, terms, wanted)
+    weights = weigh_terms(index, terms)
+    total = max(sum(weights), LEAST_WEIGHT * sum(term.count for term in terms), 1e-9)
+    own: dict[int, float] = defaultdict(float)
+    whole: dict[int, float] = defaultdict(float)
+    for term, weight in zip(terms, weights, strict=True):
+        counts = {chunk: count for chunk, count in term.counts.items() if chunk in file_of}
+        of_file: dict[int, float] = defaultdict(float)
+        for chunk, count in counts.items():
+            of_file[file_of[chunk]] += count
+        if talk:
+            counts = spread_over_turns(counts, file_of, talk)
+        for chunk, count in counts.items():
+            own[chunk] += weight / total * count / (count + SATURATION)
+        for file, count in of_file.items():
+            whole[file] += weight / total * count / (count + SATURATION)
+    return WordScores(own, whole, file_of, talk)
+
+
+def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
+    """Return the weight of each term: its inverse document frequency, times its count in the query."""
+    texts = index.run("select count(*) from chunks").fetchone()[0] + PSEUDO_TEXTS
+    weights = []
+    for term in terms:
+        frequency = len(term.counts) + PSEUDO_SHARE * PSEUDO_TEXTS
+        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) ** IDF_POWER * term.count)
+    return weights
+
+
+def find_chunks(
+    index: Index, terms: list[Term], wanted: Filter
+) -> tuple[dict[int, int], frozenset[int]]:
+    """Return the files of the chunks with a term that pass the filter, and those that are talk."""
+    chunks = {chunk for term in terms for chunk in term.counts}
+    condition, values = make_chunk_sql(index, wanted)
+    columns = "select chunk, file, kind = 'session' from chunks"
+    rows = index.run(
+        f"{columns} where chunk in ({', '.join(map(str, chunks))}) and {condition}", values
+    ).fetchall()
+    talk = {chunk for chunk, _, is_talk in rows if is_talk}
+    if talk:
+        distances = range(1, len(TURN_WEIGHTS) + 1)
+        near = {
+            chunk + step
+            for chunk in talk
+            for distance in distances
+            for step in (-distance, distance)
+        }
+        rows += index.run(
+            f"{columns} where chunk in ({', '.join(map(str, near))}) and kind = 'session' and {condition}",
+            values,
+        ).fetchall()
+        talk |= {chunk for chunk, _, is_talk in rows if is_talk}
+    return {chunk: file for chunk, file, _ in rows}, frozenset(talk)
+
+
+def spread_over_turns(
+    counts: Mapping[int, float], file_of: Mapping[int, int], talk: frozenset[int]
+) -> dict[int, float]:
+    """Return counts with a share of the counts of the turns before and after.
+
+    The chunks of a session have consecutive numbers.
+    """
+    spread = defaultdict(float, counts)
+    for chunk, count in counts.items():
+        if chunk not in talk:
+            continue
+        for distance, weight in enumerate(TURN_WEIGHTS, 1):
+            for neighbor in (chunk - distance, chunk + distance):
+                if file_of.get(neighbor) == file_of[chunk]:
+                    spread[neighbor] += weight * count
     return spread
 
 
-def score_meaning(index: Index, query: str, terms: list[Term], rows: Rows) -> "np.ndarray":
-    """Return the cosine of each row with the query; 0 for a row without a vector."""
+def score_meaning(
+    index: Index, query: str, terms: list[Term], vectors: "np.ndarray"
+) -> "tuple[np.ndarray, np.ndarray]":
+    """Return the cosine of each row with the query, 0 without a vector, and which rows have one."""
     import numpy as np
 
     matrix = index.matrix.load()
-    cosine = np.zeros(len(rows.chunks))
-    has_vector = (rows.vectors >= 0) & (rows.vectors < len(matrix))
+    cosine = np.zeros(len(vectors))
+    has_vector = (vectors >= 0) & (vectors < len(matrix))
     if has_vector.any():
         scores = matrix @ embed_query(index, query, terms)
-        cosine[has_vector] = scores[rows.vectors[has_vector]]
-    return cosine
+        cosine[has_vector] = scores[vectors[has_vector]]
+    return cosine, has_vector
 
 
 def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
@@ -163,18 +263,6 @@ def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
             weights.append(min(frequent.values()))
     vector = np.asarray(weights, np.float32) @ index.get_embedder().embed(texts)
     result: np.ndarray = vector / (np.linalg.norm(vector) or 1.0)
-    return result
-
-
-def mix_with_whole_entry(cosine: "np.ndarray", rows: Rows, owner: "np.ndarray") -> "np.ndarray":
-    """Return the meaning of each row: of a long entry, half is the mean of its chunks."""
-    import numpy as np
-
-    sums = np.bincount(owner, cosine, minlength=1)
-    sizes = np.bincount(owner, minlength=1)
-    mean = (sums / np.maximum(sizes, 1))[owner]
-    mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * mean
-    result: np.ndarray = np.where(rows.is_talk, cosine, mixed)
     return result
 
 

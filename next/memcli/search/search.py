@@ -2,23 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..formats.text import count_noun, split_words
-from ..index.filters import Filter, find_files
+from ..index.filters import Filter
 from ..index.index import COLUMNS as ENTRY_COLUMNS
-from ..index.index import KINDS, Index, IndexedEntry, make_entry, open_index
+from ..index.index import Index, IndexedEntry, make_entry, open_index
 from ..index.words import get_stop_words
-from ..store.commit import recover
+from ..store.recovery import recover
 from ..store.workspace import Workspace
 from .names import find_named
 from .query import Term, look_up_terms, stem_word
-from .ranking import SESSION, Ranking, Rows, get_bonus, rank_rows
+from .ranking import Scored, get_bonus, rank_by_meaning_and_words, rank_by_words
 from .snippets import make_snippet
-
-if TYPE_CHECKING:
-    import numpy as np
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
 CANDIDATES = 60  # chunks whose titles, speakers and texts are looked at
@@ -76,15 +73,26 @@ class SearchResult:
     weak: int = 0  # hits below the minimum relevance
 
 
+class Passage(NamedTuple):
+    """The text of a chunk, and its place."""
+
+    kind: str
+    anchor: str
+    line: int
+    title: str
+    timestamp: str
+    vector: int | None  # row of the matrix
+    path: str
+    text: str
+
+
 class Candidate(NamedTuple):
     """A chunk that may become a hit."""
 
-    row: int  # in the arrays of the ranking
     chunk: int
-    file: int
     relevance: float
     parts: dict[str, float]
-    values: Sequence[Any]  # kind, anchor, line, start, stop, title, timestamp, text, path
+    passage: Passage
     entry: IndexedEntry | None
 
 
@@ -110,36 +118,43 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
-    mode = options.mode
-    if mode != "keyword":
-        try:
-            first = [chunk for term in terms for chunk in term.counts]
-            missing = index.embed_missing(options.embed_seconds, first)
-            if missing:
-                result.messages.append(
-                    f"not embedded yet: {count_noun(missing, 'text')}, found by words only (mem index)"
-                )
-        except UnavailableError as error:
-            if mode == "vector":
-                raise
-            mode = "keyword"
-            result.messages.append(f"searching by words only: {error.message}")
-    rows = select_rows(index, options.wanted)
-    if not len(rows.chunks):
-        return result
-    share = options.vector_weight if options.vector_weight >= 0 else None
-    ranking = rank_rows(index, query, terms, rows, mode=mode, share=share)
-    candidates = make_candidates(index, query, terms, rows, ranking, options)
+    scored = rank(index, query, terms, options, result)
+    candidates = make_candidates(index, query, terms, scored)
     candidates = hide_talk(candidates, options.wanted)
     result.weak = sum(candidate.relevance < options.min_score for candidate in candidates)
-    candidates = [candidate for candidate in candidates if candidate.relevance >= options.min_score]
-    order, newer = put_later_first(index, candidates, rows)
-    words = list(
-        dict.fromkeys([*split_words(query), *(word for term in terms for word in term.similar)])
-    )
-    for candidate in order[: options.limit]:
+    candidates = [item for item in candidates if item.relevance >= options.min_score]
+    newer: dict[int, str] = {}
+    if options.mode != "keyword":
+        candidates, newer = put_later_first(index, candidates)
+    similar = [word for term in terms for word in term.similar]
+    words = list(dict.fromkeys([*split_words(query), *similar]))
+    for candidate in candidates[: options.limit]:
         result.hits.append(make_hit(index, candidate, words, newer.get(candidate.chunk, "")))
     return result
+
+
+def rank(
+    index: Index, query: str, terms: list[Term], options: SearchOptions, result: SearchResult
+) -> list[Scored]:
+    """Return the best chunks. Without the model, words alone answer, and a message says so."""
+    count = max(CANDIDATES, 4 * options.limit)
+    if options.mode == "keyword":
+        return rank_by_words(index, terms, options.wanted, count)
+    try:
+        first = [chunk for term in terms for chunk in term.counts]
+        missing = index.embed_missing(options.embed_seconds, first)
+        if missing:
+            number = count_noun(missing, "text")
+            result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
+        share = options.vector_weight if options.vector_weight >= 0 else None
+        if options.mode == "vector":
+            terms, share = [], 1.0
+        return rank_by_meaning_and_words(index, query, terms, options.wanted, count, share=share)
+    except UnavailableError as error:
+        if options.mode == "vector":
+            raise
+        result.messages.append(f"searching by words only: {error.message}")
+        return rank_by_words(index, terms, options.wanted, count)
 
 
 def describe_unread_files(index: Index) -> list[str]:
@@ -154,69 +169,31 @@ def describe_unread_files(index: Index) -> list[str]:
     return [f"not searched: {', '.join(unread[:3])}{more}"]
 
 
-def select_rows(index: Index, wanted: Filter) -> Rows:
-    """Return the chunks that pass a filter."""
-    import numpy as np
-
-    table = index.load_rows()
-    keep = np.ones(len(table), bool)
-    if wanted.kinds:
-        kinds = [KINDS.index(kind) for kind in wanted.kinds]
-        keep &= np.isin(table[:, 3], kinds)
-    if wanted.statuses == ("active",):
-        keep &= table[:, 4] == 1
-    if wanted.is_about_entries or wanted.path:
-        keep &= np.isin(table[:, 1], find_files(index, wanted))
-    if wanted.since or wanted.until:
-        chunks = index.run(
-            "select chunk from chunks where timestamp >= ? and (? = '' or timestamp <= ?)",
-            (wanted.since, wanted.until, wanted.until),
-        ).fetchall()
-        keep &= np.isin(table[:, 0], [chunk for (chunk,) in chunks])
-    if not keep.all():
-        table = table[keep]
-    return Rows(table[:, 0], table[:, 1], table[:, 2], table[:, 3] == SESSION)
-
-
 def make_candidates(
-    index: Index,
-    query: str,
-    terms: list[Term],
-    rows: Rows,
-    ranking: Ranking,
-    options: SearchOptions,
+    index: Index, query: str, terms: list[Term], scored: list[Scored]
 ) -> list[Candidate]:
-    """Return the best chunk of each of the best memories, with its bonuses, the best first."""
-    import numpy as np
-
-    count = min(max(CANDIDATES, 4 * options.limit), len(rows.chunks))
-    best = np.argpartition(-ranking.relevance, count - 1)[:count]
-    best = [row for row in best.tolist() if ranking.relevance[row] > 0]
+    """Return the best chunk of each memory, with its bonuses, the best first."""
     named = find_named_file(index, query)
-    if named is not None:
-        best += np.flatnonzero(rows.files == named)[:1].tolist()
-    details = read_details(index, [int(rows.chunks[row]) for row in best])
+    if named is not None and all(item.file != named for item in scored):
+        row = index.run("select chunk from chunks where file = ? limit 1", (named,)).fetchone()
+        scored = [*scored, Scored(row[0], named, 0.0, 0.0, 0.0)] if row else scored
+    details = read_details(index, [item.chunk for item in scored])
     query_words = set(split_words(query))
     query_stems = {stem_word(term.word) for term in terms}
     candidates: dict[Any, Candidate] = {}
-    for row in best:
-        chunk, file = int(rows.chunks[row]), int(rows.files[row])
-        values, entry = details[chunk]
-        kind, anchor, line, title = values[0], values[1], values[2], values[5]
-        speaker = title if kind == "session" else ""
-        title_stems = {
-            stem_word(word) for word in split_words(title) if word not in get_stop_words()
-        }
-        parts = {"meaning": float(ranking.cosine[row]), "words": float(ranking.words[row])}
-        bonus = get_bonus(query_words, query_stems, title_stems, speaker)
-        if file == named:
+    for item in scored:
+        passage, entry = details[item.chunk]
+        speaker = passage.title if passage.kind == "session" else ""
+        words = [word for word in split_words(passage.title) if word not in get_stop_words()]
+        bonus = get_bonus(query_words, query_stems, set(map(stem_word, words)), speaker)
+        if item.file == named:
             bonus += NAMED_BONUS
-        if bonus:
-            parts["bonus"] = bonus
-        relevance = min(float(ranking.relevance[row]) + bonus, 1.0)
-        candidate = Candidate(row, chunk, file, relevance, parts, values, entry)
+        parts = {"meaning": item.meaning, "words": item.words, "bonus": bonus}
+        relevance = min(item.relevance + bonus, 1.0)
+        candidate = Candidate(item.chunk, relevance, parts, passage, entry)
         # Two passages of one memory are one hit. A history or session has many records.
-        document = (file, "") if kind == "entry" else (file, anchor or line)
+        is_entry = passage.kind == "entry"
+        document = (item.file, "" if is_entry else passage.anchor or passage.line)
         known = candidates.get(document)
         if known is None or relevance > known.relevance:
             candidates[document] = candidate
@@ -241,20 +218,19 @@ def find_named_file(index: Index, query: str) -> int | None:
 
 def read_details(
     index: Index, chunks: Sequence[int]
-) -> dict[int, tuple[Sequence[Any], IndexedEntry | None]]:
-    """Return the values of chunks, and the entries that they belong to."""
-    marks = ", ".join(map(str, chunks))
+) -> dict[int, tuple[Passage, IndexedEntry | None]]:
+    """Return the passages of chunks, and the entries that they belong to."""
     columns = ", ".join(f"entries.{name.strip()}" for name in ENTRY_COLUMNS.split(",")[1:])
     rows = index.run(
-        "select chunk, chunks.kind, anchor, line, start, stop, chunks.title, timestamp, texts.text, path,"
-        f" {columns} from chunks join files using(file) join texts using(file)"
-        f" left join entries using(file) where chunk in ({marks})"
+        "select chunk, chunks.kind, anchor, line, chunks.title, timestamp, vector, path,"
+        f" start, stop, text, {columns} from chunks join files using(file) join texts using(file)"
+        f" left join entries using(file) where chunk in ({', '.join(map(str, chunks))})"
     )
-    details: dict[int, tuple[Sequence[Any], IndexedEntry | None]] = {}
+    details: dict[int, tuple[Passage, IndexedEntry | None]] = {}
     for row in rows:
-        values = [*row[1:8], row[8][row[4] : row[5]], row[9]]
-        entry = make_entry((row[9], *row[10:])) if row[10] is not None else None
-        details[row[0]] = (values, entry)
+        start, stop, text = row[8:11]
+        entry = make_entry((row[7], *row[11:])) if row[11] is not None else None
+        details[row[0]] = (Passage(*row[1:8], text[start:stop]), entry)
     return details
 
 
@@ -262,14 +238,14 @@ def hide_talk(candidates: list[Candidate], wanted: Filter) -> list[Candidate]:
     """Leave out conversations if a memory answers well, unless they were asked for."""
     if "session" in wanted.kinds:
         return candidates
-    memories = [candidate for candidate in candidates if candidate.values[0] != "session"]
+    memories = [candidate for candidate in candidates if candidate.passage.kind != "session"]
     if memories and memories[0].relevance >= GOOD_ANSWER:
         return memories
     return candidates
 
 
 def put_later_first(
-    index: Index, candidates: list[Candidate], rows: Rows
+    index: Index, candidates: list[Candidate]
 ) -> tuple[list[Candidate], dict[int, str]]:
     """Move the later of two similar, nearly equal entries before the earlier one.
 
@@ -277,7 +253,7 @@ def put_later_first(
     """
     order: list[Candidate] = []
     newer: dict[int, str] = {}
-    similar = find_similar_pairs(index, candidates, rows)
+    similar = find_similar_pairs(index, candidates)
     for candidate in candidates:
         place = len(order)
         for position, earlier in enumerate(order):
@@ -297,16 +273,14 @@ def put_later_first(
     return order, newer
 
 
-def find_similar_pairs(
-    index: Index, candidates: Sequence[Candidate], rows: Rows
-) -> set[tuple[int, int]]:
+def find_similar_pairs(index: Index, candidates: Sequence[Candidate]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, in their order, whose vectors are similar."""
-    entries = [
-        item for item in candidates if item.entry is not None and rows.vectors[item.row] >= 0
-    ]
-    if len(entries) < 2 or index.matrix.count_rows() == 0:
+    entries = [item for item in candidates if item.entry and item.passage.vector is not None]
+    stored = index.matrix.load()
+    entries = [item for item in entries if item.passage.vector < len(stored)]  # type: ignore[operator]
+    if len(entries) < 2:
         return set()
-    matrix: np.ndarray = index.matrix.load()[[int(rows.vectors[item.row]) for item in entries]]
+    matrix = stored[[item.passage.vector for item in entries]]
     cosines = matrix @ matrix.T
     return {
         (first.chunk, second.chunk)
@@ -323,7 +297,7 @@ def is_later(later: Candidate, earlier: Candidate) -> bool:
         return False
     if new.trust < old.trust or (new.updated_at, new.id) <= (old.updated_at, old.id):
         return False
-    ours, theirs = get_content_words(later.values[7]), get_content_words(earlier.values[7])
+    ours, theirs = get_content_words(later.passage.text), get_content_words(earlier.passage.text)
     return len(ours & theirs) >= SHARED_WORDS * min(len(ours), len(theirs))
 
 
@@ -332,18 +306,17 @@ def get_content_words(text: str) -> set[str]:
 
 
 def make_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:
-    kind, anchor, line, _, _, title, timestamp, text, path = candidate.values
-    entry = candidate.entry
+    passage, entry = candidate.passage, candidate.entry
     hit = Hit(
         id=entry.id if entry else "",
-        path=path,
-        line=line,
-        kind=kind,
+        path=passage.path,
+        line=passage.line,
+        kind=passage.kind,
         relevance=round(candidate.relevance, 4),
-        text=make_snippet(text, words) or title,
-        title=title,
-        timestamp=timestamp,
-        anchor=anchor,
+        text=make_snippet(passage.text, words) or passage.title,
+        title=passage.title,
+        timestamp=passage.timestamp,
+        anchor=passage.anchor,
         newer=newer,
         parts=candidate.parts,
         workspace=str(index.workspace.root),

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import BusyError, ChangedError, MemError, OutsideError, RejectedError
+from ..errors import ChangedError, MemError, OutsideError, RejectedError
 from ..formats.dates import format_time
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.merge import merge_lines
@@ -33,9 +33,7 @@ from .undo_log import (
     save_record,
     sync_log,
 )
-from .workspace import Workspace
-
-TEMPORARY_PREFIX = ".mem-tmp-"
+from .workspace import TEMPORARY_PREFIX, Workspace
 
 # Files may hold bytes that are not UTF-8. This carries them through unchanged.
 FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
@@ -359,22 +357,6 @@ def get_body(text: str | None) -> str:
         return parse(text or "").body.strip()
     except FrontmatterError:
         return (text or "").strip()
-
-
-def recover(workspace: Workspace) -> str:
-    """Revert a killed command before files are read. Return a message if that is impossible."""
-    log_folder = get_log_folder(workspace)
-    if log_folder is None:
-        return ""
-    if not list_records(log_folder, "pending"):
-        return ""
-    try:
-        with hold_lock(workspace, seconds=0.0):
-            return ""
-    except BusyError:
-        return ""  # its process is still running
-    except (MemError, OSError):
-        return "an interrupted command is unfinished, and this one may not write"
 
 
 @contextmanager

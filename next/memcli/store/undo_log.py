@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..formats.dates import format_time, parse_time
-from ..formats.passages import PassageFinder
 from ..formats.text import normalize
 from .machine import save_private
 from .workspace import Workspace
@@ -133,6 +132,8 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
     """Delete purged texts from the log. The commands that contained them cannot be undone any more."""
     folder = get_log_folder(workspace)
     purged_paths = set(paths)
+    from ..formats.passages import PassageFinder
+
     finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
 
     def is_clean(change: Change) -> bool:

@@ -21,6 +21,7 @@ NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
 PURGED = "purged.txt"
+TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
 
 
 @dataclass
