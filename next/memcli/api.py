@@ -58,7 +58,7 @@ def equip(workspace: Workspace) -> Workspace:
 def find_forgotten(workspace: Workspace, text: str) -> str:
     """Return the id of a forgotten memory that a text repeats, or an empty text."""
     from .formats.text import normalize
-    from .index.update import load_forgotten
+    from .index.forgotten import load_forgotten
 
     index = open_index(workspace, refresh_first=False)
     repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))

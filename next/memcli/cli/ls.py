@@ -53,20 +53,19 @@ def run_ls(
             (wanted.since, wanted.until, wanted.until),
         )
         for entry in entries[: limit or None]:
-            # A pipe gets whole ids. Each shortened one costs a query.
-            is_shown = context.is_terminal or context.common.as_json
-            short_id = index.shorten_id(entry.id) if is_shown else ""
+            if not context.is_terminal and not context.common.as_json:
+                rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
+                continue
+            short_id = index.shorten_id(entry.id)
             day = describe_day(entry.updated_at, workspace.now, workspace.zone)
             lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
-            rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
-            item = {name: getattr(entry, name) for name in IndexedEntry.__dataclass_fields__}
-            items.append({**item, "text": entry.summary, "short_id": short_id})
-    if not items:
+            items.append({**vars(entry), "text": entry.summary, "short_id": short_id})
+    if not items and not rows:
         messages.append("no memories")
     return Result(
         {"entries": items},
         lines[: limit or None],
         rows[: limit or None],
         messages,
-        exit_code=0 if items else 1,
+        exit_code=0 if items or rows else 1,
     )

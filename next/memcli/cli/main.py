@@ -1,6 +1,5 @@
 """Run a command: find it, let typer parse its options, print its result or its error."""
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -234,6 +233,8 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
 
 
 def suggest(name: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, COMMANDS, 1)
     return f"did you mean: mem {close[0]}" if close else "list the commands: mem --help"
 

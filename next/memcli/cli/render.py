@@ -2,7 +2,6 @@
 
 import json
 import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
@@ -53,6 +52,8 @@ def print_message(context: Context, message: str, prefix: str = "mem: ") -> None
     """Print a line on stderr, wrapped at words on a terminal."""
     text = clean_line(f"{prefix}{message}")
     if context.is_terminal:
+        import textwrap
+
         wrapped = textwrap.wrap(
             text,
             context.width,

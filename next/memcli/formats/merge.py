@@ -1,7 +1,5 @@
 """Merge the lines of two versions of a text that have a common ancestor."""
 
-from difflib import SequenceMatcher
-
 Run = tuple[int, int, list[str]]
 """Start and end of replaced lines, and the new lines."""
 
@@ -46,6 +44,8 @@ def is_conflict(first: Run, second: Run) -> bool:
 
 def find_changes(base: list[str], changed: list[str]) -> list[Run]:
     """Return (start, end, new lines) of every run of base lines that was replaced."""
+    from difflib import SequenceMatcher  # 3 ms that most commands need not pay
+
     matcher = SequenceMatcher(None, base, changed, autojunk=False)
     return [
         (start, end, changed[new_start:new_end])

@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
 from ..formats.text import find_words, normalize
 from ..store.machine import Machine
+from ..store.workspace import Workspace
+from .database import Database
 
 HIDDEN_MARK = "[forgotten]"
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.
@@ -56,3 +59,19 @@ class ForgottenTexts:
         if not repeats:
             return text, 0
         return replace_passages(normal, repeats, HIDDEN_MARK), len(repeats)
+
+
+def load_forgotten(database: Database, workspace: Workspace) -> ForgottenTexts:
+    """Return the texts of the forgotten memories, as far as the index knows them."""
+    rows = database.run(
+        "select id, text from entries join texts using(file) where status = 'forgotten'"
+    ).fetchall()
+    texts = {entry_id: get_body(text) for entry_id, text in rows}
+    return ForgottenTexts(texts, workspace.machine, workspace.read_purged_ids())
+
+
+def get_body(text: str) -> str:
+    try:
+        return parse(text).body
+    except FrontmatterError:
+        return text

@@ -47,7 +47,8 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
         database.try_set_meta("seen", digest)
         return False
     # Most refreshes find nothing, and need not know how a file is read.
-    from .update import apply_forgotten, load_forgotten, refresh_file
+    from .forgotten import load_forgotten
+    from .update import apply_forgotten, refresh_file
     from .writer import delete_file
 
     forgotten = load_forgotten(database, workspace)

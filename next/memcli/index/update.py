@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.text import Problem
 from ..store.workspace import Workspace
 from .database import Database
-from .forgotten import ForgottenTexts
+from .forgotten import ForgottenTexts, load_forgotten
 from .reader import Reading, parse_file, read_bytes
 from .scan import format_path
 from .writer import delete_file, store_reading
@@ -49,22 +48,6 @@ def store_problem(
     reading = Reading(format_path(path), workspace.get_kind(path), (0, 0, 0, 0), "")
     reading.problems.append(Problem(1, reason))
     store_reading(database, reading, noted)
-
-
-def load_forgotten(database: Database, workspace: Workspace) -> ForgottenTexts:
-    """Return the texts of the forgotten memories, as far as the index knows them."""
-    rows = database.run(
-        "select id, text from entries join texts using(file) where status = 'forgotten'"
-    ).fetchall()
-    texts = {entry_id: get_body(text) for entry_id, text in rows}
-    return ForgottenTexts(texts, workspace.machine, workspace.read_purged_ids())
-
-
-def get_body(text: str) -> str:
-    try:
-        return parse(text).body
-    except FrontmatterError:
-        return text
 
 
 def apply_forgotten(database: Database, workspace: Workspace, before: ForgottenTexts) -> None:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from ..formats.digests import make_text_digest
+from ..formats.digests import make_text_digest, make_words_digest
 from ..formats.entry import Entry, fold_key
-from ..formats.text import fold_name, split_words
+from ..formats.text import fold_name
 from .database import Database
 from .reader import Reading
 from .scan import format_path
@@ -85,11 +85,6 @@ def store_entry(database: Database, file: int, reading: Reading) -> None:
     )
     for name in find_names(reading.path, entry):
         database.run("insert or ignore into names values(?, ?)", (name, file))
-
-
-def make_words_digest(text: str) -> bytes:
-    """Return a digest that texts of the same words share."""
-    return make_text_digest(" ".join(split_words(text)))
 
 
 def find_names(path: str, entry: Entry) -> Iterable[str]:

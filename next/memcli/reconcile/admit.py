@@ -10,13 +10,13 @@ from typing import Any
 
 from ..errors import MemError, RejectedError, UnavailableError
 from ..formats.dates import format_time
+from ..formats.digests import make_words_digest
 from ..formats.entry import TRUST, Entry, edit_entry, fold_key, format_entry, replace_body
 from ..formats.frontmatter import FrontmatterError
 from ..formats.ids import make_id, make_slug
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.text import summarize
 from ..index.index import Index, IndexedEntry, open_index
-from ..index.writer import make_words_digest
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
 from ..store.workspace import Workspace

@@ -105,8 +105,6 @@ def rank_by_meaning_and_words(
     mixed = (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * whole
     words = np.where(is_talk, own, mixed)
     weights = np.where(is_talk, SHARE_TALK, SHARE_TEXT) if share is None else share
-    if not found.chunks:
-        weights = 1.0  # meaning alone has something to say
     weights = np.where(has_vector, weights, 0.0)
     relevance = weights * meaning + (1 - weights) * words
     count = min(count, len(rows))
