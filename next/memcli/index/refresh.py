@@ -55,12 +55,14 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")
         for row in deleted:
-            delete_file(database, row[1])
+            noted = database.run("select noted from files where file = ?", (row[1],)).fetchone()
+            if noted == (row[6],):  # otherwise another process has seen the file again
+                delete_file(database, row[1])
     for start in range(0, len(changed), FILES_PER_TRANSACTION):
         with database.write():
             database.run("delete from meta where key in ('seen', 'rows')")
             for number, path in enumerate(changed[start : start + FILES_PER_TRANSACTION], start):
-                refresh_file(database, workspace, path, rows.get(format_path(path)), forgotten)
+                refresh_file(database, workspace, path, forgotten)
                 if progress:
                     progress(number + 1, len(changed))
     apply_forgotten(database, workspace, forgotten)

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterable
-from typing import Any
 
+from ..formats.digests import make_digest
 from ..formats.text import Problem
 from ..store.workspace import Workspace
 from .database import Database
@@ -14,31 +14,33 @@ from .writer import delete_file, store_reading
 
 
 def refresh_file(
-    database: Database, workspace: Workspace, path: str, row: Any, forgotten: ForgottenTexts
+    database: Database, workspace: Workspace, path: str, forgotten: ForgottenTexts
 ) -> None:
-    """Read one file into the index. A file that cannot be read is a problem."""
+    """Read one file into the index, within a transaction. A file that cannot be read is a problem."""
     noted = time.time_ns()
     if path != format_path(path):
         store_problem(database, workspace, path, "its name is not UTF-8: rename it", noted)
         return
+    # Read here, because another process may have indexed the file since the scan.
+    row = database.run("select file, digest, mtime from files where path = ?", (path,)).fetchone()
     try:
         data, stat = read_bytes(workspace, path)
     except FileNotFoundError:
         if row is not None:
-            delete_file(database, row[1])
+            delete_file(database, row[0])
         return
     except OSError as error:
         store_problem(database, workspace, path, f"cannot be read: {error.strerror}", noted)
         return
-    reading = parse_file(workspace, path, data, stat, forgotten)
     # A file without dates takes its own, so its time counts even if its content is the same.
-    if row is not None and row[7] == reading.digest and row[2] // 10**9 == stat[0] // 10**9:
+    is_same_time = row is not None and row[2] // 10**9 == stat[0] // 10**9
+    if row is not None and row[1] == make_digest(data) and is_same_time:
         database.run(
             "update files set mtime = ?, ctime = ?, size = ?, inode = ?, noted = ? where file = ?",
-            (*stat, noted, row[1]),
+            (*stat, noted, row[0]),
         )
         return
-    store_reading(database, reading, noted)
+    store_reading(database, parse_file(workspace, path, data, stat, forgotten), noted)
 
 
 def store_problem(

@@ -121,7 +121,9 @@ class Workspace:
 
     def ensure_machine(self) -> None:
         """Create the key before the first write. The user's own workspace is trusted."""
-        if not self.machine.key:
+        # Once per command: without a writable state folder every further try would fail too.
+        if not self.machine.key and not self.resources.setdefault("tried to make a key", False):
+            self.resources["tried to make a key"] = True
             self.machine = make_machine(
                 self.root, self.context.state_folder, is_trusted=self.is_own
             )

@@ -51,10 +51,12 @@ def read_git_file(dot_git: Path) -> Repository:
         # A submodule or a separate git folder.
         is_submodule = "modules" in target.parts and (target / "HEAD").is_file()
         return Repository(top, top, target, is_submodule=is_submodule)
-    # The repository must point back. Otherwise an unpacked archive could claim its memory.
-    if Path(target, read_line(target / "gitdir")).resolve() != dot_git.resolve():
-        return Repository(top, top, dot_git)
     git_folder = Path(target, common).resolve()
+    # The repository must point back, from inside its own folder. Otherwise an unpacked archive
+    # could claim its memory, with a git folder of the archive's own.
+    points_back = Path(target, read_line(target / "gitdir")).resolve() == dot_git.resolve()
+    if not points_back or target.resolve().parent != git_folder / "worktrees":
+        return Repository(top, top, dot_git)
     return Repository(top, find_main_worktree(git_folder), git_folder, is_linked=True)
 
 

@@ -1,0 +1,1 @@
+"""What the secret scanner finds, beside others."""

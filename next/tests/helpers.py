@@ -1,0 +1,73 @@
+"""Workspaces for tests."""
+
+import io
+import os
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memcli.api import equip
+from memcli.cli.main import run
+from memcli.context import CommonOptions, Context
+from memcli.store.init import create_workspace
+from memcli.store.workspace import Workspace, find_target_workspace
+
+NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+
+
+def make_context(folder: Path, **environment: str) -> Context:
+    """Return a context without a terminal, with a home in `folder`."""
+    return Context(
+        environment={"HOME": str(folder / "home"), "MEM_TIMEZONE": "UTC", **environment},
+        folder=folder,
+        stdin=io.StringIO(),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        read_clock=lambda: NOW,
+        noise=random.Random(1),
+        common=CommonOptions(workspace=str(folder / "memory")),
+    )
+
+
+def make_workspace(folder: Path) -> Workspace:
+    """Create and open a trusted workspace in `folder/memory`."""
+    context = make_context(folder)
+    create_workspace(context, folder / "memory")
+    return equip(find_target_workspace(context))
+
+
+def open_again(workspace: Workspace) -> Workspace:
+    """Open a workspace as another process does, with an index connection of its own."""
+    return equip(find_target_workspace(workspace.context))
+
+
+def run_mem(folder: Path, *words: str, stdin: str = "", **environment: str) -> tuple[int, str, str]:
+    """Run a command in process, in `folder`. Return its exit code, stdout and stderr."""
+    context = make_context(folder, **environment)._replace(
+        stdin=io.StringIO(stdin), common=CommonOptions()
+    )
+    code = run(context, words)
+    return code, context.stdout.getvalue(), context.stderr.getvalue()  # type: ignore[attr-defined]
+
+
+def put(workspace: Workspace, path: str, text: str | bytes) -> Path:
+    """Write a file as an editor does."""
+    file = workspace.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+    return file
+
+
+def get_process_environment(home: Path) -> dict[str, str]:
+    """Return the environment of a `mem` process with a home of its own."""
+    project = Path(__file__).parents[1]
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(project),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Ana",
+        "GIT_AUTHOR_EMAIL": "ana@example.org",
+        "GIT_COMMITTER_NAME": "Ana",
+        "GIT_COMMITTER_EMAIL": "ana@example.org",
+    }
