@@ -97,48 +97,48 @@ def call_command(context: Context, name: str, arguments: list[str]) -> int | tup
 
     module = import_module(f".{name}", __package__)
     function = getattr(module, f"run_{name}")
-    outcome: list[tuple[Context, Result]] = []
-    parser = make_parser(context, name, function, outcome)
-    # The vendored parser's errors have no public base class.
-    parser_error: Any = typer.BadParameter.__mro__[2]
-    fields = getattr(module, "FIELDS", ())
+    parsed: dict[str, Any] = {}
+    parser = make_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
             context.stdout.write(f"{parser.get_help(parsing)}\n")
         return 0
+    # The vendored parser's errors have no public base class.
+    parser_error: Any = typer.BadParameter.__mro__[2]
+    words = complete_json_option(arguments, getattr(module, "FIELDS", ()))
     try:
-        parser.main(
-            complete_json_option(arguments, fields), prog_name=f"mem {name}", standalone_mode=False
-        )
+        parser.main(words, prog_name=f"mem {name}", standalone_mode=False)
     except parser_error as error:
         raise explain_parser_error(name, error) from None
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    return outcome[0] if outcome else 0
+    # Called outside of the parser, which hides Ctrl-C and closed pipes.
+    fields = parsed.pop("json_fields")
+    common = CommonOptions(
+        workspace=parsed.pop("workspace"),
+        scope=parsed.pop("scope"),
+        as_json=fields is not None,
+        fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
+    )
+    check_scope(common.scope)
+    context = context._replace(common=common)
+    try:
+        return context, function(context, **parsed)
+    except MemError:
+        if COMMANDS[name].writes and name != "undo":
+            note_failed_command(context, name)
+        raise
 
 
 def make_parser(
-    context: Context, name: str, function: Callable[..., Result], outcome: list[Any]
+    context: Context, name: str, function: Callable[..., Result], receive: Callable[..., None]
 ) -> Any:
-    """Return the command-line parser of a function: its own options and the common ones."""
+    """Return the command-line parser of a function: its own options and the common ones.
+
+    The parser passes the values of the options to `receive`.
+    """
     import typer
 
     def invoke(**values: Any) -> None:
-        fields = values.pop("json_fields")
-        common = CommonOptions(
-            workspace=values.pop("workspace"),
-            scope=values.pop("scope"),
-            as_json=fields is not None,
-            fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
-        )
-        check_scope(common.scope)
-        own = context._replace(common=common)
-        try:
-            outcome.append((own, function(own, **values)))
-        except MemError:
-            if COMMANDS[name].writes and name != "undo":
-                note_failed_command(own, name)
-            raise
+        receive(values)
 
     hints = get_type_hints(function, include_extras=True)
     parameters = [

@@ -28,7 +28,8 @@ def assert_like_new(workspace: Workspace, index: Index) -> None:
     new.refresh()
     for name, rows in read_tables(new).items():
         assert read_tables(index)[name] == rows, name
-    assert index.run("select count(*) from words").fetchone() == index.run(
-        "select count(*) from chunks"
-    ).fetchone()
+    assert (
+        index.run("select count(*) from words").fetchone()
+        == index.run("select count(*) from chunks").fetchone()
+    )
     index.run("insert into words(words) values('integrity-check')")

@@ -18,10 +18,18 @@ from tests.helpers import make_workspace, open_again, put
 from tests.index.contents import assert_like_new
 
 HEAD = "---\nid: mem_01kajd3v7m4kq7tz\ntype: preference\ntags: [ui, Über]\ncreated_at: 2026-01-02\n---\n\n"
-FORGOTTEN = "---\nid: mem_01kajd3v7m4kq7ty\nstatus: forgotten\n---\n\nDark mode, please, in each editor.\n"
+FORGOTTEN = (
+    "---\nid: mem_01kajd3v7m4kq7ty\nstatus: forgotten\n---\n\nDark mode, please, in each editor.\n"
+)
 PATHS = (
     *("MEMORY.md", "HISTORY-2026-11.md", "notes/2026-11-21.md", "notes/ideas.md", "purged.txt"),
-    *("entries/a.md", "entries/sub.md", "entries/sub.md/c.md", "entries/d e\n😀.md", "entries/é.md"),
+    *(
+        "entries/a.md",
+        "entries/sub.md",
+        "entries/sub.md/c.md",
+        "entries/d e\n😀.md",
+        "entries/é.md",
+    ),
     *("sessions/s1/session.jsonl", "README.md", "entries/.hidden.md", "inbox/x.md"),
 )
 TEXTS = (
@@ -29,13 +37,23 @@ TEXTS = (
     *(HEAD + "# One\n\ntext\n\n# Two\n\n" + "words " * 300, "---\ntitle: a: b\n---\nbroken\n"),
     *("---\nopen [list\n", "---\n- a list\n---\nbody\n", "---\ntitle: only\n---\n"),
     *("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", HEAD.replace("\n", "\r\n") + "crlf\r\n"),
-    *("\ufeff" + HEAD + "bom", "记忆是纯文本。用户喜欢深色主题。" * 80, "mem_01kajd3v7m4kq7tz 2026-11-28T00:00:00Z\n"),
+    *(
+        "\ufeff" + HEAD + "bom",
+        "记忆是纯文本。用户喜欢深色主题。" * 80,
+        "mem_01kajd3v7m4kq7tz 2026-11-28T00:00:00Z\n",
+    ),
     *("## 2026-11-02T10:00:00Z <!-- hist_a1 -->\n[2026-11-02 10:00] did it\n", "[14:15] later\n"),
     *('{"role": "user", "content": "hi there"}\n', '{"role": "user", "content": "torn'),
-    *("nul \x00 byte\n", "---\nid: twin\nactive: false\n---\n1\n", "---\nid: twin\ntrust: 7\n---\n2\n"),
+    *(
+        "nul \x00 byte\n",
+        "---\nid: twin\nactive: false\n---\n1\n",
+        "---\nid: twin\ntrust: 7\n---\n2\n",
+    ),
     *("token ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n", "x\n\nsee [[a]] and [b](sub.md)\n"),
 )
-BYTES = st.sampled_from([text.encode() for text in TEXTS] + [b"bad \xff utf-8\n", HEAD.encode() + b"\xe9\n"])
+BYTES = st.sampled_from(
+    [text.encode() for text in TEXTS] + [b"bad \xff utf-8\n", HEAD.encode() + b"\xe9\n"]
+)
 NAMES = st.sampled_from(PATHS)
 NUMBERS = st.integers(0, 30)
 
@@ -66,7 +84,11 @@ class Refreshing(RuleBasedStateMachine):
         return path
 
     def choose(self, number: int) -> Path:
-        files = [path for path in self.workspace.root.rglob("*") if path.is_file() and ".mem" not in path.parts]
+        files = [
+            path
+            for path in self.workspace.root.rglob("*")
+            if path.is_file() and ".mem" not in path.parts
+        ]
         files = sorted(path for path in files if path.name not in ("mem.yaml", ".gitignore"))
         if not files:
             files = [self.make_room("entries/a.md")]
@@ -219,7 +241,9 @@ def test_another_time_zone_moves_the_notes(tmp_path: Path) -> None:
     workspace.context.environment["MEM_TIMEZONE"] = "Asia/Tokyo"  # type: ignore[index]
     other = open_again(workspace)
     assert_like_new(other, open_index(other))
-    assert open_index(other).run("select timestamp from chunks").fetchone() == ("2026-11-20T15:30:00Z",)
+    assert open_index(other).run("select timestamp from chunks").fetchone() == (
+        "2026-11-20T15:30:00Z",
+    )
 
 
 def test_a_locked_index_answers_from_a_copy_that_knows_the_latest_change(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from memcli import api
 from memcli.errors import ChangedError, OutsideError, RejectedError
 from memcli.store.commit import Append, ChangeGroup, Replace, commit, commit_one, undo
-from memcli.store.undo_log import Record, Change, get_log_folder, read_log, save_record
+from memcli.store.undo_log import Change, Record, get_log_folder, read_log, save_record
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
 WRITER = """
@@ -80,7 +80,9 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     assert (workspace.root / "entries/a.md").read_text() == "edited\n"
 
 
-@pytest.mark.parametrize("path", ["../outside.md", "entries/../../outside.md", "/etc/outside.md", "entries/.."])
+@pytest.mark.parametrize(
+    "path", ["../outside.md", "entries/../../outside.md", "/etc/outside.md", "entries/.."]
+)
 def test_a_path_out_of_the_workspace_is_refused(tmp_path: Path, path: str) -> None:
     workspace = make_workspace(tmp_path)
     with pytest.raises((OutsideError, RejectedError)):
@@ -214,7 +216,11 @@ def test_ctrl_c_changes_nothing_and_says_so(tmp_path: Path) -> None:
 def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     for number in range(300):
-        put(workspace, f"entries/{number}.md", f"A memory about the number {number}, long enough.\n" * 5)
+        put(
+            workspace,
+            f"entries/{number}.md",
+            f"A memory about the number {number}, long enough.\n" * 5,
+        )
     command = f"{sys.executable} -m memcli ls --json | head -c 10"
     done = subprocess.run(
         ["sh", "-c", command],

@@ -18,13 +18,20 @@ from tests.helpers import NOW, get_process_environment, make_workspace, put, run
 
 SECRET = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
 FORGOTTEN = "The spare key of the beach house is under the third flower pot"
-UNWANTED = {"secret": f"The deploy token is {SECRET} now.", "forgotten": f"Remember this. {FORGOTTEN}."}
+UNWANTED = {
+    "secret": f"The deploy token is {SECRET} now.",
+    "forgotten": f"Remember this. {FORGOTTEN}.",
+}
 NEEDLE = {"secret": SECRET, "forgotten": "third flower pot"}
 
 
 def run_git(folder: Path, *arguments: str) -> None:
     subprocess.run(
-        ["git", *arguments], cwd=folder, env=get_process_environment(folder), capture_output=True, check=True
+        ["git", *arguments],
+        cwd=folder,
+        env=get_process_environment(folder),
+        capture_output=True,
+        check=True,
     )
 
 
@@ -64,7 +71,11 @@ def update_by_command(workspace: Workspace, text: str) -> None:
 
 def copy_file(workspace: Workspace, text: str) -> None:
     """Let a file of another tool arrive, as an import by hand does."""
-    put(workspace, "entries/imported/note.md", f"---\ntitle: From elsewhere\ncreatedAt: 2026-01-01\n---\n{text}\n")
+    put(
+        workspace,
+        "entries/imported/note.md",
+        f"---\ntitle: From elsewhere\ncreatedAt: 2026-01-01\n---\n{text}\n",
+    )
 
 
 WAYS: dict[str, Callable[[Workspace, str], object]] = {
@@ -78,7 +89,9 @@ WAYS: dict[str, Callable[[Workspace, str], object]] = {
     "Python write": lambda w, text: api.write(w, text),
     "Python drafts": lambda w, text: write_memories(w, [Draft(text), Draft("Something else.")]),
     "mem edit --replace": edit_existing,
-    "the writer itself": lambda w, text: commit_one(w, "x", [Append("notes/2026-11-28.md", f"[10:00] {text}\n")]),
+    "the writer itself": lambda w, text: commit_one(
+        w, "x", [Append("notes/2026-11-28.md", f"[10:00] {text}\n")]
+    ),
     "an editor, MEMORY.md": lambda w, text: put(w, "MEMORY.md", f"# Memory\n\n- {text}\n"),
     "an editor, history": lambda w, text: put(
         w, "HISTORY-2026-11.md", format_history_record("hist_1", NOW, w.zone, text)
@@ -89,12 +102,21 @@ WAYS: dict[str, Callable[[Workspace, str], object]] = {
     "git merge": lambda w, text: pull_with_git(w, "MEMORY.md", f"# Memory\n\n{text}\n", merge=True),
 }
 # These bypass the writer, so the text is in a file; it must not leave it.
-WITHOUT_WRITER = {"an editor, MEMORY.md", "an editor, history", "an agent's file tool", "a conversation", "git pull", "git merge"}
+WITHOUT_WRITER = {
+    "an editor, MEMORY.md",
+    "an editor, history",
+    "an agent's file tool",
+    "a conversation",
+    "git pull",
+    "git merge",
+}
 
 
 @pytest.mark.parametrize("kind", UNWANTED)
 @pytest.mark.parametrize("way", WAYS)
-def test_unwanted_text_is_neither_stored_nor_shown_nor_found(tmp_path: Path, way: str, kind: str) -> None:
+def test_unwanted_text_is_neither_stored_nor_shown_nor_found(
+    tmp_path: Path, way: str, kind: str
+) -> None:
     workspace = make_workspace(tmp_path)
     api.write(workspace, f"{FORGOTTEN}.", source="user", path="key")
     assert run_mem(tmp_path, "forget", "key")[0] == 0
@@ -119,7 +141,18 @@ def test_unwanted_text_is_neither_stored_nor_shown_nor_found(tmp_path: Path, way
         assert [path for path in stored if "index.db" in path and kind == "secret"] == []
     for words in (
         ["search", "spare key beach house deploy token", "--min-score", "0"],
-        ["search", needle, "--kind", "session", "--kind", "note", "--kind", "memory", "--kind", "history"],
+        [
+            "search",
+            needle,
+            "--kind",
+            "session",
+            "--kind",
+            "note",
+            "--kind",
+            "memory",
+            "--kind",
+            "history",
+        ],
         ["search", "deploy token spare key", "--json"],
         ["grep", needle],
         ["grep", "deploy token"],
