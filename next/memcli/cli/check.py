@@ -22,7 +22,7 @@ def run_check(
         bool, Option("--staged", help="Check the files that git is about to commit.")
     ] = False,
 ) -> Result:
-    """Find problems in files: bad YAML, secrets, conflict markers, repeats of forgotten memories."""
+    """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories."""
     if fix and staged:
         raise UsageError("--fix and --staged exclude each other")
     workspace = open_target(context)

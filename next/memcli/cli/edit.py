@@ -30,7 +30,7 @@ def run_edit(
 ) -> Result:
     """Change a memory or another file of the workspace in your editor.
 
-    With --scope, move the memory: --scope user to your own memory, --scope project to the project's.
+    With --scope user, move the memory to your own memory; with --scope project, to the project's.
     """
     if context.common.scope in ("project", "user"):
         return move(context, name)

@@ -30,7 +30,7 @@ def run_grep(
         bool, Option("--all", help="Also in forgotten, faded and superseded memories.")
     ] = False,
 ) -> Result:
-    """Find lines by exact text in every file: memories, MEMORY.md, history, notes, conversations."""
+    """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations."""
     wanted = Filter(statuses=() if all_ else ("active",), path=path)
     lines, messages = grep(
         open_all(context),

@@ -38,7 +38,10 @@ def run_process(arguments: Sequence[str]) -> int:
 
 
 def open_closed_streams() -> None:
-    """Open standard streams that are closed. A file opened later would get their number, and the output."""
+    """Open standard streams that are closed.
+
+    A file that is opened later would get their number, and with it the output.
+    """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:
         descriptor = os.dup(descriptor)
@@ -209,7 +212,7 @@ def check_scope(scope: str) -> None:
 
 
 def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:
-    """Return arguments in which `--json` has a value: the next word if it names fields, else all."""
+    """Give `--json` a value: the next word if it names fields, otherwise all fields."""
     completed: list[str] = []
     rest = list(arguments)
     while rest:
@@ -228,7 +231,8 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
     message = message[:1].lower() + message[1:]
     hint = f"see: mem {name} --help"
     if type(error).__name__ == "NoSuchOption" and COMMANDS[name].takes_text:
-        hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {error.option_name}"
+        text = error.option_name
+        hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {text}"
     return UsageError(message, hint)
 
 

@@ -107,7 +107,7 @@ def format_cell(cell: Any) -> str:
 
 
 def clean_line(line: str) -> str:
-    """Return a line without control characters: a memory must not move the cursor or forge output."""
+    """Return a line without control characters: a memory must not move the cursor."""
     return CONTROL.sub("\ufffd", line.replace("\r", " "))
 
 

@@ -13,7 +13,8 @@ def run_tags(context: Context) -> Result:
     counts: dict[str, int] = {}
     for workspace in open_all(context):
         rows = open_index(workspace).run(
-            "select value, count(*) from entries, json_each(tags) where status = 'active' group by value"
+            "select value, count(*) from entries, json_each(tags) where status = 'active'"
+            " group by value"
         )
         for tag, count in rows:
             counts[tag] = counts.get(tag, 0) + count

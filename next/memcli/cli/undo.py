@@ -89,9 +89,8 @@ def list_commands(context: Context, records: list[Record], undone: set[int]) -> 
     for record in reversed(records):
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""
         day = describe_day(record.time, workspace.now, workspace.zone)
-        lines.append(
-            f"{record.number:4}  {record.command:8} {day}  {record.summary}{f'  ({state})' if state else ''}"
-        )
+        note = f"  ({state})" if state else ""
+        lines.append(f"{record.number:4}  {record.command:8} {day}  {record.summary}{note}")
         rows.append([record.number, record.command, record.time, state, record.summary])
         items.append(
             {

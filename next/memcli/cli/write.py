@@ -50,7 +50,7 @@ def run_write(
     workspace = open_target(context)
     body = context.stdin.read() if text == "-" else text
     chosen = choose_source(context, source)
-    fields = {
+    fields: dict[str, Any] = {
         "type": check_type(type_),
         "title": title,
         "tags": split_list(tag),

@@ -150,7 +150,7 @@ def split_windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def find_best_break(text: str, start: int, stop: int) -> int:
-    """Return the strongest break in the second half of a window: paragraph, line, sentence, word."""
+    """Return the strongest break in the second half of a window, a paragraph at best."""
     best, best_rank = stop, 0
     for match in BREAK.finditer(text, start + (stop - start) // 2, stop):
         gap = match[0]

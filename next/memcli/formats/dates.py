@@ -44,8 +44,8 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
     ago = AGO.fullmatch(words)
     try:
         if ago:
-            days = int(ago[1]) * DAYS_OF_UNIT[ago[2][0]]
-            return now - timedelta(days=days), now
+            distance = timedelta(days=int(ago[1]) * DAYS_OF_UNIT[ago[2][0]])
+            return now - distance, now
         days = find_days(words, today)
         if days:
             first, after = (datetime.combine(day, datetime.min.time(), zone) for day in days)
@@ -59,7 +59,10 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
 
 
 def find_days(words: str, today: date) -> tuple[date, date] | None:
-    """Return the first day of a period and the day after its last. Raises ValueError for no such day."""
+    """Return the first day of a period and the day after its last.
+
+    Raises ValueError for a day that does not exist.
+    """
     if words == "today":
         return today, today + timedelta(days=1)
     if words == "yesterday":

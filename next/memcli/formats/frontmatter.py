@@ -30,6 +30,8 @@ SPECIAL_WORD = re.compile(
 )
 INTEGER = re.compile(r"0|[1-9]\d{0,15}")
 DECIMAL = re.compile(r"\d+\.\d+")
+# JSON leaves these characters as they are; YAML refuses them or turns them into line breaks.
+UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 TRAILING_COMMENTS = re.compile(r"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", re.MULTILINE)
 INLINE_COMMENT = re.compile(r"[ \t]+#[^\"'\n]*$")
 
@@ -52,7 +54,10 @@ class Document(NamedTuple):
 
 
 def parse(text: str) -> Document:
-    """Split a file. Raises FrontmatterError with a line if the head is not YAML `key: value` lines."""
+    """Split a file into its parts.
+
+    Raises FrontmatterError, with a line, if the head does not consist of YAML `key: value` lines.
+    """
     match = FENCES.match(text)
     if match is None:
         if re.match(r"\ufeff?---[ \t]*\r?\n[\w-]+:", text):
@@ -126,8 +131,8 @@ def get_text_loader() -> type:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     kept = ("int", "float", "null", "bool", "merge")
 
-    class TextLoader(base):
-        yaml_implicit_resolvers = {
+    class TextLoader(base):  # type: ignore[misc]
+        yaml_implicit_resolvers = {  # noqa: RUF012
             first: [
                 (tag, rule)
                 for tag, rule in rules
@@ -190,7 +195,8 @@ def replace_key_lines(head: str, key: str, value: Any, newline: str) -> str:
     start, end = find_key_lines(head, key)
     old = head[start:end]
     # Blank lines and comments at the end belong to the next key.
-    trailing = TRAILING_COMMENTS.search(old)[0] if old else ""
+    match = TRAILING_COMMENTS.search(old) if old else None
+    trailing = match[0] if match else ""
     if value is None:
         return head[:start] + trailing + head[end:]
     comment = None
@@ -227,13 +233,19 @@ def format_value(value: Any) -> str:
     text = str(value)
     if is_plain_text(text) or SIMPLE_TIME.fullmatch(text):
         return text
-    return json.dumps(text, ensure_ascii=False)
+    return quote(text)
+
+
+def quote(text: str) -> str:
+    """Return a text in double quotes, which YAML reads like JSON."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def format_item(value: Any) -> str:
     """Return a value inside a list or map, where a comma or a question mark needs quotes."""
     if isinstance(value, str) and re.search("[,?:]", value):
-        return json.dumps(value, ensure_ascii=False)
+        return quote(value)
     return format_value(value)
 
 

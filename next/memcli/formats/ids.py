@@ -13,7 +13,7 @@ ID = re.compile(rf"[a-z]+_[{ALPHABET}]{{{ID_LENGTH}}}")
 
 
 def make_id(prefix: str, moment: datetime, noise: Random) -> str:
-    """Make an id: ten characters of the millisecond, so that ids sort by time, and six random ones."""
+    """Make an id: ten characters of the millisecond, by which ids sort, and six random ones."""
     milliseconds = max(int(moment.timestamp() * 1000), 0)
     random_part = noise.getrandbits(5 * SHORT_LENGTH)
     return f"{prefix}_{to_base32(milliseconds, 10)}{to_base32(random_part, SHORT_LENGTH)}"

@@ -33,14 +33,14 @@ def split_sections(text: str) -> list[Section]:
     cuts = [(0, 1, 0, "")]
     offset = 0
     fence = ""
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        mark = FENCE.match(line)
+    for number, content in enumerate(text.splitlines(keepends=True), 1):
+        mark = FENCE.match(content)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        heading = None if fence else HEADING.match(line.lstrip("\ufeff").rstrip("\r\n"))
+        heading = None if fence else HEADING.match(content.lstrip("\ufeff").rstrip("\r\n"))
         if heading:
             cuts.append((offset, number, len(heading[1]), heading[2]))
-        offset += len(line)
+        offset += len(content)
     sections = []
     anchors: dict[str, int] = {}
     trail: list[tuple[int, str]] = []

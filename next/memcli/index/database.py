@@ -26,7 +26,8 @@ create table files(
     mtime integer, ctime integer, size integer, inode integer, noted integer,
     digest text not null, masked integer not null, hidden integer not null);
 create table texts(file integer primary key, text text not null);
-create table problems(file integer not null, path text not null, line integer, reason text not null);
+create table problems(
+    file integer not null, path text not null, line integer, reason text not null);
 create index problems_of on problems(file);
 create table entries(
     file integer primary key, id text not null, type text, title text, tags text, aliases text,
@@ -39,9 +40,11 @@ create index entries_by_tail on entries(substr(id, -6));
 create index entries_by_key on entries(key) where key <> '';
 create index entries_by_words on entries(same_words);
 create index entries_forgotten on entries(file) where status = 'forgotten';
-create table names(name text not null, file integer not null, primary key(name, file)) without rowid;
+create table names(
+    name text not null, file integer not null, primary key(name, file)) without rowid;
 create index names_of on names(file);
-create table links(target text not null, file integer not null, primary key(target, file)) without rowid;
+create table links(
+    target text not null, file integer not null, primary key(target, file)) without rowid;
 create index links_of on links(file);
 create table chunks(
     chunk integer primary key autoincrement, file integer not null, kind text not null,
@@ -115,7 +118,7 @@ class Database:
 
 
 def open_database(folder: Path | None) -> Database:
-    """Open the index in a folder, made again if it is damaged, or in memory if nothing else works."""
+    """Open the index in a folder, made again if it is damaged, or in memory."""
     for _ in range(2 if folder else 0):
         assert folder is not None
         try:

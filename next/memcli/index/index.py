@@ -52,9 +52,9 @@ class IndexedEntry:
 
 
 COLUMNS = (
-    "path, id, type, title, tags, aliases, key, project, owner, source, trust, confidence, strength,"
-    " pinned, status, superseded_by, conflicts_with, created_at, updated_at, expires_at, forgotten_at,"
-    " reason, files, summary"
+    "path, id, type, title, tags, aliases, key, project, owner, source, trust, confidence,"
+    " strength, pinned, status, superseded_by, conflicts_with, created_at, updated_at,"
+    " expires_at, forgotten_at, reason, files, summary"
 )
 LISTS = (4, 5, 16, 22)  # columns with JSON lists
 PINNED = 13
@@ -194,7 +194,8 @@ class Index:
         """Return the paths of the files that link to one of the names."""
         marks = ", ".join("?" * len(names))
         rows = self.run(
-            f"select distinct path from links join files using(file) where target in ({marks}) order by path",
+            "select distinct path from links join files using(file)"
+            f" where target in ({marks}) order by path",
             tuple(names),
         )
         return [row[0] for row in rows]
@@ -209,7 +210,7 @@ def make_entry(row: Sequence[Any]) -> IndexedEntry:
 
 
 def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
-    """Open the index of a workspace, or return the open one, and bring it in step with the files."""
+    """Return the index of a workspace, in step with the files unless told otherwise."""
     workspace.ensure_machine()
     index = workspace.resources.get("index")
     if index is None:

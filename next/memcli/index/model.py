@@ -94,7 +94,8 @@ class Embedder:
         weights = mask.astype(np.float32)
         mean = np.einsum("btd,bt->bd", output.astype(np.float32, copy=False), weights)
         lengths = np.linalg.norm(mean, axis=1, keepdims=True)
-        return mean / np.maximum(lengths, 1e-12)
+        unit: np.ndarray = mean / np.maximum(lengths, 1e-12)
+        return unit
 
 
 def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
@@ -194,7 +195,7 @@ def open_prepared_session(file: Path, cache: Path | None, is_bulk: bool) -> Any:
 
 
 def write_prepared_copy(file: Path, folder: Path) -> None:
-    """Save the optimized graph, with its weights in a file of their own that is mapped, not read."""
+    """Save the optimized graph. Its weights get a file of their own, which is mapped, not read."""
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         making.mkdir(parents=True)

@@ -46,7 +46,10 @@ class Reading:
 
 
 def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
-    """Read a file that may be written meanwhile. The stat is all zero if it changed while reading."""
+    """Read a file that somebody may be writing.
+
+    Returns a stat of zeros if it changed during each try, so that the next refresh reads it again.
+    """
     for _ in range(TRIES):
         descriptor = os.open(
             f"{workspace.root}/{path}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -47,7 +47,8 @@ def scan_workspace(workspace: Workspace) -> Listing:
 
 
 def walk(workspace: Workspace, root: str, top: str, listing: Listing) -> None:
-    """List a folder and everything below it. The stack is our own: paths can be deeper than calls."""
+    """List a folder and everything below it."""
+    # With a stack of our own, because folders can be nested more deeply than Python calls.
     if top and os.path.islink(f"{root}/{top.rstrip('/')}"):
         listing.problems[top.rstrip("/")] = "a symbolic link to a folder: not followed"
         return
@@ -121,7 +122,10 @@ def note_link(workspace: Workspace, root: str, path: str, listing: Listing) -> N
 
 
 def format_path(path: str) -> str:
-    """Return a path as text. Bytes that are not UTF-8 come as lone surrogates, which SQLite refuses."""
+    """Return a path as text that SQLite accepts.
+
+    Python represents bytes that are not UTF-8 by lone surrogates.
+    """
     return (
         path
         if path.isascii()

@@ -16,7 +16,7 @@ from .writer import delete_file, store_reading
 def refresh_file(
     database: Database, workspace: Workspace, path: str, forgotten: ForgottenTexts
 ) -> None:
-    """Read one file into the index, within a transaction. A file that cannot be read is a problem."""
+    """Read one file into the index, within a transaction."""
     noted = time.time_ns()
     if path != format_path(path):
         store_problem(database, workspace, path, "its name is not UTF-8: rename it", noted)

@@ -82,7 +82,10 @@ def embed_missing(
     first: Sequence[int] = (),
     progress: Any = None,
 ) -> int:
-    """Embed chunks without a vector until the time is up, `first` before others. Return the rest."""
+    """Embed chunks without a vector until the time is up, `first` before others.
+
+    Returns how many are left.
+    """
     rows = database.run(
         "select chunk, hash, prefix, start, stop, text from chunks join texts using(file)"
         " where vector is null order by chunk"

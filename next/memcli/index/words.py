@@ -92,7 +92,10 @@ def find_hidden_words(text: str) -> Iterable[str]:
 
 
 def split_query(query: str) -> dict[str, int]:
-    """Return the words of a query with their counts, without stop words unless nothing else is left."""
+    """Return the words of a query with their counts.
+
+    Stop words are left out, unless nothing else is left.
+    """
     text = query if query.isascii() else fold_letters(query)
     words: list[str] = []
     for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)?", mark_letters(text).lower()):
@@ -136,7 +139,7 @@ def get_stop_words() -> frozenset[str]:
 
 
 def is_one_edit_apart(first: str, second: str) -> bool:
-    """Return whether one insertion, deletion, replacement or swap of neighbours turns one into the other."""
+    """Return whether two words differ by one letter more, less, replaced, or swapped."""
     if abs(len(first) - len(second)) > 1 or first == second:
         return False
     start = 0

@@ -201,7 +201,8 @@ def make_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
 def find_same_words(index: Index, draft: Draft) -> IndexedEntry | None:
     """Return the entry with the same words. Memories of different owners never merge."""
     entries = index.list_entries(
-        "same_words = ? and owner = ? and project = ? and status in ('active', 'forgotten', 'faded')",
+        "same_words = ? and owner = ? and project = ?"
+        " and status in ('active', 'forgotten', 'faded')",
         (make_words_digest(draft.body), draft.owner, draft.project),
     )
     active = [entry for entry in entries if entry.status == "active"]

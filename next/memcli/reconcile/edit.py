@@ -109,7 +109,7 @@ def update_entry(
 
 
 def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcome:
-    """Move a memory to another workspace: the receiving one commits first, so nothing can be lost."""
+    """Move a memory to another workspace. The receiving one commits first: nothing can be lost."""
     index = open_index(source)
     named = find_file(source, name)
     if named.entry is None:

@@ -88,7 +88,8 @@ def find_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     """Return the active entries that contain a text, for `forget --about`."""
     index = open_index(workspace)
     entries = index.list_entries(
-        "status = 'active' and file in (select file from texts where instr(folded(text), folded(?)) > 0)",
+        "status = 'active' and file in"
+        " (select file from texts where instr(folded(text), folded(?)) > 0)",
         (text,),
     )
     if not entries:

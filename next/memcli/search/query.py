@@ -19,13 +19,16 @@ class Term(NamedTuple):
     """A word of a query."""
 
     word: str
-    count: int  # in the query
+    repeats: int  # in the query
     counts: dict[int, float]  # chunk → how often it contains the word, titles counted double
     similar: tuple[str, ...] = ()  # words that stand in for it
 
 
 def look_up_terms(index: Index, query: str) -> list[Term]:
-    """Return the words of a query with their counts. An unknown word is replaced by similar ones."""
+    """Return the words of a query with their counts in each chunk.
+
+    Similar words stand in for a word that no chunk contains.
+    """
     terms = []
     for word, count in split_query(query).items():
         counts = count_word(index, find_spellings(word))
@@ -43,7 +46,8 @@ def count_word(index: Index, spellings: list[str]) -> dict[int, float]:
     counts: dict[int, float] = {}
     for stem in {stem_word(word) for word in spellings}:
         rows = index.run(
-            "select doc, sum(case col when 'title' then ? else 1 end) from counts where term = ? group by doc",
+            "select doc, sum(case col when 'title' then ? else 1 end) from counts"
+            " where term = ? group by doc",
             (TITLE_COUNT, stem),
         )
         for chunk, number in rows:

@@ -121,7 +121,8 @@ def select_rows(index: Index, wanted: Filter) -> "np.ndarray":
 
     rows = index.load_rows()
     if wanted == Filter():
-        return rows[rows[:, 4] == 1]
+        active: np.ndarray = rows[rows[:, 4] == 1]
+        return active
     condition, values = make_chunk_sql(index, wanted)
     chunks = index.run(f"select chunk from chunks where {condition}", values).fetchall()
     selected: np.ndarray = rows[np.isin(rows[:, 0], [chunk for (chunk,) in chunks])]
@@ -145,7 +146,7 @@ def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
     """Score the chunks that contain words of the query, or stand next to a turn that does."""
     file_of, talk = find_chunks(index, terms, wanted)
     weights = weigh_terms(index, terms)
-    total = max(sum(weights), LEAST_WEIGHT * sum(term.count for term in terms), 1e-9)
+    total = max(sum(weights), LEAST_WEIGHT * sum(term.repeats for term in terms), 1e-9)
     own: dict[int, float] = defaultdict(float)
     whole: dict[int, float] = defaultdict(float)
     for term, weight in zip(terms, weights, strict=True):
@@ -163,12 +164,12 @@ def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
 
 
 def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
-    """Return the weight of each term: its inverse document frequency, times its count in the query."""
+    """Return the weight of each term: its rarity, times its count in the query."""
     texts = index.run("select count(*) from chunks").fetchone()[0] + PSEUDO_TEXTS
     weights = []
     for term in terms:
         frequency = len(term.counts) + PSEUDO_SHARE * PSEUDO_TEXTS
-        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) ** IDF_POWER * term.count)
+        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) ** IDF_POWER * term.repeats)
     return weights
 
 
@@ -192,7 +193,8 @@ def find_chunks(
             for step in (-distance, distance)
         }
         rows += index.run(
-            f"{columns} where chunk in ({', '.join(map(str, near))}) and kind = 'session' and {condition}",
+            f"{columns} where chunk in ({', '.join(map(str, near))}) and kind = 'session'"
+            f" and {condition}",
             values,
         ).fetchall()
         talk |= {chunk for chunk, _, is_talk in rows if is_talk}

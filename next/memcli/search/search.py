@@ -230,7 +230,8 @@ def read_details(
     for row in rows:
         start, stop, text = row[8:11]
         entry = make_entry((row[7], *row[11:])) if row[11] is not None else None
-        details[row[0]] = (Passage(*row[1:8], text[start:stop]), entry)
+        passage = Passage(*row[1:8], text[start:stop])  # type: ignore[call-arg]
+        details[row[0]] = (passage, entry)
     return details
 
 
@@ -275,12 +276,17 @@ def put_later_first(
 
 def find_similar_pairs(index: Index, candidates: Sequence[Candidate]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, in their order, whose vectors are similar."""
-    entries = [item for item in candidates if item.entry and item.passage.vector is not None]
     stored = index.matrix.load()
-    entries = [item for item in entries if item.passage.vector < len(stored)]  # type: ignore[operator]
+    entries = []
+    rows = []
+    for item in candidates:
+        row = item.passage.vector
+        if item.entry is not None and row is not None and row < len(stored):
+            entries.append(item)
+            rows.append(row)
     if len(entries) < 2:
         return set()
-    matrix = stored[[item.passage.vector for item in entries]]
+    matrix = stored[rows]
     cosines = matrix @ matrix.T
     return {
         (first.chunk, second.chunk)

@@ -129,9 +129,8 @@ def commit(
             try:
                 finish_purges(workspace, log_folder)
             except OSError as error:
-                result.messages.append(
-                    f"the undo log still has the text ({error.strerror}); the next command deletes it"
-                )
+                reason = f"the undo log still has the text ({error.strerror})"
+                result.messages.append(f"{reason}; the next command deletes it")
     return result
 
 
@@ -232,7 +231,9 @@ def revert_change(change: Change, current: str | None) -> str | None:
         return current if current == change.before else CONFLICT
     # Every edit changes this line, so it would make every undo a conflict.
     stamp = UPDATED_LINE.search(current)
-    after, before = (UPDATED_LINE.sub(stamp[0], side) if stamp else side for side in change[:0:-1])
+    after, before = change.after, change.before
+    if stamp:
+        after, before = (UPDATED_LINE.sub(stamp[0], side) for side in (after, before))
     merged = merge_lines(after, current, before)
     return CONFLICT if merged is None else merged
 

@@ -51,7 +51,8 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
             column = finding.start - added.rfind("\n", 0, finding.start)
             raise RejectedError(
                 f"this looks like {finding.description} ({finding.rule}, column {column})",
-                "use --redact to save it without the secret, or --allow-secret to save it unchanged",
+                "use --redact to save it without the secret,"
+                " or --allow-secret to save it unchanged",
             )
         if findings:
             change = redact_change(change, lambda text: redact(text, scan(text, personal=personal)))

@@ -129,7 +129,10 @@ def prune_log(workspace: Workspace, folder: Path) -> None:
 
 
 def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) -> None:
-    """Delete purged texts from the log. The commands that contained them cannot be undone any more."""
+    """Delete purged texts from the log.
+
+    The commands that contained them cannot be undone any more.
+    """
     folder = get_log_folder(workspace)
     purged_paths = set(paths)
     from ..formats.passages import PassageFinder

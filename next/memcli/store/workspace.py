@@ -48,7 +48,8 @@ class Workspace:
     def zone(self) -> ZoneInfo:
         if "zone" not in self.resources:
             self.resources["zone"] = self.settings.zone
-        return self.resources["zone"]
+        zone: ZoneInfo = self.resources["zone"]
+        return zone
 
     @property
     def is_trusted(self) -> bool:
@@ -57,7 +58,7 @@ class Workspace:
 
     @property
     def is_vault(self) -> bool:
-        return self.settings["layout"] == "vault"
+        return str(self.settings["layout"]) == "vault"
 
     @property
     def prefix(self) -> str:

@@ -46,13 +46,8 @@ def find_masked_texts(index: Index) -> list[Finding]:
     for path, masked, hidden in rows.fetchall():
         text = read_file(index.workspace, path) or "" if masked else ""
         for secret in scan(text, personal=personal):
-            findings.append(
-                Finding(
-                    path,
-                    secret.line,
-                    f"{secret.description} ({secret.rule}): masked in every output",
-                )
-            )
+            reason = f"{secret.description} ({secret.rule}): masked in every output"
+            findings.append(Finding(path, secret.line, reason))
         if hidden:
             findings.append(Finding(path, 1, "repeats a forgotten memory: hidden in every output"))
     return findings

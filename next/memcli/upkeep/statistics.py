@@ -28,7 +28,8 @@ def count_everything(index: Index) -> Statistics:
         files=count("select kind, count(*) from files group by kind order by kind"),
         statuses=count("select status, count(*) from entries group by status order by status"),
         types=count(
-            "select type, count(*) from entries where status = 'active' group by type order by 2 desc, 1"
+            "select type, count(*) from entries where status = 'active'"
+            " group by type order by 2 desc, 1"
         ),
         texts=index.run("select count(*) from chunks").fetchone()[0],
         not_embedded=index.run("select count(*) from chunks where vector is null").fetchone()[0],

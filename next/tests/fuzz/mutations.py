@@ -7,11 +7,75 @@ from hypothesis import strategies as st
 LONGEST = 60_000  # characters
 # Texts that parsers stumble over.
 SALT = (
-    *("\n", "\r\n", "\r", "\ufeff", "\x00", "\x1b[31m", "\u2028", "\u200b", "\ud800", "é", "中文", "🧠", "\t", " "),
-    *("---\n", "---", "...", "- ", "# ", "## ", "> ", "```\n", "~~~", "<!--", "-->", "<!-- mem:keep -->", "[[", "]]"),
-    *("<<<<<<< ours\n", "=======\n", ">>>>>>> theirs\n", "||||||| base\n", "<!-- mem:promoted -->", "\\", '"', "'"),
-    *("{", "}", "[", "]", ":", ": ", ",", "&a ", "*a", "!!python/object:os.system ", "!!binary ", "null", "~", "true"),
-    *("1e999", "NaN", "-0", "9" * 400, "0x10", "1_000", "2026-13-45", "0000-00-00T99:99:99Z", "9999-12-31T23:59:59Z"),
+    *(
+        "\n",
+        "\r\n",
+        "\r",
+        "\ufeff",
+        "\x00",
+        "\x1b[31m",
+        "\u2028",
+        "\u200b",
+        "\ud800",
+        "é",
+        "中文",
+        "🧠",
+        "\t",
+        " ",
+    ),
+    *(
+        "---\n",
+        "---",
+        "...",
+        "- ",
+        "# ",
+        "## ",
+        "> ",
+        "```\n",
+        "~~~",
+        "<!--",
+        "-->",
+        "<!-- mem:keep -->",
+        "[[",
+        "]]",
+    ),
+    *(
+        "<<<<<<< ours\n",
+        "=======\n",
+        ">>>>>>> theirs\n",
+        "||||||| base\n",
+        "<!-- mem:promoted -->",
+        "\\",
+        '"',
+        "'",
+    ),
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ": ",
+        ",",
+        "&a ",
+        "*a",
+        "!!python/object:os.system ",
+        "!!binary ",
+        "null",
+        "~",
+        "true",
+    ),
+    *(
+        "1e999",
+        "NaN",
+        "-0",
+        "9" * 400,
+        "0x10",
+        "1_000",
+        "2026-13-45",
+        "0000-00-00T99:99:99Z",
+        "9999-12-31T23:59:59Z",
+    ),
     *(
         "../../etc/passwd",
         "/",
@@ -56,7 +120,11 @@ def apply_edit(text: str, edit: tuple[str, float, object]) -> str:
         return text[:start]
     if kind == "cut":
         return text[:start] + text[stop:]
-    return text[:stop] + piece + text[stop:] if kind == "double" else text[:start] + text[stop:] + piece
+    return (
+        text[:stop] + piece + text[stop:]
+        if kind == "double"
+        else text[:start] + text[stop:] + piece
+    )
 
 
 @st.composite

@@ -42,7 +42,9 @@ EXAMPLES = int(os.environ.get("MEM_FUZZ", "40"))
 SECONDS = 5.0  # of the processor, for a text of at most 60,000 characters
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 SESSION = '{"role": "user", "content": "Use tabs."}\n{"type": "tool_call", "name": "Bash", "content": "ls"}\n'
-SETTINGS = "# mine\ntimezone: Europe/Lisbon  # home\nsearch.limit: 5\nindex:\n  include: [docs, wiki]\n"
+SETTINGS = (
+    "# mine\ntimezone: Europe/Lisbon  # home\nsearch.limit: 5\nindex:\n  include: [docs, wiki]\n"
+)
 
 
 @cache
@@ -57,7 +59,9 @@ def read_as(path: str) -> Callable[..., None]:
         workspace = get_workspace()
         forgotten = ForgottenTexts({"mem_1": "User prefers dark mode."}, workspace.machine)
         data = text.encode("utf-8", "surrogatepass")
-        reading = parse_file(workspace, path, data, (NOW.timestamp().__trunc__() * 10**9, 0, 0, 0), forgotten)
+        reading = parse_file(
+            workspace, path, data, (NOW.timestamp().__trunc__() * 10**9, 0, 0, 0), forgotten
+        )
         for chunk in reading.chunks:
             assert 0 <= chunk.start <= chunk.stop <= len(reading.text)
             assert chunk.line >= 1
@@ -112,7 +116,10 @@ def check_text(text: str) -> None:
     make_snippet(text, text.split()[:5])
     parse_period(text[:40], NOW)
     replace_promoted_line(text, "mem_01kajd3v7m4kq7tz", None)
-    for check in (lambda: make_filter(NOW, UTC, since=text[:40]), lambda: parse_setting("timezone", text[:40])):
+    for check in (
+        lambda: make_filter(NOW, UTC, since=text[:40]),
+        lambda: parse_setting("timezone", text[:40]),
+    ):
         try:
             check()
         except UsageError:
@@ -129,7 +136,10 @@ class Target(NamedTuple):
 
 def read_fixtures(pattern: str, limit: int = 12) -> list[str]:
     files = sorted(FIXTURES.glob(pattern))
-    return [file.read_bytes().decode("utf-8", "replace") for file in files[:: max(1, len(files) // limit)]]
+    return [
+        file.read_bytes().decode("utf-8", "replace")
+        for file in files[:: max(1, len(files) // limit)]
+    ]
 
 
 TARGETS = {
@@ -151,7 +161,9 @@ def run_check(target: Target, *texts: str) -> None:
     assert time.process_time() - began < SECONDS
 
 
-@pytest.mark.parametrize("path", sorted(CORPORA.glob("*/*.json")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(CORPORA.glob("*/*.json")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 def test_a_text_that_broke_a_reader_once(path: Path) -> None:
     run_check(TARGETS[path.parent.name], *json.loads(path.read_text()))
 
@@ -160,9 +172,18 @@ def test_a_text_that_broke_a_reader_once(path: Path) -> None:
 def test_every_text_is_read_or_refused(name: str) -> None:
     target = TARGETS[name]
     seeds = target.seeds()
-    texts = make_branches(seeds) if target.texts == 3 else make_near_text(seeds).map(lambda text: (text,))
+    texts = (
+        make_branches(seeds)
+        if target.texts == 3
+        else make_near_text(seeds).map(lambda text: (text,))
+    )
 
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES <= 40, deadline=None)
+    @settings(
+        max_examples=EXAMPLES,
+        suppress_health_check=list(HealthCheck),
+        derandomize=EXAMPLES <= 40,
+        deadline=None,
+    )
     @given(texts)
     def check_all(texts: tuple[str, ...]) -> None:
         try:

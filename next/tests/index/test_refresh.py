@@ -76,7 +76,7 @@ class Refreshing(RuleBasedStateMachine):
         for place in (path, *path.parents):
             if place == self.workspace.root:
                 break
-            if place.is_file() and place != path:
+            if place.is_symlink() or (place.is_file() and place != path):
                 place.unlink()
         if path.is_dir():
             shutil.rmtree(path)
