@@ -36,7 +36,9 @@ def run_edit(
         return move(context, name)
     workspace = open_target(context)
     if replace[0]:
-        named, done = replace_passage(workspace, name, *replace)
+        named, done = replace_passage(
+            workspace, name, *replace, is_said_by_user=context.is_terminal
+        )
         return render_edit(named.path, done.number)
     path = find_file(workspace, name).path
     before = read_file(workspace, path) or ""

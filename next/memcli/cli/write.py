@@ -60,7 +60,7 @@ def run_write(
     }
     if id_ or (path and not no_dedup and is_existing(workspace, path)):
         changes = {name: value for name, value in {**fields, "source": source}.items() if value}
-        return update(workspace, id_ or path, body, changes)
+        return update(workspace, id_ or path, body, changes, chosen)
     draft = Draft(
         body,
         **fields,
@@ -105,12 +105,16 @@ def is_existing(workspace: Workspace, path: str) -> bool:
     return (workspace.root / workspace.entries_folder / name).is_file()
 
 
-def update(workspace: Workspace, name: str, body: str, fields: dict[str, Any]) -> Result:
+def update(
+    workspace: Workspace, name: str, body: str, fields: dict[str, Any], source: str
+) -> Result:
     from ..reconcile.edit import update_entry
 
     if not body.strip() and not fields:
         raise UsageError("nothing to change", "write the new text: mem write --id ID TEXT")
-    return render_outcome(update_entry(workspace, name, body.strip() or None, fields))
+    return render_outcome(
+        update_entry(workspace, name, body.strip() or None, fields, source=source)
+    )
 
 
 def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Result:

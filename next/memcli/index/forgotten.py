@@ -64,7 +64,8 @@ class ForgottenTexts:
 def load_forgotten(database: Database, workspace: Workspace) -> ForgottenTexts:
     """Return the texts of the forgotten memories, as far as the index knows them."""
     rows = database.run(
-        "select id, text from entries join texts using(file) where status = 'forgotten'"
+        "select id, text from entries join texts using(file) join files using(file)"
+        " where status = 'forgotten' and hidden = 0"
     ).fetchall()
     texts = {entry_id: get_body(text) for entry_id, text in rows}
     return ForgottenTexts(texts, workspace.machine, workspace.read_purged_ids())

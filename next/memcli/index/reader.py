@@ -6,7 +6,7 @@ file tools and git write files without asking the writer.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from stat import S_ISREG
 
 from ..formats import chunks as cutting
@@ -16,9 +16,9 @@ from ..formats.dates import find_day_in_name, format_time, parse_time
 from ..formats.digests import make_digest
 from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
 from ..formats.session import Message, parse_messages
-from ..formats.text import Problem, decode, find_conflict_line, is_binary
+from ..formats.text import WORD, Problem, decode, find_conflict_line, is_binary
 from ..store.workspace import Workspace
-from .forgotten import ForgottenTexts
+from .forgotten import HIDDEN_MARK, ForgottenTexts
 from .scan import Stat
 
 LARGEST = 8 * 1024 * 1024  # bytes that are indexed of a file
@@ -172,6 +172,9 @@ def read_entry_file(
             entry = Entry(
                 reading.path, gated, created_at=entry.created_at, updated_at=entry.updated_at
             )
+    if reading.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
+        # Nothing else is left of it, so it is forgotten too.
+        entry = replace(entry, status="forgotten")
     reading.text = gated
     reading.entry = entry
     reading.fields = document.fields

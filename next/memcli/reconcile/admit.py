@@ -114,7 +114,7 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     """Return the changes that save a draft, and the outcome if they pass the gates."""
     if not draft.body.strip() and not draft.title:
         raise RejectedError("the memory is empty", 'write some text: mem write "…"')
-    draft = complete_draft(index.workspace, draft)
+    draft = complete_draft(index, draft)
     known = find_same_words(index, draft) if deduplicate else None
     if known is not None and known.status == "active":
         return confirm(index, draft, known)
@@ -130,7 +130,7 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
             entry = replace(entry, conflicts_with=(*entry.conflicts_with, old.id))
             outcome.related.append(describe(index, old, "contradicts"))
             continue
-        changes += supersede(index.workspace, old, entry)
+        changes += supersede(index.workspace, old, entry.id, entry.summary)
         outcome.related.append(describe(index, old, "replaces"))
     if deduplicate:
         mentioned = {related.id for related in outcome.related}
@@ -140,10 +140,13 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     return make_group(draft, changes), outcome
 
 
-def complete_draft(workspace: Workspace, draft: Draft) -> Draft:
-    """Fill in the defaults of the workspace."""
+def complete_draft(index: Index, draft: Draft) -> Draft:
+    """Fill in the defaults of the workspace, and the key of a memory that the draft replaces."""
+    workspace = index.workspace
+    replaced = [get_entry(index, name).key for name in draft.supersedes]
     return replace(
         draft,
+        key=draft.key or next((key for key in replaced if key), ""),
         type=draft.type or "fact",
         owner=draft.owner or str(workspace.settings["owner"]),
         # In the user's own workspace, memories of several projects live together.
@@ -238,21 +241,28 @@ def bring_back(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeG
 def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:
     """Return the active entries that a draft replaces: by name, and by key, project and owner."""
     entries = [get_entry(index, name) for name in draft.supersedes]
-    if draft.key:
-        same_key = index.list_entries(
-            "key = ? and project = ? and owner = ? and status = 'active'",
-            (fold_key(draft.key), draft.project, draft.owner),
-        )
-        entries += [entry for entry in same_key if entry not in entries]
-    return entries
+    same_key = find_same_key(index, draft.key, draft.project, draft.owner)
+    return entries + [entry for entry in same_key if entry not in entries]
 
 
-def supersede(workspace: Workspace, old: IndexedEntry, new: Entry) -> list[Replace | Append]:
+def find_same_key(index: Index, key: str, project: str, owner: str) -> list[IndexedEntry]:
+    """Return the active entries with a key. Each project and owner has slots of its own."""
+    if not key:
+        return []
+    return index.list_entries(
+        "key = ? and project = ? and owner = ? and status = 'active'",
+        (fold_key(key), project, owner),
+    )
+
+
+def supersede(
+    workspace: Workspace, old: IndexedEntry, new_id: str, summary: str
+) -> list[Replace | Append]:
     """Return the changes that mark an entry as replaced, in its file and in MEMORY.md."""
     changes: list[Replace | Append] = [
-        edit_file(workspace, old.path, {"superseded_by": new.id, "status": None})
+        edit_file(workspace, old.path, {"superseded_by": new_id, "status": None})
     ]
-    return changes + change_page_line(workspace, old.id, new.summary, new.id)
+    return changes + change_page_line(workspace, old.id, summary, new_id)
 
 
 def change_page_line(

@@ -6,13 +6,13 @@ from typing import Any
 
 from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
-from ..formats.entry import edit_entry, read_entry
+from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, parse
 from ..index.index import open_index
 from ..search.names import Named, find_named
 from ..store.commit import Append, Commit, Replace, commit_one, read_file, undo
 from ..store.workspace import Workspace
-from .admit import Outcome, change_page_line, edit_file
+from .admit import Outcome, change_page_line, edit_file, find_same_key, supersede
 
 
 def replace_text(
@@ -25,7 +25,9 @@ def replace_text(
         return Commit()
     changes: list[Replace | Append] = []
     if workspace.get_kind(path) == "entry":
-        after, entry_id, summary = stamp_edit(workspace, path, before, after)
+        after, entry_id, summary = stamp_edit(
+            workspace, path, before, after, is_said_by_user=is_said_by_user
+        )
         changes += change_page_line(workspace, entry_id, summary)
     else:
         summary = path
@@ -33,7 +35,9 @@ def replace_text(
     return commit_one(workspace, "edit", changes, summary=summary, is_said_by_user=is_said_by_user)
 
 
-def stamp_edit(workspace: Workspace, path: str, before: str, after: str) -> tuple[str, str, str]:
+def stamp_edit(
+    workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool
+) -> tuple[str, str, str]:
     """Return the text with its time of change, the id and the sentence of an edited entry."""
     try:
         document = parse(after)
@@ -49,8 +53,18 @@ def stamp_edit(workspace: Workspace, path: str, before: str, after: str) -> tupl
     has_frontmatter = bool(document.head)
     old_body = parse_body(before)
     if has_frontmatter and document.body != old_body and workspace.is_managed(path):
-        after = edit_entry(after, {"updated_at": format_time(workspace.now)})
+        stamp = {"updated_at": format_time(workspace.now)}
+        if not is_said_by_user:
+            stamp.update(lower_source(entry.source, "inferred"))
+        after = edit_entry(after, stamp)
     return after, entry.id, entry.summary
+
+
+def lower_source(current: str, source: str) -> dict[str, Any]:
+    """Return the source of a text that somebody changes who is trusted less than its author."""
+    if TRUST.get(source, 0.5) < TRUST.get(current, 0.5):
+        return {"source": source, "trust": None}
+    return {}
 
 
 def parse_body(text: str) -> str:
@@ -60,7 +74,9 @@ def parse_body(text: str) -> str:
         return ""
 
 
-def replace_passage(workspace: Workspace, name: str, old: str, new: str) -> tuple[Named, Commit]:
+def replace_passage(
+    workspace: Workspace, name: str, old: str, new: str, *, is_said_by_user: bool = False
+) -> tuple[Named, Commit]:
     """Replace a passage that occurs exactly once in a file."""
     named = find_file(workspace, name)
     text = read_file(workspace, named.path) or ""
@@ -68,7 +84,8 @@ def replace_passage(workspace: Workspace, name: str, old: str, new: str) -> tupl
     if count != 1:
         problem = "does not occur" if not count else f"occurs {count} times"
         raise RejectedError(f"{old!r} {problem} in {named.path}", "copy more of the text around it")
-    return named, replace_text(workspace, named.path, text, text.replace(old, new))
+    after = text.replace(old, new)
+    return named, replace_text(workspace, named.path, text, after, is_said_by_user=is_said_by_user)
 
 
 def find_file(workspace: Workspace, name: str) -> Named:
@@ -84,19 +101,26 @@ def find_file(workspace: Workspace, name: str) -> Named:
 
 
 def update_entry(
-    workspace: Workspace, name: str, body: str | None, fields: dict[str, Any]
+    workspace: Workspace, name: str, body: str | None, fields: dict[str, Any], *, source: str
 ) -> Outcome:
-    """Give an entry another text or other fields, for `mem write --id`."""
+    """Give an entry another text or other fields, for `mem write --id`.
+
+    `source` says who changes it.
+    """
     index = open_index(workspace)
     named = find_file(workspace, name)
     if named.entry is None:
         raise NotFoundError(f"{named.path} is not a memory", "edit the file: mem edit PATH")
     entry = named.entry
-    change = edit_file(
-        workspace, entry.path, {**fields, "updated_at": format_time(workspace.now)}, body
-    )
+    fields = {**fields, "updated_at": format_time(workspace.now)}
+    if body is not None and "source" not in fields:
+        fields.update(lower_source(entry.source, source))
+    change = edit_file(workspace, entry.path, fields, body)
     new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
     changes = [change, *change_page_line(workspace, entry.id, new_entry.summary)]
+    for other in find_same_key(index, str(fields.get("key", "")), entry.project, entry.owner):
+        if other.id != entry.id:
+            changes += supersede(workspace, other, entry.id, new_entry.summary)
     result = commit_one(
         workspace,
         "edit",

@@ -15,7 +15,14 @@ from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
 from ..store.workspace import Workspace
-from .admit import Outcome, change_page_line, edit_file, make_outcome
+from .admit import (
+    Outcome,
+    change_page_line,
+    edit_file,
+    find_same_key,
+    make_outcome,
+    supersede,
+)
 
 # A record or note whose text was purged.
 EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
@@ -38,7 +45,7 @@ def forget(
 ) -> Forgetting:
     """Hide memories from search and agents, or delete them and their text everywhere."""
     index = open_index(workspace)
-    entries = [get_entry(index, name) for name in names]
+    entries = get_entries(index, names)
     if purge:
         return purge_entries(index, entries)
     done = Forgetting()
@@ -63,7 +70,7 @@ def forget(
 def restore(workspace: Workspace, names: Sequence[str]) -> Forgetting:
     """Make forgotten, faded or superseded memories active again."""
     index = open_index(workspace)
-    entries = [get_entry(index, name) for name in names]
+    entries = get_entries(index, names)
     done = Forgetting()
     groups = []
     for entry in entries:
@@ -72,16 +79,25 @@ def restore(workspace: Workspace, names: Sequence[str]) -> Forgetting:
         changes: dict[str, object] = dict.fromkeys(
             ("status", "forgotten_at", "reason", "superseded_by")
         )
+        current = find_same_key(index, entry.key, entry.project, entry.owner)
         successor = index.find_by_id(entry.superseded_by) if entry.superseded_by else None
-        if successor is not None and successor.status == "active":
+        if successor is not None and successor.status == "active" and successor not in current:
             # Both are active now, so a person should decide.
             changes["conflicts_with"] = (*entry.conflicts_with, successor.id)
-        edited = edit_file(workspace, entry.path, changes)
-        groups.append(ChangeGroup([edited], is_said_by_user=True))
+        restored: list[Replace | Append] = [edit_file(workspace, entry.path, changes)]
+        for other in current:
+            restored += supersede(workspace, other, entry.id, entry.summary)
+        groups.append(ChangeGroup(restored, is_said_by_user=True))
         done.outcomes.append(make_outcome(index, "restored", entry))
     done.result = commit(workspace, "restore", groups, summary=describe_entries(entries))
     index.refresh()
     return done
+
+
+def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
+    """Return the entries that names mean, each once."""
+    entries = {entry.path: entry for entry in (get_entry(index, name) for name in names)}
+    return list(entries.values())
 
 
 def find_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:

@@ -1,8 +1,10 @@
 """Find lines by exact text or expression, in every file, through the gate of the index."""
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import UsageError
 from ..index.filters import Filter, make_sql
@@ -10,6 +12,7 @@ from ..index.index import open_index
 from ..store.recovery import recover
 from ..store.workspace import Workspace
 
+EXPRESSION_SECONDS = 10.0
 LONGEST_LINE = 300  # characters shown of a line
 
 
@@ -33,11 +36,7 @@ def grep(
     limit: int = 0,
 ) -> tuple[list[Line], list[str]]:
     """Return the matching lines in the order of their paths, and messages."""
-    flags = re.IGNORECASE if ignore_case else 0
-    try:
-        expression = re.compile(pattern if is_expression else re.escape(pattern), flags)
-    except (re.error, RecursionError) as error:
-        raise UsageError(f"bad expression: {error}", "search for plain text without -E") from None
+    search_line = make_matcher(pattern, is_expression, ignore_case)
     lines: list[Line] = []
     messages: list[str] = []
     where, values = make_sql(wanted)
@@ -56,7 +55,11 @@ def grep(
         )
         for path, text, entry_id in rows:
             for number, line in enumerate(text.split("\n"), 1):
-                match = expression.search(line)
+                try:
+                    match = search_line(line)
+                except TimeoutError:
+                    messages.append(f"{path}:{number}: the expression takes too long; stopped here")
+                    return lines, messages
                 if match:
                     lines.append(Line(path, number, cut_line(line, match), entry_id or ""))
                     if limit and len(lines) >= limit:
@@ -64,7 +67,23 @@ def grep(
     return lines, messages
 
 
-def cut_line(line: str, match: re.Match[str]) -> str:
+def make_matcher(pattern: str, is_expression: bool, ignore_case: bool) -> Callable[[str], Any]:
+    """Return the function that searches a line. It raises TimeoutError if that takes too long."""
+    flags = re.IGNORECASE if ignore_case else 0
+    if not is_expression:
+        return re.compile(re.escape(pattern), flags).search
+    # The standard library cannot stop an expression such as (a|aa)+$ on a long line.
+    import regex
+
+    try:
+        expression = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+    except (regex.error, RecursionError) as error:
+        raise UsageError(f"bad expression: {error}", "search for plain text without -E") from None
+    deadline = time.monotonic() + EXPRESSION_SECONDS
+    return lambda line: expression.search(line, timeout=max(deadline - time.monotonic(), 0.001))
+
+
+def cut_line(line: str, match: Any) -> str:
     """Return a line, or the part of a long one around its match."""
     line = line.rstrip("\r")
     if len(line) <= LONGEST_LINE:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from ..errors import NotFoundError, UsageError
+from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats.text import fold_name
 from ..index.index import Index, IndexedEntry
 
@@ -39,9 +39,15 @@ def get_named(index: Index, name: str) -> Named:
 
 
 def get_entry(index: Index, name: str) -> IndexedEntry:
-    """Return the entry that a name means. Raises NotFoundError."""
+    """Return the entry that a name means. Raises NotFoundError or RejectedError."""
     named = get_named(index, name)
     if named.entry is None:
+        problem = index.run(
+            "select line, reason from problems where path = ? limit 1", (named.path,)
+        ).fetchone()
+        if problem:
+            place = f"{named.path}:{problem[0]}"
+            raise RejectedError(f"{place}: {problem[1]}", f"fix it: mem edit {named.path}")
         raise NotFoundError(
             f"{named.path} is not a memory of its own", "edit the file: mem edit PATH"
         )
@@ -63,24 +69,30 @@ def find_by_id_part(index: Index, name: str) -> Named | None:
 
 def find_by_path(index: Index, name: str) -> Named | None:
     """Find a path relative to the workspace, to `entries/`, or to the working folder."""
+    path = find_file_path(index, name)
+    line, anchor = 0, ""
     match = LOCATION.fullmatch(name)
-    if match is None:
+    if path is None and match is not None:
+        # Only now, because the name of a file may contain a colon or a number sign.
+        path = find_file_path(index, match["path"])
+        line, anchor = int(match["line"] or 0), match["anchor"] or ""
+    if path is None:
         return None
+    entries = index.list_entries("path = ?", (path,))
+    return Named(path, entries[0] if entries else None, line, anchor)
+
+
+def find_file_path(index: Index, name: str) -> str | None:
+    """Return the path in the workspace that a path in a command means."""
     workspace = index.workspace
-    candidates = [match["path"], f"{workspace.entries_folder}{match['path']}"]
-    absolute = Path(workspace.context.folder, match["path"])
+    candidates = [name, f"{workspace.entries_folder}{name}"]
+    absolute = Path(workspace.context.folder.resolve(), name)
     if absolute.is_relative_to(workspace.root):
         candidates.append(absolute.relative_to(workspace.root).as_posix())
     for candidate in candidates:
         path = str(PurePosixPath(candidate))
         if index.run("select 1 from files where path = ?", (path,)).fetchone():
-            entries = index.list_entries("path = ?", (path,))
-            return Named(
-                path,
-                entries[0] if entries else None,
-                int(match["line"] or 0),
-                match["anchor"] or "",
-            )
+            return path
     return None
 
 

@@ -161,6 +161,7 @@ def describe_unread_files(index: Index) -> list[str]:
     """Return a message that names what the search could not read."""
     rows = index.run(
         "select path, reason from problems where file = 0 or reason like 'cannot be read%'"
+        " or reason like 'a git conflict%'"
     )
     unread = [f"{path} ({reason})" for path, reason in rows.fetchmany(4)]
     if not unread:

@@ -36,12 +36,15 @@ def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
 
 
 def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
-    """Reject secrets, or mask them if the group asks for that."""
+    """Reject secrets, or mask them if the group asks for that. A name cannot be masked."""
     if group.allow_secrets:
         return group
     from ..secrets.scanner import redact, scan
 
     personal = workspace.settings["secrets.personal"]
+    for change in group.changes:
+        if isinstance(change, Replace) and change.before is None and scan(change.path):
+            raise RejectedError("the name of the file contains a secret", "choose another --path")
     changes: list[Replace | Append] = []
     for change in group.changes:
         added = get_added_text(workspace, change)

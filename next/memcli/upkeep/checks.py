@@ -85,15 +85,16 @@ def remove_leftovers(workspace: Workspace) -> list[str]:
 
 
 def check_staged_files(workspace: Workspace) -> list[Finding]:
-    """Return secrets and conflict markers in the files that git is about to commit."""
-    names = run_git(
-        workspace, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR", "--relative"
-    )
+    """Return secrets and conflict markers in the files that git is about to commit.
+
+    In a linked worktree, these are its own files, not those of the main worktree.
+    """
+    names = run_git(workspace, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
         if not name:
             continue
-        text, problem = decode(run_git(workspace, "show", f":./{name}"))
+        text, problem = decode(run_git(workspace, "show", f":{name}"))
         problems: Sequence[Problem] = [problem] if problem else []
         conflict = find_conflict_line(text)
         if conflict is not None:
@@ -107,7 +108,7 @@ def check_staged_files(workspace: Workspace) -> list[Finding]:
 def run_git(workspace: Workspace, *arguments: str) -> bytes:
     try:
         done = subprocess.run(
-            ["git", "-C", str(workspace.root), *arguments],
+            ["git", "-C", str(workspace.context.folder), *arguments],
             capture_output=True,
             timeout=60,
             check=False,
