@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-long soak check lint format bench bench-quick man plugin faults fuzz
+.PHONY: next help setup demo test test-long soak check lint format bench bench-quick man plugin faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
@@ -39,7 +39,13 @@ fuzz: setup ## try thousands of nearly right texts on every parser; what breaks 
 soak: setup ## let three clones of a memory meet 300 times
 	SOAK=1 $(BIN)/python -m pytest -q tests/test_three_clones.py
 
-check: lint test ## what CI runs: format, lint, types, tests
+check: lint test next ## what CI runs: format, lint, types, tests, of both trees
+
+next: setup ## check version 1.0 in next/: format, lint, types, tests
+	$(BIN)/ruff check next
+	$(BIN)/ruff format --check next
+	cd next && ../$(BIN)/mypy
+	cd next && ../$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: setup ## look at format, style and types
 	$(BIN)/ruff format --check .

@@ -12,12 +12,13 @@ from typer import Argument, Option
 from ..api import equip, open_all, open_target
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
+from ..reconcile.admit import Outcome
 from ..reconcile.edit import find_file, move_to_workspace, replace_passage, replace_text
 from ..store.commit import read_file
 from ..store.workspace import Workspace, find_target_workspace
 from .render import Result
 
-FIELDS = ("path", "undo")
+FIELDS = ("path", "id", "text", "undo")
 
 
 def run_edit(
@@ -36,31 +37,27 @@ def run_edit(
         return move(context, name)
     workspace = open_target(context)
     if replace[0]:
-        named, done = replace_passage(
-            workspace, name, *replace, is_said_by_user=context.is_terminal
+        return render_edit(
+            replace_passage(workspace, name, *replace, is_said_by_user=context.is_terminal)
         )
-        return render_edit(named.path, done.number)
     path = find_file(workspace, name).path
     before = read_file(workspace, path) or ""
     after = edit_in_editor(context, workspace, path, before)
     try:
-        done = replace_text(workspace, path, before, after, is_said_by_user=True)
+        return render_edit(replace_text(workspace, path, before, after, is_said_by_user=True))
     except MemError as error:
         if after.strip():
-            saved = save_rejected_text(path, after)
-            error.hint = (
-                f"{error.hint}; your text is in {saved}"
-                if error.hint
-                else f"your text is in {saved}"
-            )
+            # The user's work must not be lost with the editor's copy.
+            place = f"your text is in {save_rejected_text(path, after)}"
+            error.hint = f"{error.hint}; {place}" if error.hint else place
         raise
-    if not done.paths:
-        return Result({"path": path, "undo": 0}, [f"{path} is unchanged"])
-    return render_edit(path, done.number)
 
 
-def render_edit(path: str, number: int) -> Result:
-    return Result({"path": path, "undo": number}, [f"Saved: {path}", "Undo: mem undo"])
+def render_edit(outcome: Outcome) -> Result:
+    data = {"path": outcome.path, "id": outcome.id, "text": outcome.text, "undo": outcome.undo}
+    short_id = f"  ({outcome.short_id})" if outcome.short_id else ""
+    label = "Unchanged" if outcome.action == "unchanged" else "Saved"
+    return Result(data, [f"{label}: {outcome.text}{short_id}"])
 
 
 def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:

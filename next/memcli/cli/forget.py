@@ -67,7 +67,9 @@ def render_forgetting(done: Forgetting, purge: bool) -> Result:
         if done.git_commits:
             lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
     else:
-        lines += [KEPT, "Undo: mem undo"]
+        lines.append(KEPT)
+        if len(done.result.paths) > 1:
+            lines.append("Undo: mem undo")
     rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
     data = {
         "memories": [

@@ -15,6 +15,7 @@ from ..store.undo_log import read_log
 from ..store.workspace import Workspace
 from .render import Result
 
+MOST_LINKS = 10  # shown; --json has all of them
 FIELDS = ("path", "id", "text", "line", "lines", "links", "history")
 
 
@@ -100,7 +101,8 @@ def show(index: Index, named: Named, offset: int | None, limit: int | None) -> R
     }
     output = list(shown)
     if links:
-        output += ["", f"Linked from: {', '.join(links)}"]
+        more = f" and {len(links) - MOST_LINKS} more" if len(links) > MOST_LINKS else ""
+        output += ["", f"Linked from: {', '.join(links[:MOST_LINKS])}{more}"]
     return Result(data, output, None, messages)
 
 

@@ -28,6 +28,8 @@ SIMPLE_TIME = re.compile(
 SPECIAL_WORD = re.compile(
     r"(?i)true|false|null|yes|no|on|off|~|\.inf|\.nan|[-+.\d][\d._eExXoObB:+-]*"
 )
+DEEPEST = 50
+MOST_ITEMS = 100_000
 INTEGER = re.compile(r"0|[1-9]\d{0,15}")
 DECIMAL = re.compile(r"\d+\.\d+")
 # JSON leaves these characters as they are; YAML refuses them or turns them into line breaks.
@@ -118,9 +120,25 @@ def parse_yaml(head: str) -> dict[str, Any]:
         raise FrontmatterError(f"bad YAML: {error}") from None
     if fields is None:
         return {}
+    check_size(fields)
     if not isinstance(fields, dict):
         raise FrontmatterError("frontmatter consists of `key: value` lines", 2)
     return {str(key): value for key, value in fields.items()}
+
+
+def check_size(fields: Any) -> None:
+    """Refuse values that are nested deeply, or that anchors blow up to millions of items."""
+    pending = [(fields, 0)]
+    count = 0
+    while pending:
+        value, depth = pending.pop()
+        count += 1
+        if depth > DEEPEST or count > MOST_ITEMS:
+            raise FrontmatterError("the frontmatter is nested too deeply", 2)
+        if isinstance(value, dict):
+            pending += [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list):
+            pending += [(item, depth + 1) for item in value]
 
 
 @cache

@@ -6,7 +6,7 @@ again. If it cannot be written, it lives in memory for one command.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -172,3 +172,16 @@ def is_circumstance(error: sqlite3.Error) -> bool:
 def is_busy(error: sqlite3.Error) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def read_passages(database: Database, places: Sequence[tuple[int, str, int, int]]) -> list[str]:
+    """Return the passages at places: file, prefix, start and stop.
+
+    The text of each file is read once. A join would read the whole file for each of its passages.
+    """
+    files = {place[0] for place in places}
+    texts: dict[int, str] = {}
+    for file in files:
+        row = database.run("select text from texts where file = ?", (file,)).fetchone()
+        texts[file] = row[0] if row else ""
+    return [prefix + texts[file][start:stop] for file, prefix, start, stop in places]

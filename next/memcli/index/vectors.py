@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .database import Database
+from .database import Database, read_passages
 from .model import DIMENSION, NAME, Embedder
 
 if TYPE_CHECKING:
@@ -87,20 +87,19 @@ def embed_missing(
     Returns how many are left.
     """
     rows = database.run(
-        "select chunk, hash, prefix, start, stop, text from chunks join texts using(file)"
-        " where vector is null order by chunk"
+        "select hash, chunk, file, prefix, start, stop from chunks where vector is null order by chunk"
     ).fetchall()
     wanted = set(first)
-    rows.sort(key=lambda row: row[0] not in wanted)
-    unique = {row[1]: (row[0], row[2] + row[5][row[3] : row[4]]) for row in reversed(rows)}
-    pending = [(digest, *unique[digest]) for digest in dict.fromkeys(row[1] for row in rows)]
+    rows.sort(key=lambda row: row[1] not in wanted)
+    pending = list({row[0]: row for row in reversed(rows)}.values())[::-1]
     deadline = None if seconds is None else time.monotonic() + seconds
     done = 0
     size = SLICE if seconds is not None else SLICE * 16
     while done < len(pending) and (deadline is None or time.monotonic() < deadline):
         part = pending[done : done + size]
-        vectors = embedder.embed([text or " " for _, _, text in part])
-        matrix.append([chunk for _, chunk, _ in part], [digest for digest, _, _ in part], vectors)
+        texts = read_passages(database, [row[2:] for row in part])
+        vectors = embedder.embed([text or " " for text in texts])
+        matrix.append([row[1] for row in part], [row[0] for row in part], vectors)
         done += len(part)
         if progress:
             progress(done, len(pending))

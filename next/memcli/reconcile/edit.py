@@ -17,22 +17,26 @@ from .admit import Outcome, change_page_line, edit_file, find_same_key, supersed
 
 def replace_text(
     workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool = False
-) -> Commit:
+) -> Outcome:
     """Give a file another text, with a new `updated_at`, and change its line in MEMORY.md."""
     if not after.strip():
         raise RejectedError("the edited file is empty, so nothing was changed")
     if after == before:
-        return Commit()
+        return Outcome("unchanged", path=path, text=path)
+    outcome = Outcome("edited", path=path, text=path)
     changes: list[Replace | Append] = []
     if workspace.get_kind(path) == "entry":
-        after, entry_id, summary = stamp_edit(
+        after, outcome.id, outcome.text = stamp_edit(
             workspace, path, before, after, is_said_by_user=is_said_by_user
         )
-        changes += change_page_line(workspace, entry_id, summary)
-    else:
-        summary = path
+        outcome.short_id = open_index(workspace, refresh_first=False).shorten_id(outcome.id)
+        changes += change_page_line(workspace, outcome.id, outcome.text)
     changes.insert(0, Replace(path, before, after))
-    return commit_one(workspace, "edit", changes, summary=summary, is_said_by_user=is_said_by_user)
+    done = commit_one(
+        workspace, "edit", changes, summary=outcome.text, is_said_by_user=is_said_by_user
+    )
+    outcome.undo = done.number
+    return outcome
 
 
 def stamp_edit(
@@ -76,16 +80,16 @@ def parse_body(text: str) -> str:
 
 def replace_passage(
     workspace: Workspace, name: str, old: str, new: str, *, is_said_by_user: bool = False
-) -> tuple[Named, Commit]:
+) -> Outcome:
     """Replace a passage that occurs exactly once in a file."""
-    named = find_file(workspace, name)
-    text = read_file(workspace, named.path) or ""
+    path = find_file(workspace, name).path
+    text = read_file(workspace, path) or ""
     count = text.count(old)
     if count != 1:
         problem = "does not occur" if not count else f"occurs {count} times"
-        raise RejectedError(f"{old!r} {problem} in {named.path}", "copy more of the text around it")
+        raise RejectedError(f"{old!r} {problem} in {path}", "copy more of the text around it")
     after = text.replace(old, new)
-    return named, replace_text(workspace, named.path, text, after, is_said_by_user=is_said_by_user)
+    return replace_text(workspace, path, text, after, is_said_by_user=is_said_by_user)
 
 
 def find_file(workspace: Workspace, name: str) -> Named:

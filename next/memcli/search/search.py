@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..formats.text import count_noun, split_words
+from ..index.database import read_passages
 from ..index.filters import Filter
 from ..index.index import COLUMNS as ENTRY_COLUMNS
 from ..index.index import Index, IndexedEntry, make_entry, open_index
@@ -224,15 +225,14 @@ def read_details(
     columns = ", ".join(f"entries.{name.strip()}" for name in ENTRY_COLUMNS.split(",")[1:])
     rows = index.run(
         "select chunk, chunks.kind, anchor, line, chunks.title, timestamp, vector, path,"
-        f" start, stop, text, {columns} from chunks join files using(file) join texts using(file)"
+        f" file, start, stop, {columns} from chunks join files using(file)"
         f" left join entries using(file) where chunk in ({', '.join(map(str, chunks))})"
-    )
+    ).fetchall()
+    texts = read_passages(index.database, [(row[8], "", row[9], row[10]) for row in rows])
     details: dict[int, tuple[Passage, IndexedEntry | None]] = {}
-    for row in rows:
-        start, stop, text = row[8:11]
+    for row, text in zip(rows, texts, strict=True):
         entry = make_entry((row[7], *row[11:])) if row[11] is not None else None
-        passage = Passage(*row[1:8], text[start:stop])  # type: ignore[call-arg]
-        details[row[0]] = (passage, entry)
+        details[row[0]] = (Passage(*row[1:8], text), entry)  # type: ignore[call-arg]
     return details
 
 
