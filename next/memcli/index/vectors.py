@@ -87,7 +87,8 @@ def embed_missing(
     Returns how many are left.
     """
     rows = database.run(
-        "select hash, chunk, file, prefix, start, stop from chunks where vector is null order by chunk"
+        "select hash, chunk, file, prefix, start, stop from chunks"
+        " where vector is null order by chunk"
     ).fetchall()
     wanted = set(first)
     rows.sort(key=lambda row: row[1] not in wanted)

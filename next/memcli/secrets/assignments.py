@@ -1,7 +1,7 @@
-"""Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
+"""Find values that their name reveals: `password: …`, `API_KEY=…`, `the Fly token is …`.
 
-This module knows the names, in code and in sentences, and what may stand between a name and its value; whether the
-value has the shape of a secret is judged in `value_classifier`.
+This module knows the names, in code and in sentences, and the separators between name and value.
+`value_classifier` judges the shape of the value.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import cache, partial
 
 from .. import data
 from ..data import compiled
-from .token_patterns import wrapped_end
+from .token_patterns import find_wrapped_end
 from .value_classifier import (
     Span,
     is_default_password,
@@ -22,9 +22,10 @@ from .value_classifier import (
     is_random,
     is_stand_in,
     is_uuid,
-    without_end,
+    strip_end,
 )
 
+# What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort.
 STEMS = (
     "pass",
     "pwd",
@@ -37,7 +38,6 @@ STEMS = (
     "contrasen",
     "senha",
 )
-"""What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort."""
 FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
 _words_of = partial(data.words, "secrets.toml")
 _SUFFIXES = (
@@ -52,8 +52,8 @@ _SUFFIXES = (
 )
 _CLOSE = r"[\\\"'`*_\])]{0,8}"  # in JSON within JSON within JSON a quote has seven backslashes
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
+# As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`.
 _VALUE_KEY = r"\\{0,7}[\"'`]?value\\{0,7}[\"'`]?[ \t]*[:=][ \t]*"
-"""As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`."""
 _AFTER = (
     rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
     rf"(?:(?P<xml>(?:,\s{{0,80}}|\s{{1,80}}){_VALUE_KEY}|>)"
@@ -68,14 +68,14 @@ _AFTER = (
 
 
 @cache
-def _words(name: str) -> tuple[str, ...]:
+def split_name(name: str) -> tuple[str, ...]:
     """Split a name in snake, kebab or camel case into lower-case words."""
     spaced = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])").sub(" ", name)
     return tuple(re.split(r"[\W_]+", spaced.strip("_-").lower()))
 
 
-def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
-    """Return the kind of value that a name after other words announces: password, pass, token, key, or ""."""
+def find_kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
+    """Return the kind of value that a name announces: password, pass, token, key or ""."""
     last = words[-1].rstrip("0123456789")
     tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
     if tail and last not in _words_of("password_names") and last not in _words_of("secret_names"):
@@ -95,46 +95,48 @@ def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
 
 
 def announces_secret(name: str) -> bool:
-    """Return whether a variable of this name holds a secret."""
-    return _kind(_words(name), ()) != ""
+    """Return whether a variable with this name contains a secret."""
+    return find_kind(split_name(name), ()) != ""
 
 
-def assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and rule of each value with the name and the shape of a secret; low is text in lower case."""
+def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
     for position, stem in sorted(
-        (position, each) for each in stems if each in low for position in _occurrences(low, each)
+        (position, each) for each in stems if each in low for position in find_stems(low, each)
     ):
         if position < done:
             continue
-        left = _left(text, position)
+        left = find_name_start(text, position)
         match = compiled(_AFTER).match(text, position + len(stem))
         if match is None:
             continue
         start = position - len(left)
         name = left + text[position : position + len(stem)] + match["rest"]
         done = position + len(stem) + len(match["rest"])
-        words = _words(name)
+        words = split_name(name)
         kind = (
-            "" if name == "PWD" else _kind(words, _before(text, start) if len(words) == 1 else ())
+            ""
+            if name == "PWD"
+            else find_kind(words, get_words_before(text, start) if len(words) == 1 else ())
         )
         if kind and not (
             text[start - 1 : start] == ":" == text[done : done + 1]
         ):  # a part of an ARN
-            span = _value(text, match, kind, name)
+            span = find_value(text, match, kind, name)
             if span:
                 yield (*span, {"pass": "password", "key": "token"}.get(kind, kind))
 
 
-def _occurrences(low: str, stem: str) -> Iterator[int]:
+def find_stems(low: str, stem: str) -> Iterator[int]:
     position = low.find(stem)
     while position >= 0:
         yield position
         position = low.find(stem, position + len(stem))
 
 
-def _left(text: str, position: int) -> str:
+def find_name_start(text: str, position: int) -> str:
     backwards = compiled(r"[\w-]*").match(text[max(0, position - 40) : position][::-1])
     left = backwards[0][::-1] if backwards else ""
     escaped = (
@@ -144,8 +146,8 @@ def _left(text: str, position: int) -> str:
     return left[1:] if escaped else left
 
 
-def _before(text: str, start: int) -> tuple[str, ...]:
-    """Return the last two words of the same line before the name, as `api` in `api key`."""
+def get_words_before(text: str, start: int) -> tuple[str, ...]:
+    """Return the last two words before a name on its line, such as `api` in `api key`."""
     if text[start - 1 : start] not in (" ", "\t"):
         return ()
     return tuple(
@@ -155,25 +157,25 @@ def _before(text: str, start: int) -> tuple[str, ...]:
     )
 
 
-def _value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
-    """Return where the value after the name is if it has the shape that name and separator ask for."""
+def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
+    """Return the span of the value after a name, if its shape fits name and separator."""
     start = match.end()
     opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
-    spans = _quoted(text, start, opened) if opened else _bare(text, start)
+    spans = find_quoted_value(text, start, opened) if opened else find_bare_value(text, start)
     value = "".join(text[a:b] for a, b in spans).replace("\n", "")
     if not value or ("f" in match["open"].lower() and "{" in value):
         return None
-    if not _shaped(value, match, kind, name, bool(opened)):
+    if not has_secret_shape(value, match, kind, name, bool(opened)):
         return None
     return spans[0][0], spans[-1][1]
 
 
-def _quoted(text: str, start: int, opened: str) -> list[tuple[int, int]]:
-    """Return the places of a quoted value, which may go on in adjacent literals on the next lines."""
+def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int]]:
+    """Return the spans of a quoted value, which adjacent literals may continue."""
     quote = opened[0]
     end = text.find(quote, start, start + 1024)
     if end < 0 or "\n" in text[start:end]:
-        return _bare(text, start)
+        return find_bare_value(text, start)
     spans = [(start, start + len(text[start:end].rstrip("\\")))]
     glue = compiled(
         r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote
@@ -184,8 +186,8 @@ def _quoted(text: str, start: int, opened: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _bare(text: str, start: int) -> list[tuple[int, int]]:
-    """Return the places of an unquoted value, which may go on after a backslash at the end of the line."""
+def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
+    """Return the spans of an unquoted value, which a backslash may continue."""
     match = compiled(r"[^\s\"'`<>]{1,400}").match(text, start)
     if (
         match is None or match.end() - start == 400
@@ -204,21 +206,21 @@ def _bare(text: str, start: int) -> list[tuple[int, int]]:
     value = text[begin:end]
     if text[begin - 1 : begin] == "=":  # the next parameter of a URL is not part of this one
         value = compiled(r"&[A-Za-z_][\w.-]*=").split(value, maxsplit=1)[0]
-    value = without_end(value)
+    value = strip_end(value)
     spans[-1] = (begin, begin + len(value))
     if len(value) >= 10 and is_fragment(value):
-        more_end = wrapped_end(text, begin, begin + len(value))
+        more_end = find_wrapped_end(text, begin, begin + len(value))
         if more_end > begin + len(value):
             spans.append((begin + len(value), more_end))
     return spans
 
 
-def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
-    """Return whether a value is a secret: the less its name and separator say, the more it must look like one."""
+def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
+    """Return whether a value is a secret. A vague name asks for a clearer shape."""
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]
-    if match["space"] is not None and not (quoted or _is_option(match, name)):
+    if match["space"] is not None and not (quoted or is_option(match, name)):
         return is_random(value, 20) and not is_hex(value) and not is_uuid(value)
     if not sure and match["space"] is None and match["is"] is None:
         return is_random(value, 20) and not is_uuid(value)
@@ -230,11 +232,11 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
         )
     if kind == "pass":
         return (
-            bool((sure and not match["about"]) or (match["space"] and _is_option(match, name)))
+            bool((sure and not match["about"]) or (match["space"] and is_option(match, name)))
             and is_password(value)
             and (
                 is_jumbled(value)
-                or _is_cased(value)
+                or has_mixed_case(value)
                 or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None
             )
         )
@@ -244,14 +246,14 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
         )
     if kind == "key":
         return is_random(value, 20) and not is_hex(value)
-    is_said = name.lower().endswith(("secret", "token")) and _is_cased(value)
+    is_said = name.lower().endswith(("secret", "token")) and has_mixed_case(value)
     return is_random(value, 16) or (
-        not match["line"] and is_password(value) and (_is_mixed(value) or is_said)
+        not match["line"] and is_password(value) and (has_mixed_characters(value) or is_said)
     )
 
 
-def _is_option(match: re.Match[str], name: str) -> bool:
-    """Return whether a blank separates name and value, as in `--password X` and `login deploy password X`."""
+def is_option(match: re.Match[str], name: str) -> bool:
+    """Return whether a blank separates name and value, as in `--password X`."""
     before = match.string[max(0, match.start() - 80) : match.start()]
     account = (
         r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
@@ -259,14 +261,14 @@ def _is_option(match: re.Match[str], name: str) -> bool:
     return name.startswith("--") or compiled(account).search(before) is not None
 
 
-def _is_cased(value: str) -> bool:
-    """Return whether a word has small and capital letters and a digit, which few names of things have."""
+def has_mixed_case(value: str) -> bool:
+    """Return whether a word has small and capital letters and a digit."""
     has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
     return len(value) >= 8 and all(has)
 
 
-def _is_mixed(value: str) -> bool:
-    """Return whether a value has letters, digits and signs, and is long enough to be meant as a secret."""
+def has_mixed_characters(value: str) -> bool:
+    """Return whether a long value has letters, digits and signs."""
     return (
         len(value) >= 8
         and any(char.isdigit() for char in value)
@@ -302,16 +304,16 @@ _TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
 _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
 
 
-def http_credentials(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the credentials in URLs, headers and cookies; `low` is the text in lower case."""
+def find_http_credentials(text: str, low: str) -> Iterator[Span]:
+    """Yield the credentials in URLs, headers and cookies. `low` is the text in lower case."""
     if "://" in text:
-        yield from _passwords_of_urls(text)
+        yield from find_url_passwords(text)
     if "bearer" in low or "authorization" in low:
-        yield from _headers(text)
-    yield from _cookies(text, low)
+        yield from find_header_values(text)
+    yield from find_cookies(text, low)
 
 
-def _passwords_of_urls(text: str) -> Iterator[Span]:
+def find_url_passwords(text: str) -> Iterator[Span]:
     for match in compiled(_URL).finditer(text):
         user, password, host = match.groups()
         plain = password.isalpha() or is_monotonous(password)
@@ -334,20 +336,20 @@ def _passwords_of_urls(text: str) -> Iterator[Span]:
         yield match.start(2), match.end(2), "url-password"
 
 
-def _headers(text: str) -> Iterator[Span]:
+def find_header_values(text: str) -> Iterator[Span]:
     for match in compiled(_BEARER).finditer(text):
         if is_random(match[1]) and not is_uuid(match[1]):
-            yield match.start(1), wrapped_end(text, *match.span(1)), "bearer-token"
+            yield match.start(1), find_wrapped_end(text, *match.span(1)), "bearer-token"
     for match in compiled(_AUTHORIZATION).finditer(text):
         if match[1].lower() == "basic":
-            if _is_basic(match[2]):
+            if is_basic_credential(match[2]):
                 yield match.start(2), match.end(2), "basic-auth"
         elif is_random(match[2]):
-            yield match.start(2), wrapped_end(text, *match.span(2)), "bearer-token"
+            yield match.start(2), find_wrapped_end(text, *match.span(2)), "bearer-token"
 
 
-def _cookies(text: str, low: str) -> Iterator[Span]:
-    """Yield the values of cookies that sign somebody in, by their names, and of others where they are random."""
+def find_cookies(text: str, low: str) -> Iterator[Span]:
+    """Yield the values of session cookies, and random values of other cookies."""
     for sign, pattern in _COOKIES:
         for header in compiled(pattern).finditer(low) if sign in low else ():
             for pair in compiled(_PAIR).finditer(text, *header.span(1)):
@@ -366,7 +368,7 @@ def _cookies(text: str, low: str) -> Iterator[Span]:
                     yield *pair.span(2), "session-cookie"
 
 
-def _is_basic(value: str) -> bool:
+def is_basic_credential(value: str) -> bool:
     """Return whether a value is the base64 of `user:password`."""
     from base64 import b64decode
 
@@ -377,23 +379,23 @@ def _is_basic(value: str) -> bool:
     return bool(colon) and (user + password).isprintable() and not is_default_password(password)
 
 
-def command_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the passwords in command lines; `low` is the text in lower case."""
+def find_command_passwords(text: str, low: str) -> Iterator[Span]:
+    """Yield the passwords in command lines. `low` is the text in lower case."""
     joined = text.replace("\\\r\n", "   ").replace(
         "\\\n", "  "
     )  # a command goes on after a backslash
-    for start, end in _option_lines(joined):
+    for start, end in find_option_lines(joined):
         words = set(compiled(r"[^\w.-]+").split(low[start:end]))
-        for programs, pattern in _patterns():
+        for programs, pattern in compile_command_patterns():
             if not words.isdisjoint(programs):
-                yield from _given_passwords(joined, pattern, start, end)
+                yield from find_option_values(joined, pattern, start, end)
     if "|" in text and ("echo" in low or "printf" in low):
-        yield from _given_passwords(joined, _pattern("piped"), 0, len(text))
-        yield from _given_passwords(joined, _pattern("accounts"), 0, len(text))
+        yield from find_option_values(joined, _pattern("piped"), 0, len(text))
+        yield from find_option_values(joined, _pattern("accounts"), 0, len(text))
 
 
-def _option_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the lines lie that could be a command with an option."""
+def find_option_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of lines that may be a command with an option."""
     end = -1
     for match in compiled(r"[ \t]--?[A-Za-z]|/p:|rabbitmqctl").finditer(text):
         if match.start() > end:
@@ -403,7 +405,7 @@ def _option_lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
+def compile_command_patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
     patterns = []
     for row in data.table(_FILE)["programs"]:
         names = row["names"].split()
@@ -414,7 +416,9 @@ def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
     return patterns
 
 
-def _given_passwords(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
+def find_option_values(
+    text: str, pattern: re.Pattern[str], begin: int, stop: int
+) -> Iterator[Span]:
     for match in pattern.finditer(text, begin, stop):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end]
@@ -422,12 +426,12 @@ def _given_passwords(text: str, pattern: re.Pattern[str], begin: int, stop: int)
         if not is_quoted:
             value = value.rstrip(".,:)]}*_")
             end = start + len(value)
-        if len(value) >= 3 and _is_given(text, match.start(), value, is_quoted=is_quoted):
+        if len(value) >= 3 and is_real_value(text, match.start(), value, is_quoted=is_quoted):
             yield start, end, "command-password"
 
 
-def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
-    """Return whether a value is no placeholder, variable, port or word of a sentence about the option."""
+def is_real_value(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
+    """Return whether a value is not a placeholder, variable, port or word of prose."""
     low = value.lower()
     if (
         is_stand_in(value)
@@ -438,17 +442,17 @@ def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
         return False
     if is_monotonous(value) or (value.isdigit() and len(value) < 6):
         return False
-    return is_quoted or is_password(value) or not value.isalpha() or _is_command(text, start)
+    return is_quoted or is_password(value) or not value.isalpha() or is_command(text, start)
 
 
-def _is_command(text: str, start: int) -> bool:
-    """Return whether a program is called here, at the start of a line, in code or after another, and not just named."""
+def is_command(text: str, start: int) -> bool:
+    """Return whether a program is called here, and not only mentioned."""
     before = text[max(0, start - 12) : start].rpartition("\n")[2].rstrip(" \t")
     return not before or before[-1] in "`$#>%|;&'\"({:" or before.endswith(("sudo", "time", "exec"))
 
 
-def exported_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the passwords in exported tables; `low` is the text in lower case."""
+def find_table_passwords(text: str, low: str) -> Iterator[Span]:
+    """Yield the passwords in exported tables. `low` is the text in lower case."""
     for match in compiled(_PGPASS).finditer(text) if text.count(":") > 3 else ():
         if is_password(match[1]):
             yield *match.span(1), "password"
@@ -464,15 +468,15 @@ def exported_passwords(text: str, low: str) -> Iterator[Span]:
     if any(sign in text for sign in ",;\t|") and any(
         name in low for name in _words_of("password_columns")
     ):
-        yield from _columns(text)
+        yield from find_password_columns(text)
 
 
-def _columns(text: str) -> Iterator[Span]:
-    """Yield the cells under a heading that says they are passwords."""
+def find_password_columns(text: str) -> Iterator[Span]:
+    """Yield the cells below a heading such as `password`."""
     width, columns, start = 0, [], 0
     for line in text.split("\n"):
         cells = (
-            _cells(line, start)
+            find_cells(line, start)
             if len(line) < 4096 and any(sign in line for sign in ",;\t|")
             else []
         )
@@ -498,8 +502,8 @@ def _columns(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
-def _cells(line: str, start: int) -> list[tuple[int, int]]:
-    """Return where the cells of a line of a table or of comma-separated values lie, without their quotes."""
+def find_cells(line: str, start: int) -> list[tuple[int, int]]:
+    """Return the spans of the cells of a table row or CSV line, without quotes."""
     if line.lstrip().startswith("|"):
         return [
             (start + match.start(1), start + match.end(1))

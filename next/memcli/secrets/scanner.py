@@ -84,30 +84,35 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 def scan_once(text: str, personal: Collection[str]) -> list[Span]:
     """Return the findings of one pass, except inside the marks of earlier redactions."""
     # Imported late, because many commands import this module and scan nothing.
-    from .assignments import assignments, command_passwords, exported_passwords, http_credentials
-    from .personal_data import codes, seed_phrases
-    from .prose_passwords import answered_passwords, prose_passwords
-    from .token_patterns import tokens
+    from .assignments import (
+        find_assignments,
+        find_command_passwords,
+        find_http_credentials,
+        find_table_passwords,
+    )
+    from .personal_data import find_codes, find_seed_phrases
+    from .prose_passwords import find_answered_passwords, find_prose_passwords
+    from .token_patterns import find_tokens
 
     low = text.lower()
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     # If two rules find the same secret, the first one names it.
     spans = [
-        *tokens(text),
-        *http_credentials(text, low),
-        *assignments(text, low),
-        *prose_passwords(text, low),
-        *command_passwords(text, low),
-        *answered_passwords(text),
-        *codes(text, low),
-        *exported_passwords(text, low),
-        *seed_phrases(text, low),
+        *find_tokens(text),
+        *find_http_credentials(text, low),
+        *find_assignments(text, low),
+        *find_prose_passwords(text, low),
+        *find_command_passwords(text, low),
+        *find_answered_passwords(text),
+        *find_codes(text, low),
+        *find_table_passwords(text, low),
+        *find_seed_phrases(text, low),
     ]
     if personal:
-        from .personal_data import personal_data
+        from .personal_data import find_personal_data
 
-        spans += [span for span in personal_data(text, low) if span[2] in personal]
+        spans += [span for span in find_personal_data(text, low) if span[2] in personal]
     if not spans or "[REDACTED:" not in text:
         return spans
     marks = [match.span() for match in compiled(MARK).finditer(text)]
