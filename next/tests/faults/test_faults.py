@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.fault import FAULTS, KILL, Fault, find_compiler, read_files, run_mem
 
-SAMPLE = 6  # calls per command and fault; MEM_LONG=1 tries all of them
+SAMPLE = 3  # calls per command and fault; MEM_LONG=1 tries all of them
 PAGE = "# Memory\n\n<!-- mem:promoted -->\n- Tea at four. <!-- {tea} -->\n<!-- /mem:promoted -->\n"
 
 COMMANDS: dict[str, list[str]] = {

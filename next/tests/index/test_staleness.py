@@ -63,7 +63,9 @@ class Project:
     def change(self) -> None:
         """Change files the way an editor, a person or git does."""
         files = sorted(self.entries.glob("*.md"))
-        kind = self.noise.choice(["edit", "edit in place", "rename", "new", "delete", "commit", "switch"])
+        kind = self.noise.choice(
+            ["edit", "edit in place", "rename", "new", "delete", "commit", "switch"]
+        )
         file = self.noise.choice(files) if files else None
         if kind == "new" or file is None:
             self.write(f"n{self.noise.randrange(1000)}.md", self.make_word())
@@ -97,7 +99,9 @@ class Project:
         if wanted:
             name, text = self.noise.choice(sorted(wanted.items()))
             word = text.rpartition(" ")[2].strip(".")
-            output = self.run(folder, "search", word, "--mode", "keyword", "-n", "1", "--json", "path,text")
+            output = self.run(
+                folder, "search", word, "--mode", "keyword", "-n", "1", "--json", "path,text"
+            )
             (hit,) = json.loads(output)["hits"]
             assert hit["text"] == text
             assert wanted[hit["path"].removeprefix("entries/")] == text

@@ -1,0 +1,57 @@
+"""The functions for Python users."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memcli import open_workspace, search, write
+from memcli.errors import NotFoundError, RejectedError
+from tests.helpers import get_process_environment, make_workspace
+
+
+def open_test_workspace(folder: Path):  # type: ignore[no-untyped-def]
+    workspace = make_workspace(folder)
+    return open_workspace(workspace.root, environment={"HOME": str(folder / "home")})
+
+
+def test_a_memory_is_written_and_found(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    outcome = write(
+        workspace, "The heat pump is serviced every October.", source="user", tags=["home"]
+    )
+    assert outcome.action == "saved"
+    (hit,) = search(workspace, "when is the heating maintained", limit=1)
+    assert (hit.id, hit.tags, hit.source) == (outcome.id, ("home",), "user")
+    assert search(workspace, "heating", tags=("garden",)) == []
+
+
+def test_a_search_sees_the_files_as_they_are(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    outcome = write(workspace, "Staging listens on port 6543.")
+    file = workspace.root / outcome.path
+    file.write_text(file.read_text().replace("6543", "7654"))
+    assert "7654" in search(workspace, "staging port", limit=1)[0].text
+
+
+def test_errors_are_exceptions(tmp_path: Path) -> None:
+    workspace = open_test_workspace(tmp_path)
+    with pytest.raises(RejectedError):
+        write(workspace, "The token is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m")
+    with pytest.raises(NotFoundError):
+        open_workspace(tmp_path / "nowhere")
+
+
+def test_the_import_is_light_and_prints_nothing() -> None:
+    script = (
+        "import sys, memcli; print([m for m in ('numpy', 'typer', 'sqlite3') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env=get_process_environment(Path("/nonexistent")),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
