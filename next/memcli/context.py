@@ -36,6 +36,8 @@ class Context(NamedTuple):
     height: int = 0  # lines of the terminal; 0: never use a pager
     is_terminal: bool = False
     common: CommonOptions = CommonOptions()
+    # Called when the command ends: closes what it opened.
+    cleanups: list[Callable[[], None]] | None = None
 
     @property
     def now(self) -> datetime:

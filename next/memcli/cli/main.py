@@ -122,13 +122,17 @@ def call_command(context: Context, name: str, arguments: list[str]) -> int | tup
         fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
     )
     check_scope(common.scope)
-    context = context._replace(common=common)
+    cleanups: list[Callable[[], None]] = []
+    context = context._replace(common=common, cleanups=cleanups)
     try:
         return context, function(context, **parsed)
     except MemError:
         if COMMANDS[name].writes and name != "undo":
             note_failed_command(context, name)
         raise
+    finally:
+        for cleanup in cleanups:
+            cleanup()
 
 
 def make_parser(

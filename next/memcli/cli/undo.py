@@ -8,7 +8,7 @@ from ..api import open_target
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
 from ..formats.dates import describe_day
-from ..store.commit import undo
+from ..store.undo import undo
 from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
 from .confirm import ask
 from .render import Result

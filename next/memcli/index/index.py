@@ -221,6 +221,8 @@ def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
             except OSError:
                 folder = None
         index = workspace.resources["index"] = Index(workspace, open_database(folder))
+        if workspace.context.cleanups is not None:
+            workspace.context.cleanups.append(lambda: close_index(workspace))
     if refresh_first:
         index.refresh()
     return index

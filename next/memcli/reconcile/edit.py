@@ -10,7 +10,8 @@ from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, parse
 from ..index.index import open_index
 from ..search.names import Named, find_named
-from ..store.commit import Append, Commit, Replace, commit_one, read_file, undo
+from ..store.commit import Append, Commit, Replace, commit_one, read_file
+from ..store.undo import undo
 from ..store.workspace import Workspace
 from .admit import Outcome, change_page_line, edit_file, find_same_key, supersede
 

@@ -84,12 +84,8 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 def scan_once(text: str, personal: Collection[str]) -> list[Span]:
     """Return the findings of one pass, except inside the marks of earlier redactions."""
     # Imported late, because many commands import this module and scan nothing.
-    from .assignments import (
-        find_assignments,
-        find_command_passwords,
-        find_http_credentials,
-        find_table_passwords,
-    )
+    from .assignments import find_assignments
+    from .carriers import find_command_passwords, find_http_credentials, find_table_passwords
     from .personal_data import find_codes, find_seed_phrases
     from .prose_passwords import find_answered_passwords, find_prose_passwords
     from .token_patterns import find_tokens

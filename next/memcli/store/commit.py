@@ -8,7 +8,6 @@ the pending record: a command that did not report success has changed nothing, t
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from .undo_log import (
     list_records,
     prune_log,
     purge_log,
-    read_log,
     read_record,
     save_record,
     sync_log,
@@ -188,64 +186,6 @@ def append_text(current: str, text: str) -> str:
     if current and not current.endswith("\n"):
         current += newline
     return current + text.replace("\n", newline)
-
-
-def undo(workspace: Workspace, number: int) -> Commit:
-    """Revert a command in the undo log. The undo is a command of its own and can be undone.
-
-    The gates are skipped, because undo only brings back text that was there before. Raises
-    RejectedError if later commands or an editor changed the same lines.
-    """
-    log_folder = get_log_folder(workspace)
-    if log_folder is None:
-        raise RejectedError("this machine has no undo log for the workspace")
-    with hold_lock(workspace):
-        record = read_record(log_folder / f"{number}.json")
-        if record.is_purge:
-            raise RejectedError(f"Cannot undo {number}: it was a purge, or changed a purged text")
-        changes = []
-        for change in reversed(record.changes):
-            current = read_text(locate(workspace.root, change.path))
-            target = revert_change(change, current)
-            if target is CONFLICT:
-                raise RejectedError(explain_conflict(workspace, record, change.path))
-            changes.append(Change(change.path, current, target))
-        changes = [change for change in changes if change.before != change.after]
-        result = Commit(paths=[change.path for change in changes])
-        if changes:
-            result.number = write_changes(
-                workspace, log_folder, "undo", record.summary, changes, undoes=number
-            )
-    return result
-
-
-CONFLICT = "\0conflict"
-UPDATED_LINE = re.compile(r"(?m)^updated_at: .*$")
-
-
-def revert_change(change: Change, current: str | None) -> str | None:
-    """Return a file's text without a change, or CONFLICT if the same lines changed since."""
-    if current == change.after:
-        return change.before
-    if current is None or change.after is None or change.before is None:
-        return current if current == change.before else CONFLICT
-    # Every edit changes this line, so it would make every undo a conflict.
-    stamp = UPDATED_LINE.search(current)
-    after, before = change.after, change.before
-    if stamp:
-        after, before = (UPDATED_LINE.sub(stamp[0], side) for side in (after, before))
-    merged = merge_lines(after, current, before)
-    return CONFLICT if merged is None else merged
-
-
-def explain_conflict(workspace: Workspace, record: Record, path: str) -> str:
-    later = [
-        f"{other.number} ({other.command})"
-        for other in read_log(workspace)
-        if other.number > record.number and any(change.path == path for change in other.changes)
-    ]
-    culprit = ", ".join(later) if later else "an editor"
-    return f"Cannot undo {record.number} ({record.command}): {culprit} changed {path} since"
 
 
 def write_changes(

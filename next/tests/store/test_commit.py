@@ -11,7 +11,8 @@ import pytest
 
 from memcli import api
 from memcli.errors import ChangedError, OutsideError, RejectedError
-from memcli.store.commit import Append, ChangeGroup, Replace, commit, commit_one, undo
+from memcli.store.commit import Append, ChangeGroup, Replace, commit, commit_one
+from memcli.store.undo import undo
 from memcli.store.undo_log import Change, Record, get_log_folder, read_log, save_record
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
