@@ -10,7 +10,8 @@ from typer import Argument, Option
 from ..api import open_target
 from ..context import Context
 from ..errors import NotFoundError, UsageError
-from ..store.commit import Replace, commit_one, read_file, read_text, write_atomically
+from ..store.commit import Append, Replace, commit_one, read_file, read_text, write_atomically
+from ..store.init import HISTORY_LINE
 from ..store.settings import SETTINGS, edit_settings_text, format_setting, parse_setting
 from ..store.workspace import MARK, Workspace
 from .render import Result
@@ -74,8 +75,16 @@ def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, 
         write_atomically(path, edit_settings_text(before, name, value).encode())
         return
     text = read_file(workspace, MARK)
-    change = Replace(MARK, text, edit_settings_text(text or "", name, value))
-    commit_one(workspace, "config", [change], summary=name)
+    changes: list[Replace | Append] = [
+        Replace(MARK, text, edit_settings_text(text or "", name, value))
+    ]
+    ignored = f"{workspace.prefix}.gitignore"
+    lines = read_file(workspace, ignored)
+    if name == "share.history" and lines is not None:
+        # git carries the history of a shared workspace only if the team wants that.
+        others = lines.replace(HISTORY_LINE, "")
+        changes.append(Replace(ignored, lines, others if value else others + HISTORY_LINE))
+    commit_one(workspace, "config", changes, summary=name)
 
 
 def list_settings(workspace: Workspace) -> Result:

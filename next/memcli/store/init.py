@@ -10,7 +10,8 @@ from .commit import write_atomically
 from .machine import make_machine
 from .worktrees import find_repository
 
-GIT_IGNORE = ".mem/\nsessions/\ninbox/\n"
+GIT_IGNORE = ".mem/\nsessions/\ninbox/\nnotes/\n"
+HISTORY_LINE = "HISTORY-*.md\n"  # until share.history is set
 FIRST_LINES = {
     "standard": "# Settings of this memory. See: mem config list\n",
     "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
@@ -23,7 +24,7 @@ def create_workspace(context: Context, root: Path, layout: str = "standard") -> 
         root.mkdir(parents=True, exist_ok=True)
         folder = root / "mem" if layout == "vault" else root
         folder.mkdir(exist_ok=True)
-        write_if_missing(folder / ".gitignore", GIT_IGNORE)
+        write_if_missing(folder / ".gitignore", GIT_IGNORE + HISTORY_LINE)
         if layout == "standard":
             (root / "entries").mkdir(exist_ok=True)
         # Last, because this file makes the folder a workspace.

@@ -11,6 +11,12 @@ PAGES = sorted(path.stem for path in FOLDER.glob("*.md"))
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_a_transcript_is_the_same_with_real_processes(name: str, tmp_path: Path) -> None:
+    page = (FOLDER / f"{name}.md").read_text("utf-8")
+    assert Player(tmp_path, in_process=False).play(page) == page
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_a_transcript_is_what_the_commands_print(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -7,6 +7,7 @@ commands run in a shell. The clock starts at 2026-11-28 12:00 UTC and each comma
 
 import io
 import os
+import pty
 import random
 import re
 import shlex
@@ -31,7 +32,6 @@ class Player:
     def __init__(self, folder: Path, *, in_process: bool = True) -> None:
         self.folder = folder
         self.in_process = in_process
-        self.noise = random.Random(1)
         self.commands = 0
         self.started = time.time() - 1
         self.environment: dict[str, str] = {
@@ -114,7 +114,7 @@ class Player:
             stdout=output,
             stderr=output,
             read_clock=lambda: self.now,
-            noise=self.noise,
+            noise=random.Random(str(self.commands)),
             width=80,
             is_terminal=True,
         )
@@ -122,22 +122,38 @@ class Player:
         return output.getvalue(), code
 
     def run_as_process(self, words: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
-        done = subprocess.run(
-            [sys.executable, "-m", "memcli", *words],
+        """Run a command as a process of its own, with a terminal of 80 columns for its output."""
+        terminal, other_end = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "memcli", *words],
             cwd=self.place,
             env={
                 **environment,
                 "PYTHONPATH": str(PROJECT),
                 "MEM_NOW": self.now.isoformat(),
                 "MEM_SEED": str(self.commands),
+                "COLUMNS": "80",
+                "TERM": "dumb",
             },
-            input=environment.get("STDIN", ""),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=other_end,
+            stderr=other_end,
         )
-        return done.stdout, done.returncode
+        os.close(other_end)
+        assert process.stdin is not None
+        process.stdin.write(environment.get("STDIN", "").encode())
+        process.stdin.close()
+        output = b""
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not piece:
+                break
+            output += piece
+        os.close(terminal)
+        return output.decode().replace("\r\n", "\n"), process.wait()
 
 
 def split_assignments(line: str) -> tuple[dict[str, str], list[str]]:
