@@ -30,7 +30,7 @@ from memcli.index.index import KINDS, close_index, open_index
 from memcli.index.model import DIMENSION, Embedder, open_embedder
 from memcli.search.search import SearchOptions, search
 from memcli.store.init import create_workspace
-from memcli.store.workspace import Workspace, find_workspaces
+from memcli.store.workspace import Workspace, get_workspaces
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def build_workspace(
         common=CommonOptions(workspace=str(root / "memory")),
     )
     create_workspace(context, root / "memory")
-    (workspace,) = find_workspaces(context)
+    (workspace,) = get_workspaces(context)
     workspace.resources["embedder"] = embedder
     places = write_documents(collection, workspace)
     return workspace, places

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
 from .index.index import open_index
-from .store.workspace import Workspace, find_target_workspace, find_workspaces
+from .store.workspace import Workspace, get_target_workspace, get_workspaces
 
 if TYPE_CHECKING:
-    from .reconcile.admit import Outcome
+    from .reconcile.outcome import Outcome
     from .search.search import Hit
     from .store.commit import Replace
 
@@ -37,15 +37,20 @@ def open_workspace(
 
 def open_target(context: Context) -> Workspace:
     """Return the workspace that a command writes to, with its gates."""
-    return equip(find_target_workspace(context))
+    return add_gates(get_target_workspace(context))
+
+
+def open_existing(context: Context) -> Workspace:
+    """Return the workspace that a command changes, without creating one."""
+    return add_gates(get_workspaces(context)[0])
 
 
 def open_all(context: Context) -> list[Workspace]:
     """Return the workspaces that a command reads."""
-    return find_workspaces(context)
+    return get_workspaces(context)
 
 
-def equip(workspace: Workspace) -> Workspace:
+def add_gates(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
     # Imported here and below, because reading commands need none of it.
     from .store.gates import check_characters, check_secrets, make_forgotten_gate
@@ -72,9 +77,7 @@ def find_purged_files(workspace: Workspace) -> list["Replace"]:
     from .store.commit import Replace, read_file
 
     index = open_index(workspace, refresh_first=False)
-    rows = index.run(
-        "select path from problems where reason like 'was purged on another%'"
-    ).fetchall()
+    rows = index.run("select path from problems where code = 'purged'").fetchall()
     return [Replace(path, read_file(workspace, path), None) for (path,) in rows]
 
 
@@ -89,7 +92,7 @@ def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":
 
 
 def search(
-    workspace: Workspace | Sequence[Workspace], query: str, limit: int = 10, **filters: Any
+    workspace: Workspace | Sequence[Workspace], query: str, limit: int = 0, **filters: Any
 ) -> "list[Hit]":
     """Return the hits of a search, the best first."""
     from .index.filters import make_filter
@@ -100,7 +103,7 @@ def search(
     first = workspaces[0]
     wanted = make_filter(first.now, first.zone, **filters)
     options = SearchOptions(
-        limit,
+        limit or first.settings["search.limit"],
         wanted=wanted,
         min_score=first.settings["search.min_score"],
         vector_weight=first.settings["search.vector_weight"],

@@ -44,7 +44,7 @@ class Context(NamedTuple):
         """The current time, in UTC."""
         return self.read_clock()
 
-    def get_home_folder(self, variable: str, default: str) -> Path | None:
+    def find_home_folder(self, variable: str, default: str) -> Path | None:
         """Return an XDG folder of the user, or None without a home."""
         chosen = self.environment.get(variable, "")
         if chosen.startswith("/"):
@@ -55,25 +55,25 @@ class Context(NamedTuple):
     @property
     def state_folder(self) -> Path | None:
         """Where mem stores what belongs to this machine: trust, keys, digests of purged texts."""
-        base = self.get_home_folder("XDG_STATE_HOME", ".local/state")
+        base = self.find_home_folder("XDG_STATE_HOME", ".local/state")
         return base / "mem" if base else None
 
     @property
     def data_folder(self) -> Path | None:
         """The user's own workspace."""
-        base = self.get_home_folder("XDG_DATA_HOME", ".local/share")
+        base = self.find_home_folder("XDG_DATA_HOME", ".local/share")
         return base / "mem" if base else None
 
     @property
     def config_file(self) -> Path | None:
         """The user's own settings."""
-        base = self.get_home_folder("XDG_CONFIG_HOME", ".config")
+        base = self.find_home_folder("XDG_CONFIG_HOME", ".config")
         return base / "mem" / "config.yaml" if base else None
 
     @property
     def cache_folder(self) -> Path | None:
         """Where mem stores prepared copies of the model."""
-        base = self.get_home_folder("XDG_CACHE_HOME", ".cache")
+        base = self.find_home_folder("XDG_CACHE_HOME", ".cache")
         return base / "mem" if base else None
 
 
@@ -97,7 +97,7 @@ def make_process_context() -> Context:
     is_terminal = bool(sys.stdout and sys.stdout.isatty())
     return Context(
         environment=environment,
-        folder=find_working_folder(environment),
+        folder=get_working_folder(environment),
         stdin=sys.stdin or io.StringIO(),
         stdout=sys.stdout or io.StringIO(),
         stderr=sys.stderr or io.StringIO(),
@@ -109,7 +109,7 @@ def make_process_context() -> Context:
     )
 
 
-def find_working_folder(environment: Mapping[str, str]) -> Path:
+def get_working_folder(environment: Mapping[str, str]) -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:

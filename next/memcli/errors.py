@@ -30,6 +30,10 @@ class RejectedError(MemError):
     exit_code = 5
 
 
+class SecretError(RejectedError):
+    """A text or a file name contains a secret."""
+
+
 class ChangedError(RejectedError):
     """A file no longer has the text that the command read."""
 

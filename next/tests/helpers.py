@@ -6,11 +6,11 @@ import random
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memcli.api import equip
+from memcli.api import add_gates
 from memcli.cli.main import run
 from memcli.context import CommonOptions, Context
 from memcli.store.init import create_workspace
-from memcli.store.workspace import Workspace, find_target_workspace
+from memcli.store.workspace import Workspace, get_target_workspace
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 
@@ -33,12 +33,12 @@ def make_workspace(folder: Path) -> Workspace:
     """Create and open a trusted workspace in `folder/memory`."""
     context = make_context(folder)
     create_workspace(context, folder / "memory")
-    return equip(find_target_workspace(context))
+    return add_gates(get_target_workspace(context))
 
 
 def open_again(workspace: Workspace) -> Workspace:
     """Open a workspace as another process does, with an index connection of its own."""
-    return equip(find_target_workspace(workspace.context))
+    return add_gates(get_target_workspace(workspace.context))
 
 
 def run_mem(folder: Path, *words: str, stdin: str = "", **environment: str) -> tuple[int, str, str]:

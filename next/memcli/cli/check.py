@@ -4,10 +4,10 @@ from typing import Annotated
 
 from typer import Option
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
-from ..upkeep.checks import Finding, check_staged_files, check_workspace, remove_leftovers
+from ..upkeep.checks import Finding, find_problems, find_staged_problems, remove_leftovers
 from .render import Result
 
 FIELDS = tuple(Finding.__dataclass_fields__)
@@ -16,7 +16,7 @@ FIELDS = tuple(Finding.__dataclass_fields__)
 def run_check(
     context: Context,
     fix: Annotated[
-        bool, Option("--fix", help="Fix the problems that have one right answer.")
+        bool, Option("--fix", help="Delete temporary files left by killed commands.")
     ] = False,
     staged: Annotated[
         bool, Option("--staged", help="Check the files that git is about to commit.")
@@ -24,10 +24,10 @@ def run_check(
 ) -> Result:
     """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories."""
     if fix and staged:
-        raise UsageError("--fix and --staged exclude each other")
-    workspace = open_target(context)
+        raise UsageError("--fix and --staged cannot be used together")
+    workspace = open_existing(context)
     fixed = remove_leftovers(workspace) if fix else []
-    findings = check_staged_files(workspace) if staged else check_workspace(workspace)
+    findings = find_staged_problems(workspace) if staged else find_problems(workspace)
     lines = [f"Removed: {path}" for path in fixed]
     lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
     rows = [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]

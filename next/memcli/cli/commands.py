@@ -11,7 +11,7 @@ class Command(NamedTuple):
     examples: tuple[str, ...] = ()
     # The text of these commands may start with a dash.
     takes_text: bool = False
-    writes: bool = False
+    is_undoable: bool = False  # `mem undo` reverts it
 
 
 COMMANDS: dict[str, Command] = {
@@ -19,7 +19,6 @@ COMMANDS: dict[str, Command] = {
         "Start",
         "create a workspace",
         ("mem init", "mem init notes/", "mem init --shared"),
-        writes=True,
     ),
     "status": Command(
         "Start", "show the workspace in use, and why", ("mem status", "mem status --all")
@@ -28,11 +27,8 @@ COMMANDS: dict[str, Command] = {
         "Start",
         "read and change settings",
         ("mem config list", "mem config set timezone Europe/Lisbon", "mem config unset timezone"),
-        writes=True,
     ),
-    "trust": Command(
-        "Start", "trust a workspace that came with a repository", ("mem trust",), writes=True
-    ),
+    "trust": Command("Start", "trust a workspace that came with a repository", ("mem trust",)),
     "completion": Command(
         "Start", "print a shell completion script", ('eval "$(mem completion bash)"',)
     ),
@@ -47,7 +43,7 @@ COMMANDS: dict[str, Command] = {
             "git log -1 --format=%B | mem write -",
         ),
         takes_text=True,
-        writes=True,
+        is_undoable=True,
     ),
     "edit": Command(
         "Write",
@@ -58,7 +54,7 @@ COMMANDS: dict[str, Command] = {
             "mem edit MEMORY.md",
             "mem edit 4kq7tz --scope user",
         ),
-        writes=True,
+        is_undoable=True,
     ),
     "note": Command(
         "Write", "add a line to today's notes", ('mem note "ordered a new valve body"',), True, True
@@ -71,16 +67,19 @@ COMMANDS: dict[str, Command] = {
             "mem forget --about Kubernetes --dry-run",
             "mem forget 4kq7tz --purge",
         ),
-        writes=True,
+        is_undoable=True,
     ),
     "restore": Command(
         "Write",
         "bring back a forgotten, faded or superseded memory",
         ("mem restore 4kq7tz",),
-        writes=True,
+        is_undoable=True,
     ),
     "undo": Command(
-        "Write", "revert a command", ("mem undo", "mem undo --list", "mem undo 17"), writes=True
+        "Write",
+        "revert a command",
+        ("mem undo", "mem undo --list", "mem undo 17"),
+        is_undoable=True,
     ),
     "search": Command(
         "Find",
@@ -107,14 +106,15 @@ COMMANDS: dict[str, Command] = {
         "Learn",
         "list the log, or add to it",
         ("mem history", 'mem history --add "Released 1.2."'),
-        writes=True,
+        is_undoable=True,
     ),
     "check": Command(
         "Maintain",
         "find problems in files, and fix them",
         ("mem check", "mem check --fix"),
-        writes=True,
     ),
-    "index": Command("Maintain", "embed everything now", ("mem index", "mem index --rebuild")),
+    "index": Command(
+        "Maintain", "update the search index now", ("mem index", "mem index --rebuild")
+    ),
 }
 GROUPS = ("Start", "Write", "Find", "Learn", "Maintain")

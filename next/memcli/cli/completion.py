@@ -38,15 +38,16 @@ def run_completion(
     """Print a script that completes commands in your shell."""
     if shell not in SCRIPTS:
         raise UsageError(f"no completion for {shell!r}", f"one of: {', '.join(SCRIPTS)}")
-    described = " ".join(f"'{name}:{command.summary}'" for name, command in COMMANDS.items())
+    summaries = {name: command.summary.replace("'", "'\\''") for name, command in COMMANDS.items()}
+    described = " ".join(f"'{name}:{summary}'" for name, summary in summaries.items())
     fish = "\n".join(
-        f"complete -c mem -n __fish_use_subcommand -f -a {name} -d '{command.summary}'"
-        for name, command in COMMANDS.items()
-    ).replace("today's", "today\\'s")
+        f"complete -c mem -n __fish_use_subcommand -f -a {name} -d '{summary}'"
+        for name, summary in summaries.items()
+    )
     script = (
         SCRIPTS[shell]
         .replace("@words", " ".join(COMMANDS))
-        .replace("@described", described.replace("today's", "todays"))
+        .replace("@described", described)
         .replace("@lines", fish)
     )
     return Result({"script": script}, script.splitlines())

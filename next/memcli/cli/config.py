@@ -1,19 +1,18 @@
 """mem config: read and change settings."""
 
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..errors import NotFoundError, UsageError
 from ..store.commit import Append, Replace, commit_one, read_file, read_text, write_atomically
-from ..store.init import HISTORY_LINE
+from ..store.init import HISTORY_PATHS
 from ..store.settings import SETTINGS, edit_settings_text, format_setting, parse_setting
 from ..store.workspace import MARK, Workspace
+from .editor import run_editor
 from .render import Result
 
 FIELDS = ("name", "value", "source", "help")
@@ -33,7 +32,7 @@ def run_config(
 
     A value comes from MEM_* variables, your own settings, or the workspace's mem.yaml.
     """
-    workspace = open_target(context)
+    workspace = open_existing(context)
     if action == "list":
         return list_settings(workspace)
     path = choose_file(context, workspace, user)
@@ -42,16 +41,16 @@ def run_config(
     if action == "edit":
         return edit_file(context, workspace, path)
     if action not in ACTIONS:
-        raise UsageError(f"no action {action!r}", f"one of: {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
     if name not in SETTINGS:
-        raise UsageError(f"no setting {name!r}", "list the settings: mem config list")
+        raise UsageError(f"unknown setting {name!r}", "list the settings: mem config list")
     if action == "get":
         shown = format_setting(workspace.settings[name])
         return Result({"name": name, "value": workspace.settings[name]}, [shown])
     if SETTINGS[name].is_user_only and not user:
         raise UsageError(
-            f"{name} is read only from your own settings",
-            f"add --user: mem config {action} --user {name}",
+            f"{name} can only be set in your own settings",
+            f"mem config {action} --user {name}",
         )
     if action == "set" and not value:
         raise UsageError("no value", f"mem config set {name} VALUE")
@@ -79,11 +78,12 @@ def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, 
         Replace(MARK, text, edit_settings_text(text or "", name, value))
     ]
     ignored = f"{workspace.prefix}.gitignore"
-    lines = read_file(workspace, ignored)
-    if name == "share.history" and lines is not None:
+    text = read_file(workspace, ignored)
+    if name == "share.history" and text is not None:
         # git carries the history of a shared workspace only if the team wants that.
-        others = lines.replace(HISTORY_LINE, "")
-        changes.append(Replace(ignored, lines, others if value else others + HISTORY_LINE))
+        lines = [line for line in text.splitlines() if line != HISTORY_PATHS]
+        lines += [] if value else [HISTORY_PATHS]
+        changes.append(Replace(ignored, text, "".join(f"{line}\n" for line in lines)))
     commit_one(workspace, "config", changes, summary=name)
 
 
@@ -102,12 +102,6 @@ def list_settings(workspace: Workspace) -> Result:
 
 
 def edit_file(context: Context, workspace: Workspace, path: Path) -> Result:
-    environment = context.environment
-    editor = (
-        str(workspace.settings["editor"]) or environment.get("VISUAL") or environment.get("EDITOR")
-    )
-    if not editor:
-        raise UsageError("no editor", "set EDITOR, or use: mem config set NAME VALUE")
     path.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*shlex.split(editor), str(path)], check=False)
+    run_editor(context, workspace, path, "mem config set NAME VALUE")
     return Result({"path": str(path)}, [f"Settings: {path}"])

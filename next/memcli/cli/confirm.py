@@ -18,5 +18,5 @@ def require_yes(context: Context, question: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not context.is_terminal or not context.stdin.isatty():
-        raise UsageError("this cannot be undone", "add --yes to do it")
+        raise UsageError("a purge cannot be undone", "to confirm, add --yes")
     return ask(context, question)

@@ -1,21 +1,20 @@
 """mem edit: change a memory or another file."""
 
 import os
-import shlex
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import equip, open_all, open_target
+from ..api import add_gates, open_all, open_existing, open_target
 from ..context import Context
-from ..errors import MemError, NotFoundError, UsageError
-from ..reconcile.admit import Outcome
-from ..reconcile.edit import find_file, move_to_workspace, replace_passage, replace_text
+from ..errors import MemError, NotFoundError
+from ..reconcile.edit import get_file, move_to_workspace, replace_passage, replace_text
+from ..reconcile.outcome import Outcome
 from ..store.commit import read_file
-from ..store.workspace import Workspace, find_target_workspace
+from ..store.workspace import Workspace
+from .editor import run_editor
 from .render import Result
 
 FIELDS = ("path", "id", "text", "undo")
@@ -34,13 +33,13 @@ def run_edit(
     With --scope user, move the memory to your own memory; with --scope project, to the project's.
     """
     if context.common.scope in ("project", "user"):
-        return move(context, name)
-    workspace = open_target(context)
+        return move_memory(context, name)
+    workspace = open_existing(context)
     if replace[0]:
         return render_edit(
             replace_passage(workspace, name, *replace, is_said_by_user=context.is_terminal)
         )
-    path = find_file(workspace, name).path
+    path = get_file(workspace, name).path
     before = read_file(workspace, path) or ""
     after = edit_in_editor(context, workspace, path, before)
     try:
@@ -62,26 +61,10 @@ def render_edit(outcome: Outcome) -> Result:
 
 def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:
     """Return the text that the user's editor leaves in a copy of the file."""
-    environment = context.environment
-    editor = (
-        str(workspace.settings["editor"]) or environment.get("VISUAL") or environment.get("EDITOR")
-    )
-    if not editor:
-        raise UsageError("no editor", "set EDITOR, or use: mem edit MEMORY --replace OLD NEW")
     with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
         copy = Path(folder, Path(path).name)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
-        try:
-            code = subprocess.run(
-                [*shlex.split(editor), str(copy)],
-                env=dict(environment),
-                cwd=context.folder,
-                check=False,
-            ).returncode
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot start the editor {editor!r}: {error}") from None
-        if code:
-            raise UsageError(f"the editor ended with an error ({code}), so nothing was changed")
+        run_editor(context, workspace, copy, "mem edit MEMORY --replace OLD NEW")
         if not copy.exists():
             return ""
         return copy.read_bytes().decode("utf-8", "surrogateescape")
@@ -95,11 +78,11 @@ def save_rejected_text(path: str, text: str) -> str:
     return name
 
 
-def move(context: Context, name: str) -> Result:
+def move_memory(context: Context, name: str) -> Result:
     """Move a memory to the workspace of another scope."""
-    target = equip(find_target_workspace(context))
+    target = open_target(context)
     everywhere = context._replace(common=context.common._replace(scope="all"))
-    for source in map(equip, open_all(everywhere)):
+    for source in map(add_gates, open_all(everywhere)):
         if source.root == target.root:
             continue
         try:

@@ -1,20 +1,20 @@
 """mem forget: hide memories, or delete them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
 from ..index.index import open_index
-from ..reconcile.forget import Forgetting, find_mentions, forget
+from ..reconcile.forget import ForgetResult, forget, get_mentions
 from ..search.names import get_entry
 from .confirm import require_yes
 from .render import Result
 
-FIELDS = ("action", "id", "short_id", "path", "text")
-KEPT = "The text stays in the file and in git. To delete it: mem forget --purge"
+FIELDS = ("action", "id", "short_id", "path", "text", "memories", "other_files", "git_commits")
+KEPT = "The text stays in the file and in git. To delete it: mem forget ID --purge"
 
 
 def run_forget(
@@ -23,7 +23,8 @@ def run_forget(
     about: Annotated[str, Option(help="Forget every memory that mentions this text.")] = "",
     reason: Annotated[str, Option(help="Why; stored in the file.")] = "",
     purge: Annotated[
-        bool, Option("--purge", help="Delete the file and its text everywhere.")
+        bool,
+        Option("--purge", help="Delete the file, and its text in every other file than memories."),
     ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show what would be forgotten.")
@@ -34,11 +35,13 @@ def run_forget(
 
     The same text is refused afterwards, until you say it again yourself.
     """
-    workspace = open_target(context)
-    if bool(names) == bool(about):
+    workspace = open_existing(context)
+    if names and about:
+        raise UsageError("use names or --about, not both")
+    if not names and not about:
         raise UsageError("name the memories to forget, or use --about TEXT")
     if about:
-        names = [entry.id for entry in find_mentions(workspace, about)]
+        names = [entry.id for entry in get_mentions(workspace, about)]
     if dry_run or purge:
         index = open_index(workspace)
         entries = [get_entry(index, name) for name in names]
@@ -59,9 +62,13 @@ def run_forget(
     return render_forgetting(done, purge)
 
 
-def render_forgetting(done: Forgetting, purge: bool) -> Result:
+def render_forgetting(done: ForgetResult, purge: bool) -> Result:
     label = "Deleted" if purge else "Forgotten"
-    lines = [f"{label}: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
+    lines = [
+        f"{label}: {outcome.text}  ({outcome.short_id})"
+        for outcome in done.outcomes
+        if not outcome.error
+    ]
     if purge:
         lines += [f"  also deleted from {path}" for path in done.other_files]
         if done.git_commits:
@@ -70,12 +77,16 @@ def render_forgetting(done: Forgetting, purge: bool) -> Result:
         lines.append(KEPT)
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
+    data = {"other_files": done.other_files, "git_commits": done.git_commits}
+    return render_outcomes(done, lines, data)
+
+
+def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) -> Result:
+    """Return the output of a command for several memories. Exit code 3: some were rejected."""
     rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
-    data = {
-        "memories": [
-            {name: getattr(outcome, name) for name in FIELDS} for outcome in done.outcomes
-        ],
-        "other_files": done.other_files,
-        "git_commits": done.git_commits,
-    }
-    return Result(data, lines, rows, done.result.messages)
+    memories = [{name: getattr(item, name) for name in FIELDS[:5]} for item in done.outcomes]
+    errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
+    messages = [*done.result.messages, *errors]
+    return Result(
+        {"memories": memories, **data}, lines, rows, messages, exit_code=3 if errors else 0
+    )

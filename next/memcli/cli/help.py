@@ -21,6 +21,5 @@ def run_help(
     if not command:
         return Result({}, format_overview().splitlines())
     if command not in COMMANDS:
-        raise UsageError(f"no command {command!r}", suggest(command))
-    call_command(context, command, ["--help"])
-    return Result()
+        raise UsageError(f"unknown command {command!r}", suggest(command))
+    return call_command(context, command, ["--help"])[1]

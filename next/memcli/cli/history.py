@@ -6,9 +6,11 @@ from typer import Option
 
 from ..api import open_all, open_target
 from ..context import Context
+from ..errors import UsageError
+from ..formats.dates import format_time
 from ..formats.ids import make_id
 from ..formats.records import format_history_record, split_history
-from ..index.filters import read_date
+from ..index.filters import parse_date
 from ..index.index import open_index
 from ..store.commit import Append, commit_one
 from .render import Result
@@ -34,9 +36,9 @@ def run_history(
     records = []
     for workspace in open_all(context):
         if since:
-            first = read_date(since, workspace.now, workspace.zone)[0].isoformat()
+            first = format_time(parse_date(since, workspace.now, workspace.zone)[0])
         if until:
-            last = read_date(until, workspace.now, workspace.zone)[1].isoformat()
+            last = format_time(parse_date(until, workspace.now, workspace.zone)[1])
         index = open_index(workspace)
         rows = index.run(
             "select path, text from files join texts using(file) where kind = 'history'"
@@ -56,6 +58,8 @@ def run_history(
 
 
 def add_record(context: Context, text: str) -> Result:
+    if not text.strip():
+        raise UsageError("the record is empty")
     workspace = open_target(context)
     record_id = make_id("hist", workspace.now, context.noise)
     record = format_history_record(record_id, workspace.now, workspace.zone, text)

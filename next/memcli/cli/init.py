@@ -19,7 +19,7 @@ FIELDS = ("path", "layout", "git")
 def run_init(
     context: Context,
     folder: Annotated[
-        str, Argument(help="The folder; default: memory/, or a vault around you.")
+        str, Argument(help="The folder; default: memory/; in a vault, the vault.")
     ] = "",
     private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
     shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
@@ -32,21 +32,20 @@ def run_init(
     root = choose_folder(context, folder)
     if (root / MARK).exists():
         return Result(
-            {"path": str(root), "layout": "", "git": ""}, [f"{root} is a workspace already"]
+            {"path": str(root), "layout": "", "git": ""}, [f"{root} is already a workspace"]
         )
     layout = "vault" if is_vault(root) else "standard"
     repository = find_repository(root)
     git = choose_git(context, repository is not None, private=private, shared=shared)
     create_workspace(context, root, layout)
-    if git == "private":
-        hide_from_git(root)
+    is_hidden = git == "private" and hide_from_git(root, layout)
     lines = [f"Created {describe_folder(context, root)}"]
     if layout == "vault":
         lines.append("mem reads your notes where they are, and writes its own memories to mem/.")
     if git == "shared":
         lines.append("Commit it with your code. Conversations and the index stay on this machine.")
-    if git == "private":
-        lines.append("git does not see it. To commit it with your code, create it with --shared.")
+    if is_hidden:
+        lines.append("git does not see it. To share it later, remove it from .git/info/exclude.")
     return Result({"path": str(root), "layout": layout, "git": git}, lines)
 
 
@@ -54,7 +53,7 @@ def choose_folder(context: Context, folder: str) -> Path:
     """Return the root of the new workspace: in a linked worktree, of the main one."""
     if folder or context.common.workspace:
         return (context.folder / Path(folder or context.common.workspace).expanduser()).resolve()
-    if is_vault(context.folder) and (context.folder / ".obsidian").is_dir():
+    if (context.folder / ".obsidian").is_dir():
         return context.folder.resolve()
     repository = find_repository(context.folder)
     if repository is not None and repository.is_linked and repository.main is not None:
@@ -65,7 +64,7 @@ def choose_folder(context: Context, folder: str) -> Path:
 def choose_git(context: Context, has_repository: bool, *, private: bool, shared: bool) -> str:
     """Return private, shared, or nothing outside a repository."""
     if private and shared:
-        raise UsageError("--private and --shared exclude each other")
+        raise UsageError("--private and --shared cannot be used together")
     if not has_repository:
         return ""
     if not private and not shared and ask(context, "Commit this memory with the code?"):

@@ -8,8 +8,7 @@ from ..api import open_all
 from ..context import Context
 from ..formats.dates import describe_day
 from ..index.filters import find_files, make_filter
-from ..index.index import IndexedEntry, open_index
-from ..store.recovery import recover
+from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
 
 FIELDS = (*IndexedEntry.__dataclass_fields__, "text", "short_id")
@@ -42,30 +41,28 @@ def run_ls(
         statuses=tuple(status),
         conditions=tuple(where),
     )
-    lines, rows, items, messages = [], [], [], []
+    found: list[tuple[Index, IndexedEntry]] = []
+    messages: list[str] = []
     for workspace in workspaces:
-        message = recover(workspace)
         index = open_index(workspace)
-        messages += [*([message] if message else []), *index.messages]
+        messages += index.messages
         files = ", ".join(map(str, find_files(index, wanted)))
         entries = index.list_entries(
             f"file in ({files}) and updated_at >= ? and (? = '' or updated_at <= ?)",
             (wanted.since, wanted.until, wanted.until),
         )
-        for entry in entries[: limit or None]:
-            if not context.is_terminal and not context.common.as_json:
-                rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
-                continue
-            short_id = index.shorten_id(entry.id)
-            day = describe_day(entry.updated_at, workspace.now, workspace.zone)
-            lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
-            items.append({**vars(entry), "text": entry.summary, "short_id": short_id})
-    if not items and not rows:
+        found += [(index, entry) for entry in entries]
+    if len(workspaces) > 1:
+        found.sort(key=lambda item: item[1].updated_at, reverse=True)
+    lines, rows, items = [], [], []
+    for index, entry in found[: limit or None]:
+        if not context.is_terminal and not context.common.as_json:
+            rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
+            continue
+        short_id = index.shorten_id(entry.id)
+        day = describe_day(entry.updated_at, first.now, first.zone)
+        lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
+        items.append({**vars(entry), "text": entry.summary, "short_id": short_id})
+    if not found:
         messages.append("no memories")
-    return Result(
-        {"entries": items},
-        lines[: limit or None],
-        rows[: limit or None],
-        messages,
-        exit_code=0 if items or rows else 1,
-    )
+    return Result({"entries": items}, lines, rows, messages, exit_code=0 if found else 1)

@@ -56,13 +56,10 @@ def run(context: Context, arguments: Sequence[str]) -> int:
             context.stdout.write(format_overview())
             return 0
         if name not in COMMANDS:
-            raise UsageError(f"no command {name!r}", suggest(name))
-        result = call_command(context, name, rest)
-        if isinstance(result, int):
-            return result
-        context = result[0]
-        print_result(context, result[1])
-        return result[1].exit_code
+            raise UsageError(f"unknown command {name!r}", suggest(name))
+        context, result = call_command(context, name, rest)
+        print_result(context, result)
+        return result.exit_code
     except MemError as error:
         print_message(context, error.message)
         if error.hint:
@@ -94,8 +91,8 @@ def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     return rest[0], [*common, *rest[1:]]
 
 
-def call_command(context: Context, name: str, arguments: list[str]) -> int | tuple[Context, Result]:
-    """Parse the options of a command and call it. Return an exit code after `--help`."""
+def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
+    """Parse the options of a command and call it. Return the context with the common options."""
     import typer
 
     module = import_module(f".{name}", __package__)
@@ -104,8 +101,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> int | tup
     parser = make_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
-            context.stdout.write(f"{parser.get_help(parsing)}\n")
-        return 0
+            return context, Result(lines=parser.get_help(parsing).splitlines())
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
     words = complete_json_option(arguments, getattr(module, "FIELDS", ()))
@@ -122,12 +118,13 @@ def call_command(context: Context, name: str, arguments: list[str]) -> int | tup
         fields=tuple(part for part in (fields or "").split(",") if part and part != "*"),
     )
     check_scope(common.scope)
+    check_fields(common.fields, getattr(module, "FIELDS", ()))
     cleanups: list[Callable[[], None]] = []
     context = context._replace(common=common, cleanups=cleanups)
     try:
         return context, function(context, **parsed)
-    except MemError:
-        if COMMANDS[name].writes and name != "undo":
+    except RejectedError:
+        if COMMANDS[name].is_undoable:
             note_failed_command(context, name)
         raise
     finally:
@@ -152,6 +149,12 @@ def make_parser(
         parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in list(inspect.signature(function).parameters.values())[1:]
     ]
+    for parameter in parameters:
+        # typer would print `<list[str]>` and `[default: -1.0]`.
+        kind, option = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
+        option.show_default = False
+        is_number = kind in (int, float, int | None)
+        option.metavar = option.metavar or ("N" if is_number else "TEXT").lower()
     parameters += make_common_parameters(typer)
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -170,10 +173,10 @@ def make_parser(
 def note_failed_command(context: Context, name: str) -> None:
     """Let `mem undo` know that the last command changed nothing."""
     from ..store.undo_log import note_failure
-    from ..store.workspace import find_target_workspace
+    from ..store.workspace import get_workspaces
 
     with suppress(MemError, OSError):
-        note_failure(find_target_workspace(context), name)
+        note_failure(get_workspaces(context)[0], name)
 
 
 def make_common_parameters(typer: Any) -> list[inspect.Parameter]:
@@ -210,9 +213,16 @@ def make_common_parameters(typer: Any) -> list[inspect.Parameter]:
     ]
 
 
+def check_fields(fields: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse unknown fields before the command does anything."""
+    for name in fields:
+        if name not in known:
+            raise UsageError(f"unknown field {name!r}", f"fields: {', '.join(sorted(known))}")
+
+
 def check_scope(scope: str) -> None:
     if scope not in ("", "project", "user", "all"):
-        raise UsageError(f"no scope {scope!r}", "one of: project, user, all")
+        raise UsageError(f"unknown scope {scope!r}", "one of: project, user, all")
 
 
 def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:

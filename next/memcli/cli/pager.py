@@ -2,15 +2,16 @@
 
 import shlex
 import subprocess
+from pathlib import Path
 
 from ..context import Context
+from ..store.settings import read_settings
 
 
 def show_in_pager(context: Context, text: str) -> None:
     """Pipe a text to the pager, or print it if there is none."""
-    command = (
-        context.environment.get("MEM_PAGER") or context.environment.get("PAGER") or "less -FRX"
-    )
+    settings = read_settings(Path("/nonexistent"), context.config_file, context.environment)
+    command = settings["pager"] or context.environment.get("PAGER") or "less -FRX"
     try:
         process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE)
     except (OSError, ValueError):

@@ -36,44 +36,29 @@ def run_read(
     """
     workspaces = open_all(context)
     for workspace in workspaces:
-        found = find(workspace, name)
+        found = find_readable(workspace, name)
         if found is not None:
             index, named = found
             if history:
                 return show_history(workspace, named)
-            return show(index, named, offset, limit)
+            return show_file(index, named, offset, limit)
     raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
 
 
-def find(workspace: Workspace, name: str) -> tuple[Index, Named] | None:
+def find_readable(workspace: Workspace, name: str) -> tuple[Index, Named] | None:
     """Return the file that a name means. Known ids are looked up before the folder is scanned."""
     index = open_index(workspace, refresh_first=False)
     try:
         named = find_named(index, name)
     except MemError:
         named = None
-    if named is None or named.entry is None or not is_unchanged(index, named.path):
+    if named is None or named.entry is None or not index.is_current(named.path):
         index.refresh()
         named = find_named(index, name)
     return (index, named) if named else None
 
 
-def is_unchanged(index: Index, path: str) -> bool:
-    """Return whether a file still has the stat that the index noted."""
-    from ..index.reader import make_stat
-    from ..index.refresh import is_settled
-
-    row = index.run(
-        "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
-    ).fetchone()
-    try:
-        stat = make_stat((index.workspace.root / path).lstat())
-    except OSError:
-        return False
-    return row is not None and row[:4] == stat and is_settled(stat, row[4])
-
-
-def show(index: Index, named: Named, offset: int | None, limit: int | None) -> Result:
+def show_file(index: Index, named: Named, offset: int | None, limit: int | None) -> Result:
     text = index.read_text(named.path)
     if text is None:
         raise NotFoundError(f"{named.path} cannot be read")
@@ -82,8 +67,6 @@ def show(index: Index, named: Named, offset: int | None, limit: int | None) -> R
         (named.path,),
     ).fetchall()
     messages = [f"{named.path}:{line}: {reason}" for line, reason in problems]
-    if not text and problems:
-        text = ""
     if named.anchor:
         text = get_section(text, named)
     lines = text.rstrip("\n").split("\n")

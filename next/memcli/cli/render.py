@@ -98,7 +98,7 @@ def is_list_of_objects(value: Any) -> bool:
 def check_fields(fields: Sequence[str], known: set[str]) -> None:
     unknown = [name for name in fields if name not in known]
     if unknown:
-        raise UsageError(f"no field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
+        raise UsageError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
 
 
 def format_cell(cell: Any) -> str:

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from typer import Argument
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..reconcile.forget import restore
+from .forget import FIELDS as FIELDS
+from .forget import render_outcomes
 from .render import Result
-
-FIELDS = ("action", "id", "short_id", "path", "text")
 
 
 def run_restore(
@@ -17,10 +17,6 @@ def run_restore(
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
 ) -> Result:
     """Make forgotten, faded or superseded memories active again."""
-    done = restore(open_target(context), names)
+    done = restore(open_existing(context), names)
     lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
-    rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
-    data = {
-        "memories": [{name: getattr(outcome, name) for name in FIELDS} for outcome in done.outcomes]
-    }
-    return Result(data, lines, rows, done.result.messages)
+    return render_outcomes(done, lines, {})

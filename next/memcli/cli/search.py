@@ -7,7 +7,7 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
-from ..formats.dates import describe_day
+from ..formats.dates import describe_day, format_time
 from ..index.filters import make_filter
 from ..search.search import Hit, SearchOptions, search
 from ..store.workspace import Workspace
@@ -24,7 +24,7 @@ def run_search(
         int | None, Option("-n", "--limit", min=1, help="Show at most this many hits.")
     ] = None,
     mode: Annotated[
-        str, Option(help="hybrid, keyword (words only) or vector (meaning only).")
+        str, Option(help="hybrid (default), keyword (words only) or vector (meaning only).")
     ] = "hybrid",
     kind: Annotated[
         list[str], Option(help="entry, memory, history, note, session or document.")
@@ -37,17 +37,17 @@ def run_search(
     since: Annotated[str, Option(help="Only what was said since this date.")] = "",
     until: Annotated[str, Option(help="Only what was said until this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
-    min_score: Annotated[float, Option(help="Show hits from this relevance, 0 to 1.")] = -1.0,
+    min_score: Annotated[float, Option(help="Hide hits below this relevance (0 to 1).")] = -1.0,
     explain: Annotated[
-        bool, Option("--explain", help="Show what each relevance consists of.")
+        bool, Option("--explain", help="Show how each relevance is computed.")
     ] = False,
 ) -> Result:
     """Find memories by meaning and by words.
 
-    Of two hits about the same, the later one comes first.
+    If two hits are about the same subject, the later one comes first.
     """
     if mode not in MODES:
-        raise UsageError(f"no mode {mode!r}", f"one of: {', '.join(MODES)}")
+        raise UsageError(f"unknown mode {mode!r}", f"one of: {', '.join(MODES)}")
     text = " ".join(query)
     workspaces = open_all(context)
     first = workspaces[0]
@@ -96,7 +96,7 @@ def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
     details = [
         hit.type or hit.kind,
         hit.status if hit.status not in ("", "active") else "",
-        "expired" if hit.expires_at and hit.expires_at < workspace.now.isoformat() else "",
+        "expired" if hit.expires_at and hit.expires_at < format_time(workspace.now) else "",
         describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
         place,
         hit.short_id if hit.short_id != hit.path else "",

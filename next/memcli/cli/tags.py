@@ -12,11 +12,7 @@ def run_tags(context: Context) -> Result:
     """List the tags of active memories, the most frequent first."""
     counts: dict[str, int] = {}
     for workspace in open_all(context):
-        rows = open_index(workspace).run(
-            "select value, count(*) from entries, json_each(tags) where status = 'active'"
-            " group by value"
-        )
-        for tag, count in rows:
+        for tag, count in open_index(workspace).count_tags().items():
             counts[tag] = counts.get(tag, 0) + count
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     lines = [f"{count:5}  {tag}" for tag, count in pairs]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..errors import RejectedError
 from .render import Result
@@ -14,13 +14,13 @@ FIELDS = ("path", "trusted")
 
 def run_trust(
     context: Context,
-    remove: Annotated[bool, Option("--remove", help="Do not trust it any more.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Stop trusting it.")] = False,
 ) -> Result:
     """Trust a workspace: its text may count as your word.
 
     Trusting a shared workspace means trusting everybody who can commit to it.
     """
-    workspace = open_target(context)
+    workspace = open_existing(context)
     workspace.ensure_machine()
     if not workspace.machine.key:
         raise RejectedError(

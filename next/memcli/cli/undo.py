@@ -4,12 +4,13 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_target
+from ..api import open_existing
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
 from ..formats.dates import describe_day
 from ..store.undo import undo
 from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
+from ..store.workspace import Workspace
 from .confirm import ask
 from .render import Result
 
@@ -20,18 +21,18 @@ def run_undo(
     context: Context,
     number: Annotated[int, Argument(help="The number of the command; default: the last one.")] = 0,
     list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
-    redo: Annotated[bool, Option("--redo", help="Bring back what the last undo reverted.")] = False,
+    redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
 ) -> Result:
     """Revert the last command, or the command with a number.
 
     Later changes to other lines of the same files stay. An undo can be undone: mem undo --redo.
     """
-    workspace = open_target(context)
+    workspace = open_existing(context)
     records = read_log(workspace)
     undone = find_undone_numbers(records)
     if list_:
-        return list_commands(context, records, undone)
+        return list_commands(workspace, records, undone)
     failure = read_failure(workspace)
     if failure and not number and not redo:
         question = f"The last command ({failure}) failed and changed nothing. Undo an older one?"
@@ -42,8 +43,9 @@ def run_undo(
             )
     record = choose_record(records, undone, number, redo)
     done = undo(workspace, record.number)
-    label = "Restored" if redo else f"Undone: {record.command}"
-    text = record.summary or ", ".join(done.paths)
+    text = record.summary or ", ".join(done.paths) or "it was reverted already"
+    shown = next((item for item in records if redo and item.number == record.undoes), record)
+    label = f"{'Redone' if redo else 'Undone'} ({shown.command})"
     data = {
         "number": record.number,
         "command": record.command,
@@ -51,7 +53,7 @@ def run_undo(
         "paths": done.paths,
         "undo": done.number,
     }
-    return Result(data, [f"{label}: {text}  ({record.number})"])
+    return Result(data, [f"{label}: {text}  ({shown.number})"])
 
 
 def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
@@ -61,7 +63,13 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         if not chosen:
             raise NotFoundError(f"no command {number} in the undo log", "list it: mem undo --list")
     elif redo:
-        chosen = [record for record in records if record.undoes and record.number not in undone]
+        # The undo of an undo is a redo already, and not to be redone.
+        undos = {record.number for record in records if record.undoes}
+        chosen = [
+            record
+            for record in records
+            if record.undoes and record.undoes not in undos and record.number not in undone
+        ]
         if not chosen:
             raise NotFoundError("nothing to redo", "list the commands: mem undo --list")
     else:
@@ -75,16 +83,15 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         if chosen[-1].is_purge:
             older = [record for record in chosen if not record.is_purge]
             hint = (
-                f"The next one you can undo is {older[-1].number} ({older[-1].command})"
+                f"the next one you can undo is {older[-1].number} ({older[-1].command})"
                 if older
                 else ""
             )
-            raise RejectedError(f"Cannot undo {chosen[-1].number}: it was a purge.", hint)
+            raise RejectedError(f"cannot undo {chosen[-1].number}: it was a purge", hint)
     return chosen[-1]
 
 
-def list_commands(context: Context, records: list[Record], undone: set[int]) -> Result:
-    workspace = open_target(context)
+def list_commands(workspace: Workspace, records: list[Record], undone: set[int]) -> Result:
     lines, rows, items = [], [], []
     for record in reversed(records):
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""

@@ -6,10 +6,12 @@ from typer import Argument, Option
 
 from ..api import open_target
 from ..context import Context
-from ..errors import UsageError
+from ..errors import MemError, SecretError, UsageError
+from ..formats.dates import format_time, parse_end
 from ..formats.entry import SOURCES, TYPES
-from ..index.filters import read_date
-from ..reconcile.admit import Draft, Outcome, write_memories
+from ..reconcile.admit import Draft, write_memories
+from ..reconcile.edit import update_entry
+from ..reconcile.outcome import Outcome
 from ..store.workspace import Workspace
 from .render import Result
 
@@ -27,19 +29,22 @@ def run_write(
         str, Option(help="A slot that holds one current value, such as staging/port.")
     ] = "",
     supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
-    id_: Annotated[str, Option("--id", help="Give this memory the new text.")] = "",
+    id_: Annotated[
+        str, Option("--id", help="Update this memory instead of saving a new one.")
+    ] = "",
     path: Annotated[str, Option(help="File below entries/.")] = "",
     source: Annotated[
-        str, Option(help="user, observed or inferred (default outside a terminal).")
+        str,
+        Option(help="user (default at a terminal), observed, or inferred (default in scripts)."),
     ] = "",
-    expires: Annotated[str, Option(help="Date from which it is not true any more.")] = "",
-    pinned: Annotated[bool, Option("--pinned", help="It never fades.")] = False,
+    expires: Annotated[str, Option(help="Date after which it no longer applies.")] = "",
+    pinned: Annotated[bool, Option("--pinned", help="Never let it fade.")] = False,
     no_dedup: Annotated[
         bool, Option("--no-dedup", help="Do not compare it with other memories.")
     ] = False,
-    redact: Annotated[bool, Option("--redact", help="Save it without the secrets in it.")] = False,
+    redact: Annotated[bool, Option("--redact", help="Save it without the secrets.")] = False,
     allow_secret: Annotated[
-        bool, Option("--allow-secret", help="Save it although it has a secret.")
+        bool, Option("--allow-secret", help="Save it even though it contains a secret.")
     ] = False,
 ) -> Result:
     """Save a memory as a Markdown file.
@@ -60,7 +65,21 @@ def run_write(
     }
     if id_ or (path and not no_dedup and is_existing(workspace, path)):
         changes = {name: value for name, value in {**fields, "source": source}.items() if value}
-        return update(workspace, id_ or path, body, changes, chosen)
+        if not body.strip() and not changes:
+            raise UsageError("nothing to change", "write the new text: mem write --id ID TEXT")
+        try:
+            outcome = update_entry(
+                workspace,
+                id_ or path,
+                body.strip() or None,
+                changes,
+                source=chosen,
+                allow_secrets=allow_secret,
+                redact_secrets=redact,
+            )
+        except MemError as error:
+            raise add_secret_hint(error) from None
+        return render_outcome(outcome)
     draft = Draft(
         body,
         **fields,
@@ -72,20 +91,27 @@ def run_write(
     )
     outcomes, done = write_memories(workspace, [draft], deduplicate=not no_dedup)
     if outcomes[0].error is not None:
-        raise outcomes[0].error
+        raise add_secret_hint(outcomes[0].error)
     return render_outcome(outcomes[0], done.messages)
 
 
+def add_secret_hint(error: MemError) -> MemError:
+    """Name the options for a text with a secret, which only this command has."""
+    if isinstance(error, SecretError):
+        error.hint = "use --redact to save it without the secret, or --allow-secret to keep it"
+    return error
+
+
 def choose_source(context: Context, source: str) -> str:
-    """Return who says it: at a terminal the user, otherwise an agent that may be wrong."""
+    """Return the source: the user at a terminal, otherwise an agent that may be wrong."""
     if source and source not in SOURCES:
-        raise UsageError(f"no source {source!r}", f"one of: {', '.join(SOURCES)}")
+        raise UsageError(f"unknown source {source!r}", f"one of: {', '.join(SOURCES)}")
     return source or ("user" if context.is_terminal else "inferred")
 
 
 def check_type(name: str) -> str:
     if name and name not in TYPES:
-        raise UsageError(f"no type {name!r}", f"one of: {', '.join(TYPES)}")
+        raise UsageError(f"unknown type {name!r}", f"one of: {', '.join(TYPES)}")
     return name
 
 
@@ -95,26 +121,15 @@ def split_list(values: list[str]) -> tuple[str, ...]:
 
 
 def parse_expiry(workspace: Workspace, text: str) -> str:
-    from ..formats.dates import format_time
-
-    return format_time(read_date(text, workspace.now, workspace.zone)[1]) if text else ""
+    moment = parse_end(text, workspace.now, workspace.zone) if text else None
+    if text and moment is None:
+        raise UsageError(f"cannot read the date {text!r}", "for example: 2026-11-28, tomorrow, 3d")
+    return format_time(moment) if moment else ""
 
 
 def is_existing(workspace: Workspace, path: str) -> bool:
     name = path if path.endswith(".md") else f"{path}.md"
     return (workspace.root / workspace.entries_folder / name).is_file()
-
-
-def update(
-    workspace: Workspace, name: str, body: str, fields: dict[str, Any], source: str
-) -> Result:
-    from ..reconcile.edit import update_entry
-
-    if not body.strip() and not fields:
-        raise UsageError("nothing to change", "write the new text: mem write --id ID TEXT")
-    return render_outcome(
-        update_entry(workspace, name, body.strip() or None, fields, source=source)
-    )
 
 
 def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Result:

@@ -45,7 +45,7 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
     try:
         if ago:
             distance = timedelta(days=int(ago[1]) * DAYS_OF_UNIT[ago[2][0]])
-            return now - distance, now
+            return now - distance, now - distance
         days = find_days(words, today)
         if days:
             first, after = (datetime.combine(day, datetime.min.time(), zone) for day in days)
@@ -58,6 +58,19 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> tuple[datetime
     return (moment, moment) if moment else None
 
 
+def parse_end(text: str, now: datetime, zone: tzinfo = UTC) -> datetime | None:
+    """Parse the date after which something no longer applies: `3d` is in three days."""
+    words = " ".join(text.lower().split()).removeprefix("in ")
+    ahead = AGO.fullmatch(words)
+    if ahead and not words.endswith("ago"):
+        try:
+            return now + timedelta(days=int(ahead[1]) * DAYS_OF_UNIT[ahead[2][0]])
+        except OverflowError:
+            return None
+    period = parse_period(text, now, zone)
+    return period[1] if period else None
+
+
 def find_days(words: str, today: date) -> tuple[date, date] | None:
     """Return the first day of a period and the day after its last.
 
@@ -67,6 +80,8 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         return today, today + timedelta(days=1)
     if words == "yesterday":
         return today - timedelta(days=1), today
+    if words == "tomorrow":
+        return today + timedelta(days=1), today + timedelta(days=2)
     if words in ("this week", "last week"):
         monday = today - timedelta(days=today.weekday() + (7 if words == "last week" else 0))
         return monday, monday + timedelta(days=7)
@@ -77,6 +92,7 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         return first, add_month(first)
     weekday = words.removeprefix("last ")
     if weekday in WEEKDAYS:
+        # On a Tuesday, "tuesday" means a week ago.
         back = (today.weekday() - WEEKDAYS.index(weekday) - 1) % 7 + 1
         return today - timedelta(days=back), today - timedelta(days=back - 1)
     if re.fullmatch(r"\d{4}", words):

@@ -72,6 +72,14 @@ def parse(text: str) -> Document:
     return Document(head, fields, text[match.end() :])
 
 
+def get_body(text: str) -> str:
+    """Return the body of a file; of one that does not parse, its whole text."""
+    try:
+        return parse(text).body.strip()
+    except FrontmatterError:
+        return text.strip()
+
+
 def parse_simple(head: str) -> dict[str, Any] | None:
     """Parse a head of plain one-line values. Return None if it needs the YAML library."""
     fields: dict[str, Any] = {}

@@ -19,6 +19,7 @@ class Problem(NamedTuple):
 
     line: int
     reason: str
+    code: str = ""  # for the kinds that other code asks for: unread, conflict, purged
 
 
 def decode(data: bytes) -> tuple[str, Problem | None]:

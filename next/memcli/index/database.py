@@ -14,6 +14,7 @@ from typing import Any
 from ..formats.digests import make_digest
 
 FILE = "index.db"
+MATRIX_FILE = "vectors.f32"
 BUSY_SECONDS = 0.25  # a command that cannot write by then works on a copy in memory
 # Marks count as letters, because Thai and Hindi words would fall apart without them.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -27,7 +28,8 @@ create table files(
     digest text not null, masked integer not null, hidden integer not null);
 create table texts(file integer primary key, text text not null);
 create table problems(
-    file integer not null, path text not null, line integer, reason text not null);
+    file integer not null, path text not null, line integer, reason text not null,
+    code text not null);
 create index problems_of on problems(file);
 create table entries(
     file integer primary key, id text not null, type text, title text, tags text, aliases text,

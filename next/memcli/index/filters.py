@@ -32,7 +32,7 @@ class Filter(NamedTuple):
         """Whether only entries can pass."""
         return bool(
             self.types or self.tags or self.conditions or self.project
-        ) or self.statuses != ("active",)
+        ) or self.statuses not in (("active",), ())
 
 
 def make_filter(
@@ -41,7 +41,7 @@ def make_filter(
     """Build a filter from the words of a command line. Raises UsageError."""
     for kind in values.get("kinds", ()):
         if kind not in KINDS:
-            raise UsageError(f"no kind {kind!r}", f"one of: {', '.join(KINDS)}")
+            raise UsageError(f"unknown kind {kind!r}", f"one of: {', '.join(KINDS)}")
     for condition in values.get("conditions", ()):
         if not CONDITION.fullmatch(condition):
             raise UsageError(
@@ -51,14 +51,14 @@ def make_filter(
     if "all" in statuses:
         statuses = ()
     return Filter(
-        since=format_time(read_date(since, now, zone)[0]) if since else "",
-        until=format_time(read_date(until, now, zone)[1]) if until else "",
+        since=format_time(parse_date(since, now, zone)[0]) if since else "",
+        until=format_time(parse_date(until, now, zone)[1]) if until else "",
         statuses=statuses,
         **values,
     )
 
 
-def read_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
     period = parse_period(text, now, zone)
     if period is None:
         raise UsageError(

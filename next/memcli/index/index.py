@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..formats.text import Problem
+from ..store.recovery import recover
 from ..store.workspace import Workspace
-from .database import Database, delete_database, is_busy, is_circumstance, open_database
-from .refresh import Progress, refresh
+from .database import (
+    MATRIX_FILE,
+    Database,
+    delete_database,
+    is_busy,
+    is_circumstance,
+    open_database,
+)
+from .refresh import Progress, is_settled, refresh
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +103,8 @@ class Index:
         self.database.connection.close()
         if folder is not None:
             delete_database(folder)
+            # Another process may still read the old matrix, so it gets a file of its own.
+            (folder / MATRIX_FILE).unlink(missing_ok=True)
         self.database = open_database(folder)
         self._matrix = None
 
@@ -129,6 +139,8 @@ class Index:
         embedder = self.get_embedder(is_bulk=seconds is None or pending > 200)
         try:
             return embed_missing(self.database, self.matrix, embedder, seconds, first, progress)
+        except OSError:
+            return int(pending)  # a full disk
         except sqlite3.OperationalError as error:
             if not is_circumstance(error):
                 raise
@@ -144,14 +156,24 @@ class Index:
         blob = self.database.get_meta("rows")
         if blob is not None:
             return np.frombuffer(blob, np.int64).reshape(-1, 5)
+        try:
+            # In one transaction, so that no other process changes the chunks in between.
+            with self.database.write():
+                array = self.read_rows()
+                self.database.set_meta("rows", array.tobytes())
+                return array
+        except sqlite3.OperationalError:
+            return self.read_rows()
+
+    def read_rows(self) -> "np.ndarray":
+        import numpy as np
+
         kinds = " ".join(f"when '{kind}' then {number}" for number, kind in enumerate(KINDS))
         rows = self.run(
             f"select chunk, file, coalesce(vector, -1), case kind {kinds} end, active"
             " from chunks order by chunk"
         ).fetchall()
-        array = np.array(rows, np.int64).reshape(-1, 5)
-        self.database.try_set_meta("rows", array.tobytes())
-        return array
+        return np.array(rows, np.int64).reshape(-1, 5)
 
     def list_entries(self, where: str = "1", values: Sequence[Any] = ()) -> list[IndexedEntry]:
         """Return the entries that match an SQL condition, the latest first."""
@@ -186,6 +208,26 @@ class Index:
         ).fetchone()
         return row[0] if row else None
 
+    def is_current(self, path: str) -> bool:
+        """Return whether a file still has the stat that the index noted."""
+        row = self.run(
+            "select mtime, ctime, size, inode, noted from files where path = ?", (path,)
+        ).fetchone()
+        try:
+            status = (self.workspace.root / path).lstat()
+        except OSError:
+            return False
+        stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        return row is not None and row[:4] == stat and is_settled(stat, row[4])
+
+    def count_tags(self) -> dict[str, int]:
+        """Return how many active entries have each tag."""
+        rows = self.run(
+            "select value, count(*) from entries, json_each(tags) where status = 'active'"
+            " group by value"
+        )
+        return dict(rows.fetchall())
+
     def list_problems(self) -> list[tuple[str, Problem]]:
         rows = self.run("select path, line, reason from problems order by path, line")
         return [(path, Problem(line, reason)) for path, line, reason in rows]
@@ -212,6 +254,7 @@ def make_entry(row: Sequence[Any]) -> IndexedEntry:
 def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
     """Return the index of a workspace, in step with the files unless told otherwise."""
     workspace.ensure_machine()
+    unfinished = recover(workspace) if refresh_first else ""
     index = workspace.resources.get("index")
     if index is None:
         folder = workspace.machine.folder
@@ -223,6 +266,8 @@ def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
         index = workspace.resources["index"] = Index(workspace, open_database(folder))
         if workspace.context.cleanups is not None:
             workspace.context.cleanups.append(lambda: close_index(workspace))
+    if unfinished:
+        index.messages.append(unfinished)
     if refresh_first:
         index.refresh()
     return index

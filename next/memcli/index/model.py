@@ -17,7 +17,6 @@ from ..errors import UnavailableError
 if TYPE_CHECKING:
     import numpy as np
 
-NAME = "all-MiniLM-L6-v2-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 DIMENSION = 384
 MOST_TOKENS = 256
@@ -105,13 +104,13 @@ def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
     optimized first (200 ms) and saved in the user's cache, from where it opens in 12 ms. The cache
     is never a workspace's: a clone could bring a model along.
     """
-    file = find_model_file(cache)
+    file = get_model_file(cache)
     tokenizer = open_tokenizer()
     session = open_prepared_session(file, cache, is_bulk) or open_session(file, is_bulk=is_bulk)
     return Embedder(session, tokenizer, is_bulk=is_bulk)
 
 
-def find_model_file(cache: Path | None) -> Path:
+def get_model_file(cache: Path | None) -> Path:
     missing = [name for name in ("numpy", "onnxruntime", "tokenizers") if find_spec(name) is None]
     if missing:
         raise UnavailableError(f"{', '.join(missing)} is not installed", "pip install memcli")

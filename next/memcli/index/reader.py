@@ -100,7 +100,7 @@ def parse_file(
     conflict = find_conflict_line(text)
     if conflict is not None:
         reading.problems.append(
-            Problem(conflict, "a git conflict marker: resolve the conflict first")
+            Problem(conflict, "a git conflict marker: resolve the conflict first", "conflict")
         )
         return reading
     modified = format_time(read_file_time(stat[0]))
@@ -124,14 +124,29 @@ def parse_file(
     return reading
 
 
-def pass_gate(workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts) -> str:
-    """Return a text without embedded data, secrets and forgotten passages."""
+def pass_gate(
+    workspace: Workspace,
+    reading: Reading,
+    text: str,
+    forgotten: ForgottenTexts,
+    line: int = 0,
+) -> str:
+    """Return a text without embedded data, secrets and forgotten passages.
+
+    `line` is the line of a text that is one line of the file, for the problems.
+    """
     text, hidden = forgotten.hide(cutting.remove_embedded_data(text))
     reading.hidden += hidden
+    if hidden:
+        reason = "repeats a forgotten memory: hidden in every output"
+        reading.problems.append(Problem(line or 1, reason, "forgotten"))
     from ..secrets.scanner import redact, scan
 
     findings = scan(text, personal=workspace.settings["secrets.personal"])
     reading.masked += len(findings)
+    for finding in findings:
+        reason = f"{finding.description} ({finding.rule}): masked in every output"
+        reading.problems.append(Problem(line or finding.line, reason, "secret"))
     return redact(text, findings) if findings else text
 
 
@@ -153,7 +168,7 @@ def read_entry_file(
         reading.problems += wrong_values
     if entry.id in forgotten.purged_ids:
         reading.problems = [
-            Problem(1, "was purged on another machine: the next command deletes it")
+            Problem(1, "was purged on another machine: the next command deletes it", "purged")
         ]
         return
     if not workspace.is_trusted:
@@ -191,7 +206,7 @@ def read_session(
         if isinstance(item, Problem):
             reading.problems.append(item)
             continue
-        said = pass_gate(workspace, reading, item.text, forgotten)
+        said = pass_gate(workspace, reading, item.text, forgotten, item.line)
         lines[item.line - 1] = f"{item.speaker}: {' '.join(said.splitlines())}"
         messages.append(item)
     reading.text = "\n".join(lines)

@@ -119,4 +119,6 @@ def store_listing_problems(database: Database, listing: Listing) -> None:
     if wanted != noted.fetchall():
         with database.write():
             database.run("delete from problems where file = 0")
-            database.connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
+            database.connection.executemany(
+                "insert into problems values(0, ?, 1, ?, 'unread')", wanted
+            )

@@ -14,9 +14,14 @@ from .writer import delete_file, store_reading
 
 
 def refresh_file(
-    database: Database, workspace: Workspace, path: str, forgotten: ForgottenTexts
+    database: Database,
+    workspace: Workspace,
+    path: str,
+    forgotten: ForgottenTexts,
+    *,
+    is_forced: bool = False,
 ) -> None:
-    """Read one file into the index, within a transaction."""
+    """Read one file into the index, within a transaction; if forced, even without changes."""
     noted = time.time_ns()
     if path != format_path(path):
         store_problem(database, workspace, path, "its name is not UTF-8: rename it", noted)
@@ -34,7 +39,7 @@ def refresh_file(
         return
     # A file without dates takes its own, so its time counts even if its content is the same.
     is_same_time = row is not None and row[2] // 10**9 == stat[0] // 10**9
-    if row is not None and row[1] == make_digest(data) and is_same_time:
+    if row is not None and row[1] == make_digest(data) and is_same_time and not is_forced:
         database.run(
             "update files set mtime = ?, ctime = ?, size = ?, inode = ?, noted = ? where file = ?",
             (*stat, noted, row[0]),
@@ -48,7 +53,7 @@ def store_problem(
 ) -> None:
     """Store a file that cannot be read. Its stat is zero, so the next refresh tries again."""
     reading = Reading(format_path(path), workspace.get_kind(path), (0, 0, 0, 0), "")
-    reading.problems.append(Problem(1, reason))
+    reading.problems.append(Problem(1, reason, "unread"))
     store_reading(database, reading, noted)
 
 
@@ -64,8 +69,7 @@ def apply_forgotten(database: Database, workspace: Workspace, before: ForgottenT
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")
         for path in list(find_affected_files(database, after)):
-            data, stat = read_bytes(workspace, path)
-            store_reading(database, parse_file(workspace, path, data, stat, after), time.time_ns())
+            refresh_file(database, workspace, path, after, is_forced=True)
 
 
 def find_affected_files(database: Database, forgotten: ForgottenTexts) -> Iterable[str]:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .database import Database, read_passages
-from .model import DIMENSION, NAME, Embedder
+from .database import MATRIX_FILE, Database, read_passages
+from .model import DIMENSION, Embedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ class Matrix:
     def __init__(self, database: Database) -> None:
         self.database = database
         folder = database.matrix_folder
-        self.path = folder / f"vectors-{NAME}.f32" if folder else None
+        self.path = folder / MATRIX_FILE if folder else None
         # Rows after those of the file, of an index that cannot be saved.
         self.in_memory: list[np.ndarray] = []
 
@@ -65,6 +65,8 @@ class Matrix:
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
                 try:
                     os.pwrite(descriptor, vectors.tobytes(), first * ROW_BYTES)
+                    # After a power cut the tables must not name rows that are zeros.
+                    os.fsync(descriptor)
                 finally:
                     os.close(descriptor)
             rows = range(first, first + len(chunks))
@@ -92,7 +94,7 @@ def embed_missing(
     ).fetchall()
     wanted = set(first)
     rows.sort(key=lambda row: row[1] not in wanted)
-    pending = list({row[0]: row for row in reversed(rows)}.values())[::-1]
+    pending = list({row[0]: row for row in rows}.values())
     deadline = None if seconds is None else time.monotonic() + seconds
     done = 0
     size = SLICE if seconds is not None else SLICE * 16

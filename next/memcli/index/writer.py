@@ -42,7 +42,7 @@ def store_reading(database: Database, reading: Reading, noted: int) -> None:
     assert file is not None
     run("insert into texts values(?, ?)", (file, reading.text.encode("utf-8", "replace").decode()))
     for problem in reading.problems:
-        run("insert into problems values(?, ?, ?, ?)", (file, path, problem.line, problem.reason))
+        run("insert into problems values(?, ?, ?, ?, ?)", (file, path, *problem))
     if reading.entry is not None:
         store_entry(database, file, reading)
     store_links(database, file, reading.text)
@@ -136,13 +136,22 @@ def store_chunks(database: Database, file: int, reading: Reading) -> None:
             "insert into words(rowid, title, body) values(?, ?, ?)",
             (cursor.lastrowid, make_index_text(title) if title else "", indexed),
         )
-        spellings.update(
-            word for word in WORD.findall(f"{title} {indexed}".lower()) if word.isalpha()
-        )
-    database.connection.executemany(
-        "insert or ignore into spellings values(?)",
-        [(fold_letters(word),) for word in spellings if 3 < len(word) < 30],
-    )
+        spellings.update(WORD.findall(f"{title} {indexed}".lower()))
+    store_spellings(database, spellings)
+
+
+def store_spellings(database: Database, words: Iterable[str]) -> None:
+    """Store the words that may be meant by a mistyped one."""
+    rows = [(fold_letters(word),) for word in words if word.isalpha() and 3 < len(word) < 30]
+    database.connection.executemany("insert or ignore into spellings values(?)", rows)
+
+
+def rebuild_spellings(database: Database) -> None:
+    """Leave no word in the table that only deleted texts contained."""
+    with database.write():
+        database.run("delete from spellings")
+        for title, body in database.run("select title, body from words").fetchall():
+            store_spellings(database, WORD.findall(f"{title} {body}".lower()))
 
 
 def delete_file(database: Database, file: int) -> None:

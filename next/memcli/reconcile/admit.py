@@ -6,21 +6,23 @@ explicit `supersedes` replaces it. Similar memories are reported and left alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
-from ..errors import MemError, RejectedError, UnavailableError
+from ..errors import RejectedError, UnavailableError, UsageError
 from ..formats.dates import format_time
 from ..formats.digests import make_words_digest
-from ..formats.entry import TRUST, Entry, edit_entry, fold_key, format_entry, replace_body
-from ..formats.frontmatter import FrontmatterError
+from ..formats.entry import SOURCES, TRUST, TYPES, Entry, fold_key, format_entry
 from ..formats.ids import make_id, make_slug
-from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.text import summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit
 from ..store.workspace import Workspace
+from .changes import edit_file, find_same_key, replace_entries
+from .outcome import Outcome, describe, make_outcome
 
+# At .75 most reported memories say something about the same; the model finds few repeats above .9.
 SIMILAR_COSINE = 0.75
 MOST_SIMILAR = 3
 
@@ -53,31 +55,6 @@ class Draft:
     @property
     def trust(self) -> float:
         return TRUST[self.source]
-
-
-@dataclass
-class Related:
-    """Another memory that an outcome mentions."""
-
-    id: str
-    short_id: str
-    text: str
-    relation: str  # replaces, contradicts or similar
-
-
-@dataclass
-class Outcome:
-    """What became of one draft."""
-
-    action: str  # saved, confirmed, restored, edited or rejected
-    id: str = ""
-    short_id: str = ""
-    path: str = ""
-    text: str = ""
-    strength: int = 1
-    related: list[Related] = field(default_factory=list)
-    error: MemError | None = None
-    undo: int = 0
 
 
 def write_memories(
@@ -123,34 +100,35 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     entry = make_entry(index.workspace, draft)
     path = make_path(index.workspace, draft, entry)
     outcome = Outcome("saved", entry.id, index.shorten_id(entry.id), path, entry.summary)
-    changes: list[Replace | Append] = []
-    for old in find_superseded(index, draft):
-        if draft.trust < old.trust:
-            # A less trusted source can contradict a memory, but cannot replace it.
-            entry = replace(entry, conflicts_with=(*entry.conflicts_with, old.id))
-            outcome.related.append(describe(index, old, "contradicts"))
-            continue
-        changes += supersede(index.workspace, old, entry.id, entry.summary)
-        outcome.related.append(describe(index, old, "replaces"))
+    replaced = replace_entries(
+        index, entry.id, draft.trust, entry.summary, find_superseded(index, draft)
+    )
+    entry = replace(entry, conflicts_with=replaced.conflicts)
+    outcome.related += replaced.related
     if deduplicate:
         mentioned = {related.id for related in outcome.related}
         similar = [other for other in find_similar(index, draft.body) if other.id not in mentioned]
         outcome.related += [describe(index, other, "similar") for other in similar]
-    changes.insert(0, Replace(path, None, format_entry(entry)))
+    changes = [Replace(path, None, format_entry(entry)), *replaced.changes]
     return make_group(draft, changes), outcome
 
 
 def complete_draft(index: Index, draft: Draft) -> Draft:
     """Fill in the defaults of the workspace, and the key of a memory that the draft replaces."""
+    if draft.source not in SOURCES:
+        raise UsageError(f"unknown source {draft.source!r}", f"one of: {', '.join(SOURCES)}")
+    if draft.type and draft.type not in TYPES:
+        raise UsageError(f"unknown type {draft.type!r}", f"one of: {', '.join(TYPES)}")
     workspace = index.workspace
+    # In the user's own workspace, memories of several projects live together.
+    project = workspace.project if workspace.is_own else str(workspace.settings["project"])
     replaced = [get_entry(index, name).key for name in draft.supersedes]
     return replace(
         draft,
         key=draft.key or next((key for key in replaced if key), ""),
         type=draft.type or "fact",
         owner=draft.owner or str(workspace.settings["owner"]),
-        # In the user's own workspace, memories of several projects live together.
-        project=draft.project or str(workspace.settings["project"]),
+        project=draft.project or project,
         created_at=draft.created_at or format_time(workspace.now),
     )
 
@@ -192,6 +170,8 @@ def make_entry(workspace: Workspace, draft: Draft) -> Entry:
 def make_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
     """Return the path of a new entry: the month, its first words, and the end of its id."""
     if draft.path:
+        if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
+            raise RejectedError(f"{draft.path} is hidden or outside", "choose another --path")
         name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
         return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
     month = workspace.now.astimezone(workspace.zone).strftime("%Y-%m")
@@ -208,34 +188,47 @@ def find_same_words(index: Index, draft: Draft) -> IndexedEntry | None:
         " and status in ('active', 'forgotten', 'faded')",
         (make_words_digest(draft.body), draft.owner, draft.project),
     )
+    # "enabled" under one key says something else than under another.
+    key = fold_key(draft.key)
+    entries = [entry for entry in entries if not key or not entry.key or entry.key == key]
     active = [entry for entry in entries if entry.status == "active"]
     return next(iter(active or entries), None)
 
 
 def confirm(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGroup, Outcome]:
-    """Confirm an entry instead of storing the same words twice."""
-    tags = tuple(dict.fromkeys([*known.tags, *draft.tags]))
+    """Confirm an entry instead of storing the same words twice. Given fields are updated."""
     changes: dict[str, Any] = {
         "strength": known.strength + 1,
         "updated_at": max(draft.created_at, known.updated_at),
-        "tags": tags,
+        "tags": tuple(dict.fromkeys([*known.tags, *draft.tags])),
+        "aliases": tuple(dict.fromkeys([*known.aliases, *draft.aliases])),
+        "files": tuple(dict.fromkeys([*known.files, *draft.files])),
     }
+    for field_name in ("title", "key", "expires_at", "pinned"):
+        if value := getattr(draft, field_name):
+            changes[field_name] = value
+    trust = max(draft.trust, known.trust)
     if draft.trust > known.trust:
         changes["source"] = draft.source
-    if draft.key and not known.key:
-        changes["key"] = draft.key
-    if draft.pinned:
-        changes["pinned"] = True
+    replaced = replace_entries(index, known.id, trust, known.summary, find_superseded(index, draft))
+    if replaced.conflicts:
+        changes["conflicts_with"] = (*known.conflicts_with, *replaced.conflicts)
     outcome = make_outcome(index, "confirmed", known)
     outcome.strength = known.strength + 1
-    return make_group(draft, [edit_file(index.workspace, known.path, changes)]), outcome
+    outcome.related = replaced.related
+    edited = edit_file(index.workspace, known.path, changes)
+    return make_group(draft, [edited, *replaced.changes]), outcome
 
 
 def bring_back(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGroup, Outcome]:
     """Restore a forgotten memory, because the user said it again."""
     changes = {"status": None, "forgotten_at": None, "reason": None, "updated_at": draft.created_at}
     edited = edit_file(index.workspace, known.path, changes)
-    return make_group(draft, [edited]), make_outcome(index, "restored", known)
+    others = find_same_key(index, draft.key or known.key, known.project, known.owner)
+    replaced = replace_entries(index, known.id, draft.trust, known.summary, others)
+    outcome = make_outcome(index, "restored", known)
+    outcome.related = replaced.related
+    return make_group(draft, [edited, *replaced.changes]), outcome
 
 
 def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:
@@ -243,56 +236,6 @@ def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:
     entries = [get_entry(index, name) for name in draft.supersedes]
     same_key = find_same_key(index, draft.key, draft.project, draft.owner)
     return entries + [entry for entry in same_key if entry not in entries]
-
-
-def find_same_key(index: Index, key: str, project: str, owner: str) -> list[IndexedEntry]:
-    """Return the active entries with a key. Each project and owner has slots of its own."""
-    if not key:
-        return []
-    return index.list_entries(
-        "key = ? and project = ? and owner = ? and status = 'active'",
-        (fold_key(key), project, owner),
-    )
-
-
-def supersede(
-    workspace: Workspace, old: IndexedEntry, new_id: str, summary: str
-) -> list[Replace | Append]:
-    """Return the changes that mark an entry as replaced, in its file and in MEMORY.md."""
-    changes: list[Replace | Append] = [
-        edit_file(workspace, old.path, {"superseded_by": new_id, "status": None})
-    ]
-    return changes + change_page_line(workspace, old.id, summary, new_id)
-
-
-def change_page_line(
-    workspace: Workspace, entry_id: str, statement: str | None, new_id: str = ""
-) -> list[Replace | Append]:
-    """Return the change of a memory's line in MEMORY.md, if it has one."""
-    page = read_file(workspace, workspace.page_path)
-    if page is None or all(promoted != entry_id for promoted, _ in find_promoted_lines(page)):
-        return []
-    return [
-        Replace(workspace.page_path, page, replace_promoted_line(page, entry_id, statement, new_id))
-    ]
-
-
-def edit_file(
-    workspace: Workspace, path: str, changes: dict[str, Any], body: str | None = None
-) -> Replace:
-    """Return the change of an entry's frontmatter, and of its body if one is given."""
-    text = read_file(workspace, path)
-    if text is None:
-        raise RejectedError(f"{path} was deleted meanwhile")
-    try:
-        edited = edit_entry(text, changes)
-    except FrontmatterError as error:
-        raise RejectedError(
-            f"{path}:{error.line}: {error.reason}", f"fix it in your editor: mem edit {path}"
-        ) from None
-    if body is not None:
-        edited = replace_body(edited, body)
-    return Replace(path, text, edited)
 
 
 def find_similar(index: Index, text: str) -> list[IndexedEntry]:
@@ -309,20 +252,12 @@ def find_similar(index: Index, text: str) -> list[IndexedEntry]:
         vector = index.get_embedder().embed([text])[0]
     except UnavailableError:
         return []
-    cosines = index.matrix.load()[rows[:, 2]] @ vector
+    matrix = index.matrix.load()
+    rows = rows[rows[:, 2] < len(matrix)]
+    cosines = matrix[rows[:, 2]] @ vector
     best = np.argsort(-cosines)[:MOST_SIMILAR]
     files = [int(rows[row, 1]) for row in best if cosines[row] >= SIMILAR_COSINE]
     entries = []
     for file in dict.fromkeys(files):
         entries += index.list_entries("file = ?", (file,))
     return entries
-
-
-def describe(index: Index, entry: IndexedEntry, relation: str) -> Related:
-    return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation)
-
-
-def make_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
-    return Outcome(
-        action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary, entry.strength
-    )

@@ -7,13 +7,22 @@ from typing import Any
 from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.entry import TRUST, edit_entry, read_entry
-from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.frontmatter import FrontmatterError, get_body, parse
 from ..index.index import open_index
-from ..search.names import Named, find_named
-from ..store.commit import Append, Commit, Replace, commit_one, read_file
+from ..search.names import Named, find_named, get_entry
+from ..store.commit import (
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    commit,
+    commit_one,
+    read_file,
+)
 from ..store.undo import undo
 from ..store.workspace import Workspace
-from .admit import Outcome, change_page_line, edit_file, find_same_key, supersede
+from .changes import change_page_line, edit_file, find_same_key, replace_entries
+from .outcome import Outcome, make_outcome
 
 
 def replace_text(
@@ -56,8 +65,8 @@ def stamp_edit(
             "the edited memory is empty, so nothing was changed", "to delete it: mem forget"
         )
     has_frontmatter = bool(document.head)
-    old_body = parse_body(before)
-    if has_frontmatter and document.body != old_body and workspace.is_managed(path):
+    old_body = get_body(before)
+    if has_frontmatter and document.body.strip() != old_body and workspace.is_managed(path):
         stamp = {"updated_at": format_time(workspace.now)}
         if not is_said_by_user:
             stamp.update(lower_source(entry.source, "inferred"))
@@ -72,28 +81,22 @@ def lower_source(current: str, source: str) -> dict[str, Any]:
     return {}
 
 
-def parse_body(text: str) -> str:
-    try:
-        return parse(text).body
-    except FrontmatterError:
-        return ""
-
-
 def replace_passage(
     workspace: Workspace, name: str, old: str, new: str, *, is_said_by_user: bool = False
 ) -> Outcome:
     """Replace a passage that occurs exactly once in a file."""
-    path = find_file(workspace, name).path
+    path = get_file(workspace, name).path
     text = read_file(workspace, path) or ""
     count = text.count(old)
     if count != 1:
         problem = "does not occur" if not count else f"occurs {count} times"
-        raise RejectedError(f"{old!r} {problem} in {path}", "copy more of the text around it")
+        hint = "copy the passage exactly" if not count else "copy more of the text around it"
+        raise RejectedError(f"{old!r} {problem} in {path}", hint)
     after = text.replace(old, new)
     return replace_text(workspace, path, text, after, is_said_by_user=is_said_by_user)
 
 
-def find_file(workspace: Workspace, name: str) -> Named:
+def get_file(workspace: Workspace, name: str) -> Named:
     """Return the memory or file that a name means, even if the index does not know it."""
     named = find_named(open_index(workspace), name)
     if named is not None:
@@ -106,56 +109,65 @@ def find_file(workspace: Workspace, name: str) -> Named:
 
 
 def update_entry(
-    workspace: Workspace, name: str, body: str | None, fields: dict[str, Any], *, source: str
+    workspace: Workspace,
+    name: str,
+    body: str | None,
+    fields: dict[str, Any],
+    *,
+    source: str,
+    allow_secrets: bool = False,
+    redact_secrets: bool = False,
 ) -> Outcome:
     """Give an entry another text or other fields, for `mem write --id`.
 
     `source` says who changes it.
     """
     index = open_index(workspace)
-    named = find_file(workspace, name)
-    if named.entry is None:
-        raise NotFoundError(f"{named.path} is not a memory", "edit the file: mem edit PATH")
-    entry = named.entry
+    entry = get_entry(index, name)
     fields = {**fields, "updated_at": format_time(workspace.now)}
     if body is not None and "source" not in fields:
         fields.update(lower_source(entry.source, source))
+    trust = TRUST.get(str(fields.get("source", "")), entry.trust)
+    others = find_same_key(index, str(fields.get("key", "")), entry.project, entry.owner)
+    replaced = replace_entries(index, entry.id, trust, entry.summary, others)
+    if replaced.conflicts:
+        fields["conflicts_with"] = (*entry.conflicts_with, *replaced.conflicts)
     change = edit_file(workspace, entry.path, fields, body)
     new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
-    changes = [change, *change_page_line(workspace, entry.id, new_entry.summary)]
-    for other in find_same_key(index, str(fields.get("key", "")), entry.project, entry.owner):
-        if other.id != entry.id:
-            changes += supersede(workspace, other, entry.id, new_entry.summary)
-    result = commit_one(
-        workspace,
-        "edit",
-        changes,
-        summary=new_entry.summary,
-        is_said_by_user=fields.get("source") == "user",
+    has_secrets = allow_secrets or redact_secrets
+    summary = entry.path if has_secrets else new_entry.summary
+    group = ChangeGroup(
+        [change, *change_page_line(workspace, entry.id, summary), *replaced.changes],
+        allow_secrets=allow_secrets,
+        redact_secrets=redact_secrets,
+        is_said_by_user=source == "user",
     )
-    short_id = index.shorten_id(entry.id)
-    return Outcome("edited", entry.id, short_id, entry.path, new_entry.summary, undo=result.number)
+    result = commit(workspace, "edit", [group], summary=summary)
+    if result.rejected:
+        raise result.rejected[0][1]
+    outcome = make_outcome(index, "edited", entry)
+    outcome.text, outcome.related, outcome.undo = summary, replaced.related, result.number
+    return outcome
 
 
 def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcome:
     """Move a memory to another workspace. The receiving one commits first: nothing can be lost."""
     index = open_index(source)
-    named = find_file(source, name)
-    if named.entry is None:
-        raise NotFoundError(f"{named.path} is not a memory")
-    entry = named.entry
+    entry = get_entry(index, name)
     text = read_file(source, entry.path) or ""
+    inner = entry.path.removeprefix(source.entries_folder)
+    path = f"{target.entries_folder}{inner}"
     received = Commit()
-    if read_file(target, entry.path) != text:
-        added = [Replace(entry.path, None, text)]
-        received = commit_one(target, "edit", added, summary=entry.summary)
+    if read_file(target, path) != text:
+        received = commit_one(target, "edit", [Replace(path, None, text)], summary=entry.summary)
     changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]
     try:
         result = commit_one(source, "edit", changes, summary=entry.summary)
     except MemError:
-        with suppress(MemError):
-            undo(target, received.number)
+        if received.number:
+            with suppress(MemError):
+                undo(target, received.number)
         raise
-    return Outcome(
-        "moved", entry.id, index.shorten_id(entry.id), entry.path, entry.summary, undo=result.number
-    )
+    outcome = make_outcome(index, "moved", entry)
+    outcome.path, outcome.undo = path, result.number
+    return outcome

@@ -5,24 +5,21 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import NotFoundError, RejectedError
 from ..formats.dates import format_time
-from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.frontmatter import get_body
+from ..formats.page import replace_promoted_line
 from ..formats.passages import PassageFinder, replace_passages
 from ..formats.text import normalize, summarize
 from ..index.index import Index, IndexedEntry, open_index
+from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
 from ..store.workspace import Workspace
-from .admit import (
-    Outcome,
-    change_page_line,
-    edit_file,
-    find_same_key,
-    make_outcome,
-    supersede,
-)
+from .changes import change_page_line, edit_file, find_same_key, replace_entries
+from .outcome import Outcome, make_outcome
 
 # A record or note whose text was purged.
 EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
@@ -31,8 +28,8 @@ PURGED_PASSAGE = "[purged]"
 
 
 @dataclass
-class Forgetting:
-    """What `forget` or `restore` did."""
+class ForgetResult:
+    """The outcome of `forget` or `restore`."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     result: Commit = field(default_factory=Commit)
@@ -42,17 +39,17 @@ class Forgetting:
 
 def forget(
     workspace: Workspace, names: Sequence[str], *, reason: str = "", purge: bool = False
-) -> Forgetting:
+) -> ForgetResult:
     """Hide memories from search and agents, or delete them and their text everywhere."""
     index = open_index(workspace)
     entries = get_entries(index, names)
     if purge:
         return purge_entries(index, entries)
-    done = Forgetting()
+    done = ForgetResult()
     groups = []
     for entry in entries:
         if entry.status == "forgotten":
-            raise RejectedError(f"{index.shorten_id(entry.id)} is forgotten already")
+            raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
         changes = {
             "status": "forgotten",
             "forgotten_at": format_time(workspace.now),
@@ -62,20 +59,21 @@ def forget(
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         done.outcomes.append(make_outcome(index, "forgotten", entry))
     done.result = commit(workspace, "forget", groups, summary=describe_entries(entries))
+    mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
     return done
 
 
-def restore(workspace: Workspace, names: Sequence[str]) -> Forgetting:
+def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
     """Make forgotten, faded or superseded memories active again."""
     index = open_index(workspace)
     entries = get_entries(index, names)
-    done = Forgetting()
+    done = ForgetResult()
     groups = []
     for entry in entries:
         if entry.status == "active":
-            raise RejectedError(f"{index.shorten_id(entry.id)} is active already")
+            raise RejectedError(f"{index.shorten_id(entry.id)} is already active")
         changes: dict[str, object] = dict.fromkeys(
             ("status", "forgotten_at", "reason", "superseded_by")
         )
@@ -84,14 +82,26 @@ def restore(workspace: Workspace, names: Sequence[str]) -> Forgetting:
         if successor is not None and successor.status == "active" and successor not in current:
             # Both are active now, so a person should decide.
             changes["conflicts_with"] = (*entry.conflicts_with, successor.id)
-        restored: list[Replace | Append] = [edit_file(workspace, entry.path, changes)]
-        for other in current:
-            restored += supersede(workspace, other, entry.id, entry.summary)
-        groups.append(ChangeGroup(restored, is_said_by_user=True))
+        # A person decided, so trust does not matter.
+        replaced = replace_entries(index, entry.id, 1.0, entry.summary, current)
+        edited = edit_file(workspace, entry.path, changes)
+        groups.append(ChangeGroup([edited, *replaced.changes], is_said_by_user=True))
         done.outcomes.append(make_outcome(index, "restored", entry))
     done.result = commit(workspace, "restore", groups, summary=describe_entries(entries))
+    mark_rejected(done, groups)
     index.refresh()
     return done
+
+
+def mark_rejected(done: ForgetResult, groups: Sequence[ChangeGroup]) -> None:
+    """Note the rejected memories in their outcomes. Raises the error if all were rejected."""
+    errors = {id(group): error for group, error in done.result.rejected}
+    if errors and len(errors) == len(groups):
+        raise done.result.rejected[0][1]
+    for outcome, group in zip(done.outcomes, groups, strict=True):
+        if id(group) in errors:
+            outcome.action = "rejected"
+            outcome.error = errors[id(group)]
 
 
 def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
@@ -100,7 +110,7 @@ def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
     return list(entries.values())
 
 
-def find_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
+def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     """Return the active entries that contain a text, for `forget --about`."""
     index = open_index(workspace)
     entries = index.list_entries(
@@ -113,25 +123,27 @@ def find_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     return entries
 
 
-def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
+def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
-    texts = {entry.id: read_body(workspace, entry.path) for entry in entries}
+    texts = {entry.id: get_body(read_file(workspace, entry.path) or "") for entry in entries}
     finder = PassageFinder(texts)
-    done = Forgetting()
+    done = ForgetResult()
     changes: list[Replace | Append] = []
     stamp = format_time(workspace.now)
     for entry in entries:
         changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
-        changes += change_page_line(workspace, entry.id, None)
         changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
         done.outcomes.append(make_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
-    paths = {change.path for change in changes}
+    ids = [entry.id for entry in entries]
     for path, kind in index.run("select path, kind from files where kind <> 'entry'").fetchall():
-        text = read_file(workspace, path) if path not in paths else None
-        clean = remove_passages(text, kind, finder) if text else text
-        if text is not None and clean != text:
+        text = read_file(workspace, path) or ""
+        clean = text
+        for entry_id in ids if kind == "memory" else ():
+            clean = replace_promoted_line(clean, entry_id, None)
+        clean = remove_passages(clean, kind, finder)
+        if clean != text:
             changes.append(Replace(path, text, clean))
             done.other_files.append(path)
     done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
@@ -145,14 +157,6 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> Forgetting:
             f"the index may still have the text ({error}): mem index --rebuild"
         )
     return done
-
-
-def read_body(workspace: Workspace, path: str) -> str:
-    text = read_file(workspace, path) or ""
-    try:
-        return parse(text).body.strip()
-    except FrontmatterError:
-        return text.strip()
 
 
 def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
@@ -184,7 +188,22 @@ def remove_from_event(line: str, finder: PassageFinder) -> str:
             clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
             for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
                 line = line.replace(spelling[1:-1], clean)
+    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
+        # Escaped in another way, such as `\\/`. Then the event is written anew.
+        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
     return line
+
+
+def replace_strings(value: Any, finder: PassageFinder) -> Any:
+    """Return a JSON value with the purged passages replaced in every text."""
+    if isinstance(value, str):
+        normal = normalize(value)
+        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
+    if isinstance(value, dict):
+        return {name: replace_strings(item, finder) for name, item in value.items()}
+    if isinstance(value, list):
+        return [replace_strings(item, finder) for item in value]
+    return value
 
 
 def find_strings(value: object) -> list[str]:
@@ -200,7 +219,7 @@ def find_strings(value: object) -> list[str]:
 
 def wipe_deleted_texts(index: Index) -> None:
     """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
-    index.run("delete from spellings")
+    rebuild_spellings(index.database)
     index.run("insert into words(words) values('optimize')")
     index.run("vacuum")
     index.run("pragma wal_checkpoint(truncate)")

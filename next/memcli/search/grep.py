@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import UsageError
 from ..index.filters import Filter, make_sql
 from ..index.index import open_index
-from ..store.recovery import recover
 from ..store.workspace import Workspace
 
 EXPRESSION_SECONDS = 10.0
@@ -45,9 +44,8 @@ def grep(
         where += " and instr(lower(text), ?) > 0"
         values.append(pattern.lower())
     for workspace in workspaces:
-        message = recover(workspace)
         index = open_index(workspace)
-        messages += [*([message] if message else []), *index.messages]
+        messages += index.messages
         rows = index.run(
             "select path, text, id from files join texts using(file) left join entries using(file)"
             f" where {where} order by path",

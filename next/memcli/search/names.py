@@ -112,7 +112,7 @@ def choose(index: Index, name: str, entries: list[IndexedEntry]) -> Named | None
         if len(active) != 1:
             ids = ", ".join(index.shorten_id(entry.id) for entry in entries[:5])
             raise UsageError(
-                f"{name!r} means {len(entries)} memories", f"give more of the id: {ids}"
+                f"{name!r} matches {len(entries)} memories", f"use one of these ids: {ids}"
             )
         entries = active
     return Named(entries[0].path, entries[0]) if entries else None

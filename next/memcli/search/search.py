@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import UnavailableError
+from ..errors import MemError, UnavailableError
 from ..formats.text import count_noun, split_words
 from ..index.database import read_passages
-from ..index.filters import Filter
+from ..index.filters import Filter, find_files
 from ..index.index import COLUMNS as ENTRY_COLUMNS
 from ..index.index import Index, IndexedEntry, make_entry, open_index
 from ..index.words import get_stop_words
-from ..store.recovery import recover
 from ..store.workspace import Workspace
 from .names import find_named
 from .query import Term, look_up_terms, stem_word
@@ -104,8 +103,6 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
     for workspace in workspaces:
         if embedder is not None:
             workspace.resources.setdefault("embedder", embedder)
-        message = recover(workspace)
-        result.messages += [message] if message else []
         part = search_workspace(open_index(workspace), query, options)
         embedder = workspace.resources.get("embedder")
         result.hits += part.hits
@@ -120,7 +117,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
     scored = rank(index, query, terms, options, result)
-    candidates = make_candidates(index, query, terms, scored)
+    candidates = make_candidates(index, query, terms, scored, options.wanted)
     candidates = hide_talk(candidates, options.wanted)
     result.weak = sum(candidate.relevance < options.min_score for candidate in candidates)
     candidates = [item for item in candidates if item.relevance >= options.min_score]
@@ -160,10 +157,7 @@ def rank(
 
 def describe_unread_files(index: Index) -> list[str]:
     """Return a message that names what the search could not read."""
-    rows = index.run(
-        "select path, reason from problems where file = 0 or reason like 'cannot be read%'"
-        " or reason like 'a git conflict%'"
-    )
+    rows = index.run("select path, reason from problems where code in ('unread', 'conflict')")
     unread = [f"{path} ({reason})" for path, reason in rows.fetchmany(4)]
     if not unread:
         return []
@@ -172,10 +166,10 @@ def describe_unread_files(index: Index) -> list[str]:
 
 
 def make_candidates(
-    index: Index, query: str, terms: list[Term], scored: list[Scored]
+    index: Index, query: str, terms: list[Term], scored: list[Scored], wanted: Filter
 ) -> list[Candidate]:
     """Return the best chunk of each memory, with its bonuses, the best first."""
-    named = find_named_file(index, query)
+    named = find_named_file(index, query, wanted)
     if named is not None and all(item.file != named for item in scored):
         row = index.run("select chunk from chunks where file = ? limit 1", (named,)).fetchone()
         scored = [*scored, Scored(row[0], named, 0.0, 0.0, 0.0)] if row else scored
@@ -202,20 +196,21 @@ def make_candidates(
     return sorted(candidates.values(), key=lambda item: (-item.relevance, -item.chunk))
 
 
-def find_named_file(index: Index, query: str) -> int | None:
-    """Return the file whose id, path, title or alias the query is."""
+def find_named_file(index: Index, query: str, wanted: Filter) -> int | None:
+    """Return the file whose id, path, title or alias the query is, if it passes the filter."""
     if len(query) > 200 or "\n" in query:
         return None
     try:
         named = find_named(index, query)
-    except Exception:  # a query that is no name, or the name of several
+    except MemError:  # the name of several memories
         return None
     row = (
         index.run("select file from files where path = ?", (named.path,)).fetchone()
         if named
         else None
     )
-    return int(row[0]) if row else None
+    # Otherwise a forgotten memory would come back by its name.
+    return int(row[0]) if row and row[0] in find_files(index, wanted) else None
 
 
 def read_details(

@@ -15,21 +15,20 @@ from pathlib import Path
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
 from ..formats.dates import format_time
-from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.frontmatter import get_body
 from ..formats.merge import merge_lines
-from .lock import LOCK_SECONDS, open_lock
+from .lock import LOCK_SECONDS, open_lock, sync_folder
 from .machine import make_mem_folder
 from .undo_log import (
     PRUNE_INTERVAL,
     Change,
     Record,
-    get_log_folder,
+    find_log_folder,
     list_records,
     prune_log,
     purge_log,
     read_record,
     save_record,
-    sync_log,
 )
 from .workspace import TEMPORARY_PREFIX, Workspace
 
@@ -89,38 +88,30 @@ def commit(
     Raises ChangedError if a file differs from `before`, OutsideError for a path that leads out of
     the workspace, and RejectedError if the disk refuses. In each case no file has changed.
     """
+    if workspace.gates is None:
+        raise RuntimeError("a workspace without gates: open it with api.open_target")
     result = Commit()
     workspace.ensure_machine()
     with hold_lock(workspace) as log_folder:
+        delete_purged_files(workspace, log_folder)
         changes: list[Change] = []
         for group in groups:
             try:
                 checked = group
-                for gate in workspace.gates:
+                # A purge only removes text, also from files that contain a secret.
+                for gate in workspace.gates if not is_purge else ():
                     checked = gate(workspace, checked)
             except MemError as error:
                 result.rejected.append((group, error))
                 continue
             changes = resolve_changes(workspace, changes, checked.changes)
-        if changes and workspace.find_purged_files:
-            known = {change.path for change in changes}
-            returned = [
-                item for item in workspace.find_purged_files(workspace) if item.path not in known
-            ]
-            changes = resolve_changes(workspace, changes, returned)
         changes = [change for change in changes if change.before != change.after]
         if not changes:
             return result
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
         result.number = write_changes(
-            workspace,
-            log_folder,
-            command,
-            summary,
-            changes,
-            actor=actor,
-            is_purge=is_purge,
+            workspace, log_folder, command, summary, changes, actor=actor, is_purge=is_purge
         )
         result.paths = [change.path for change in changes]
         if is_purge and log_folder is not None:
@@ -130,6 +121,18 @@ def commit(
                 reason = f"the undo log still has the text ({error.strerror})"
                 result.messages.append(f"{reason}; the next command deletes it")
     return result
+
+
+def delete_purged_files(workspace: Workspace, log_folder: Path | None) -> None:
+    """Delete the memories that another machine purged and a merge brought back."""
+    returned = workspace.find_purged_files(workspace) if workspace.find_purged_files else []
+    if not returned:
+        return
+    changes = resolve_changes(workspace, [], returned)
+    write_changes(workspace, log_folder, "purge", "", changes, actor="hook", is_purge=True)
+    if log_folder is not None:
+        with suppress(OSError):
+            finish_purges(workspace, log_folder)
 
 
 def commit_one(
@@ -170,10 +173,10 @@ def resolve_changes(
             if after is None:
                 raise ChangedError(f"two changes of one command to {request.path} overlap")
         elif request.before is None:
-            raise ChangedError(f"{request.path} exists already")
+            raise ChangedError(f"{request.path} already exists")
         else:
             raise ChangedError(
-                f"{request.path} was changed meanwhile; nothing was written",
+                f"{request.path} changed in the meantime, so nothing was written",
                 "run the command again",
             )
         changes[request.path] = Change(request.path, disk, after)
@@ -221,28 +224,34 @@ def write_changes(
         if pending is not None:
             os.rename(pending, pending.with_suffix(".purge" if is_purge else ".json"))
     except BaseException as error:
+        outcome = "the next command restores the files"
         # The pending record stays if this fails too. Then the next command reverts the changes.
         with suppress(OSError):
             revert_changes(root, changes)
             if pending is not None:
                 pending.unlink(missing_ok=True)
+            outcome = "nothing was changed"
         if isinstance(error, OSError):
-            raise RejectedError(f"cannot write: {error.strerror} (nothing was changed)") from None
+            raise RejectedError(f"cannot write: {error.strerror} ({outcome})") from None
         raise
     if log_folder is not None:
+        # After the rename the command is done, so a failed sync must not revert it.
         with suppress(OSError):
-            sync_log(log_folder)
+            sync_folder(log_folder)
             if number % PRUNE_INTERVAL == 0:
                 prune_log(workspace, log_folder)
     return number
 
 
 def revert_changes(root: Path, changes: Sequence[Change]) -> None:
-    apply_changes(root, [change.invert() for change in reversed(changes)])
+    """Restore the files that have the text of a command. Files that somebody edited stay."""
+    for change in reversed(changes):
+        if read_text(locate(root, change.path)) == change.after:
+            apply_changes(root, [change.invert()])
 
 
 def apply_changes(root: Path, changes: Sequence[Change]) -> None:
-    """Make the changes that are not on disk yet. Safe to run twice."""
+    """Make the changes that are not on disk yet."""
     changed_folders = set()
     for change in changes:
         target = locate(root, change.path)
@@ -250,10 +259,10 @@ def apply_changes(root: Path, changes: Sequence[Change]) -> None:
         if text == change.after:
             continue
         if text != change.before:
-            # Someone edited the file after a crash. Their text stays; ours gets a free name.
+            # Someone saved the file since we compared it. Their text stays; ours gets a free name.
             if change.after is None:
                 continue
-            target = find_free_name(target)
+            target = choose_free_name(target)
         if change.after is None:
             target.unlink()
         else:
@@ -266,6 +275,7 @@ def apply_changes(root: Path, changes: Sequence[Change]) -> None:
 
 
 def get_next_number(log_folder: Path) -> int:
+    # Pending records do not count: taking the lock has reverted and deleted them.
     records = [*list_records(log_folder), *list_records(log_folder, "purge")]
     return 1 + max((int(path.stem) for path in records), default=0)
 
@@ -286,18 +296,12 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> None:
     """Delete purged texts from the undo log, and refuse them from now on."""
     for path in list_records(log_folder, "purge"):
         record = read_record(path)
-        bodies = [get_body(change.before) for change in record.changes if change.after is None]
-        workspace.machine.refuse_purged_texts(bodies)
-        purge_log(workspace, [change.path for change in record.changes], bodies)
+        deleted = [change for change in record.changes if change.after is None]
+        bodies = [get_body(change.before or "") for change in deleted]
+        workspace.machine.store_purged_digests(bodies)
+        purge_log(workspace, [change.path for change in deleted], bodies)
         save_record(log_folder, record._replace(changes=(), summary=""), "json")
         path.unlink()
-
-
-def get_body(text: str | None) -> str:
-    try:
-        return parse(text or "").body.strip()
-    except FrontmatterError:
-        return (text or "").strip()
 
 
 @contextmanager
@@ -313,7 +317,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
         reason = f"cannot write to {workspace.root}: {error.strerror}"
         raise RejectedError(reason, "an agent's sandbox may forbid it: use the MCP tool") from None
     try:
-        log_folder = get_log_folder(workspace)
+        log_folder = find_log_folder(workspace)
         if log_folder is not None:
             revert_unfinished_commands(workspace, log_folder)
             with suppress(OSError):
@@ -327,7 +331,7 @@ def locate(root: Path, path: str) -> Path:
     """Return the file of a path inside the workspace. Raises OutsideError; never follows a link."""
     target = root / path
     folder = target.parent.resolve()
-    if not folder.is_relative_to(root) or target.name in ("", ".."):
+    if not folder.is_relative_to(root) or ".." in Path(path).parts or not target.name:
         raise OutsideError(f"{path} is outside the workspace")
     if target.is_symlink():
         raise OutsideError(f"{path} is a symbolic link")
@@ -352,7 +356,7 @@ def read_file(workspace: Workspace, path: str) -> str | None:
     return read_text(locate(workspace.root, path))
 
 
-def find_free_name(target: Path) -> Path:
+def choose_free_name(target: Path) -> Path:
     """Return a name next to `target` that no file has: NAME.mem-1.md, NAME.mem-2.md, …"""
     number = 1
     while True:
@@ -401,12 +405,3 @@ def make_folder(folder: Path) -> None:
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and deletions in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,10 +7,10 @@ gate of the index (`index/reader.py`), which uses the same scanners.
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..errors import RejectedError
+from ..errors import RejectedError, SecretError
 from ..formats.merge import find_added_lines
-from ..formats.text import find_conflict_line, find_control_character
-from .commit import Append, ChangeGroup, Replace, read_file
+from ..formats.text import Problem, find_conflict_line, find_control_character
+from .commit import Append, ChangeGroup, Replace
 from .workspace import Gate, Workspace
 
 FindForgotten = Callable[[Workspace, str], str]
@@ -44,7 +44,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     personal = workspace.settings["secrets.personal"]
     for change in group.changes:
         if isinstance(change, Replace) and change.before is None and scan(change.path):
-            raise RejectedError("the name of the file contains a secret", "choose another --path")
+            raise SecretError("the name of the file contains a secret", "choose another --path")
     changes: list[Replace | Append] = []
     for change in group.changes:
         added = get_added_text(workspace, change)
@@ -52,10 +52,9 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
         if findings and not group.redact_secrets:
             finding = findings[0]
             column = finding.start - added.rfind("\n", 0, finding.start)
-            raise RejectedError(
+            raise SecretError(
                 f"this looks like {finding.description} ({finding.rule}, column {column})",
-                "use --redact to save it without the secret,"
-                " or --allow-secret to save it unchanged",
+                "take it out of the text",
             )
         if findings:
             change = redact_change(change, lambda text: redact(text, scan(text, personal=personal)))
@@ -99,4 +98,9 @@ def redact_change(change: Replace | Append, redact_text: Callable[[str], str]) -
     return Replace(change.path, change.before, redact_text(change.after or ""))
 
 
-__all__ = ["check_characters", "check_secrets", "make_forgotten_gate", "read_file"]
+def find_secret_problems(workspace: Workspace, text: str) -> list[Problem]:
+    """Return the secrets of a text that does not come through the writer, such as a staged file."""
+    from ..secrets.scanner import scan
+
+    findings = scan(text, personal=workspace.settings["secrets.personal"])
+    return [Problem(item.line, f"{item.description} ({item.rule})", "secret") for item in findings]

@@ -1,7 +1,6 @@
 """Create a workspace."""
 
-import os
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..context import Context
@@ -10,8 +9,10 @@ from .commit import write_atomically
 from .machine import make_machine
 from .worktrees import find_repository
 
-GIT_IGNORE = ".mem/\nsessions/\ninbox/\nnotes/\n"
-HISTORY_LINE = "HISTORY-*.md\n"  # until share.history is set
+# git must not carry these, whether the memory is shared or not.
+LOCAL_PATHS = (".mem/", "sessions/", "inbox/", "notes/")
+HISTORY_PATHS = "HISTORY-*.md"  # until share.history is set
+OWN_PATHS = ("mem.yaml", "MEMORY.md", "entries/", "purged.txt", HISTORY_PATHS, *LOCAL_PATHS)
 FIRST_LINES = {
     "standard": "# Settings of this memory. See: mem config list\n",
     "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
@@ -24,7 +25,7 @@ def create_workspace(context: Context, root: Path, layout: str = "standard") -> 
         root.mkdir(parents=True, exist_ok=True)
         folder = root / "mem" if layout == "vault" else root
         folder.mkdir(exist_ok=True)
-        write_if_missing(folder / ".gitignore", GIT_IGNORE + HISTORY_LINE)
+        add_lines(folder / ".gitignore", (*LOCAL_PATHS, HISTORY_PATHS))
         if layout == "standard":
             (root / "entries").mkdir(exist_ok=True)
         # Last, because this file makes the folder a workspace.
@@ -40,24 +41,34 @@ def write_if_missing(path: Path, text: str) -> None:
         write_atomically(path, text.encode())
 
 
-def hide_from_git(root: Path) -> bool:
+def add_lines(path: Path, lines: Sequence[str]) -> None:
+    """Add the lines that a file does not have yet."""
+    text = path.read_text("utf-8", "surrogateescape") if path.exists() else ""
+    missing = [line for line in lines if line not in text.splitlines()]
+    if missing:
+        if text and not text.endswith("\n"):
+            text += "\n"
+        text += "".join(f"{line}\n" for line in missing)
+        write_atomically(path, text.encode("utf-8", "surrogateescape"))
+
+
+def hide_from_git(root: Path, layout: str) -> bool:
     """List a private workspace in `.git/info/exclude`. Return whether that was possible."""
     repository = find_repository(root)
     if repository is None or repository.main is None:
         return False
     inner = root.relative_to(repository.top.resolve()).as_posix()
-    line = "/mem.yaml\n/entries/" if inner == "." else f"/{inner}/"
-    exclude = repository.git_folder / "info" / "exclude"
+    if layout == "vault":
+        names: Sequence[str] = ("mem.yaml", "mem/")
+    else:
+        # A workspace that is the repository itself shares its folder with other files.
+        names = OWN_PATHS if inner == "." else ("",)
+    prefix = "/" if inner == "." else f"/{inner}/"
     try:
-        text = exclude.read_text("utf-8") if exclude.exists() else ""
-    except (OSError, UnicodeDecodeError):
+        add_lines(repository.git_folder / "info" / "exclude", [f"{prefix}{name}" for name in names])
+    except OSError:
         return False
-    if line in text.splitlines():
-        return True
-    with suppress(OSError):
-        write_atomically(exclude, f"{text.rstrip(os.linesep)}\n{line}\n".lstrip("\n").encode())
-        return True
-    return False
+    return True
 
 
 def is_vault(folder: Path) -> bool:

@@ -11,6 +11,15 @@ from ..errors import BusyError
 LOCK_SECONDS = 30.0
 
 
+def sync_folder(folder: Path) -> None:
+    """Make renames and deletions in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def open_lock(path: Path, seconds: float) -> int:
     """Open and lock a file. Another process may delete the file between the two."""
     deadline = time.monotonic() + seconds

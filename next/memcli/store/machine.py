@@ -17,12 +17,12 @@ from ..formats.text import find_words, normalize
 from .lock import LOCK_SECONDS, open_lock
 
 RECORD = "workspace.json"
-PURGED = "purged-digests"
+DIGESTS = "purged-digests"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine knows of a workspace. Without a key it knows nothing."""
+    """The state of a workspace on this machine. Without a key there is none."""
 
     key: str
     folder: Path | None  # .mem/KEY of the workspace
@@ -38,14 +38,14 @@ class Machine:
         if self.state_folder is None:
             return frozenset()
         with suppress(OSError):
-            return frozenset((self.state_folder / PURGED).read_text("ascii").split())
+            return frozenset((self.state_folder / DIGESTS).read_text("ascii").split())
         return frozenset()
 
     def save_purged_digests(self, digests: frozenset[str]) -> None:
         if self.state_folder is not None and digests:
-            save_private(self.state_folder / PURGED, "\n".join(sorted(digests)).encode())
+            save_private(self.state_folder / DIGESTS, "\n".join(sorted(digests)).encode())
 
-    def refuse_purged_texts(self, texts: Iterable[str]) -> None:
+    def store_purged_digests(self, texts: Iterable[str]) -> None:
         """Store the number of words and the digest of purged texts, which refuses exact repeats."""
         lines = set()
         for text in texts:

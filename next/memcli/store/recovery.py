@@ -1,13 +1,13 @@
 """Revert a killed command before files are read."""
 
 from ..errors import BusyError, MemError
-from .undo_log import get_log_folder, list_records
+from .undo_log import find_log_folder, list_records
 from .workspace import Workspace
 
 
 def recover(workspace: Workspace) -> str:
     """Revert a killed command, if there is one. Return a message if that is impossible."""
-    log_folder = get_log_folder(workspace)
+    log_folder = find_log_folder(workspace)
     if log_folder is None or not list_records(log_folder, "pending"):
         return ""
     # Imported late, because almost every command finds nothing to revert.

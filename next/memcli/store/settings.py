@@ -25,6 +25,7 @@ class Setting(NamedTuple):
     help: str
     is_user_only: bool = False
     choices: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
 
 
 SETTINGS: dict[str, Setting] = {
@@ -39,7 +40,7 @@ SETTINGS: dict[str, Setting] = {
     "project": Setting("", "project of new memories; default: the name of the repository"),
     "owner": Setting("", "owner of new memories in a workspace that several people share"),
     "share.history": Setting(False, "commit HISTORY files of a shared workspace"),
-    "search.limit": Setting(10, "hits that a search shows"),
+    "search.limit": Setting(10, "hits that a search shows", limits=(1, 1000)),
     "search.vector_weight": Setting(
         -1.0, "weight of meaning against words, 0 to 1 (-1: measured weights)"
     ),
@@ -73,7 +74,7 @@ class Settings:
 
     @property
     def zone(self) -> ZoneInfo:
-        name = str(self["timezone"]) or find_system_zone()
+        name = str(self["timezone"]) or get_system_zone()
         try:
             return ZoneInfo(name)
         except (KeyError, ValueError, OSError):
@@ -81,7 +82,10 @@ class Settings:
 
 
 def read_settings(root: Path, config_file: Path | None, environment: Mapping[str, str]) -> Settings:
-    """Read the settings of a workspace. A wrong value counts as absent."""
+    """Read the settings of a workspace. A wrong value in a file counts as absent.
+
+    Raises UsageError for a wrong value in a variable.
+    """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for source, path in (("workspace", root / "mem.yaml"), ("user", config_file)):
@@ -136,7 +140,7 @@ def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def parse_setting(name: str, value: Any) -> Any:
     """Return a value in the type of a setting. Raises UsageError."""
     if name not in SETTINGS:
-        raise UsageError(f"no setting {name!r}", "list the settings: mem config list")
+        raise UsageError(f"unknown setting {name!r}", "list the settings: mem config list")
     setting = SETTINGS[name]
     default = setting.default
     text = str(value).strip()
@@ -145,17 +149,21 @@ def parse_setting(name: str, value: Any) -> Any:
             return True
         if text.lower() in ("false", "no", "off", "0"):
             return False
-        raise UsageError(f"{name} is true or false, not {text!r}")
+        raise UsageError(f"{name} must be true or false, not {text!r}")
     if isinstance(default, tuple):
         items = value if isinstance(value, list | tuple) else text.strip("[]").split(",")
         return tuple(str(item).strip() for item in items if str(item).strip())
     if isinstance(default, int | float):
         try:
-            return type(default)(text)
+            number = type(default)(text)
+            low, high = setting.limits or (number, number)
+            if not low <= number <= high:
+                raise UsageError(f"{name} must be between {low} and {high}")
+            return number
         except ValueError:
-            raise UsageError(f"{name} is a number, not {text!r}") from None
+            raise UsageError(f"{name} must be a number, not {text!r}") from None
     if setting.choices and text not in setting.choices:
-        raise UsageError(f"{name} is one of {', '.join(setting.choices)}, not {text!r}")
+        raise UsageError(f"{name} must be one of {', '.join(setting.choices)}, not {text!r}")
     if name == "timezone":
         check_zone(text)
     return text
@@ -165,10 +173,10 @@ def check_zone(name: str) -> None:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"no time zone {name!r}", "for example: Europe/Lisbon") from None
+        raise UsageError(f"unknown time zone {name!r}", "for example: Europe/Lisbon") from None
 
 
-def find_system_zone() -> str:
+def get_system_zone() -> str:
     try:
         target = str(Path("/etc/localtime").readlink())
     except OSError:
@@ -181,10 +189,19 @@ def edit_settings_text(text: str, name: str, value: Any) -> str:
     from io import StringIO
 
     from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     yaml = YAML()
     yaml.preserve_quotes = True
-    data = yaml.load(text) if text.strip() else None
+    try:
+        data = yaml.load(text) if text.strip() else None
+    except YAMLError as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"the settings do not parse: {reason}", "fix them: mem config edit"
+        ) from None
+    if data is not None and not hasattr(data, "items"):
+        raise UsageError("the settings are not `name: value` lines", "fix them: mem config edit")
     if data is None:
         # Comments alone are no map. They stay above the first setting.
         comments = text if not text or text.endswith("\n") else f"{text}\n"

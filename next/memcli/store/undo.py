@@ -2,10 +2,17 @@
 
 import re
 
-from ..errors import RejectedError
+from ..errors import NotFoundError, RejectedError
 from ..formats.merge import merge_lines
 from .commit import Commit, hold_lock, locate, read_text, write_changes
-from .undo_log import Change, Record, get_log_folder, read_log, read_record
+from .undo_log import (
+    Change,
+    Record,
+    find_log_folder,
+    find_undone_numbers,
+    read_log,
+    read_record,
+)
 from .workspace import Workspace
 
 CONFLICT = "\0conflict"
@@ -18,13 +25,18 @@ def undo(workspace: Workspace, number: int) -> Commit:
     The gates are skipped, because undo only brings back text that was there before. Raises
     RejectedError if later commands or an editor changed the same lines.
     """
-    log_folder = get_log_folder(workspace)
+    log_folder = find_log_folder(workspace)
     if log_folder is None:
         raise RejectedError("this machine has no undo log for the workspace")
     with hold_lock(workspace):
-        record = read_record(log_folder / f"{number}.json")
+        try:
+            record = read_record(log_folder / f"{number}.json")
+        except (OSError, ValueError):
+            raise NotFoundError(
+                f"no command {number} in the undo log", "list it: mem undo --list"
+            ) from None
         if record.is_purge:
-            raise RejectedError(f"Cannot undo {number}: it was a purge, or changed a purged text")
+            raise RejectedError(f"cannot undo {number}: it was a purge, or changed a purged text")
         changes = []
         for change in reversed(record.changes):
             current = read_text(locate(workspace.root, change.path))
@@ -33,12 +45,11 @@ def undo(workspace: Workspace, number: int) -> Commit:
                 raise RejectedError(explain_conflict(workspace, record, change.path))
             changes.append(Change(change.path, current, target))
         changes = [change for change in changes if change.before != change.after]
-        result = Commit(paths=[change.path for change in changes])
-        if changes:
-            result.number = write_changes(
-                workspace, log_folder, "undo", record.summary, changes, undoes=number
-            )
-    return result
+        # Also without changes: the record marks the command as undone.
+        written = write_changes(
+            workspace, log_folder, "undo", record.summary, changes, undoes=number
+        )
+    return Commit(written, paths=[change.path for change in changes])
 
 
 def revert_change(change: Change, current: str | None) -> str | None:
@@ -57,10 +68,15 @@ def revert_change(change: Change, current: str | None) -> str | None:
 
 
 def explain_conflict(workspace: Workspace, record: Record, path: str) -> str:
+    records = read_log(workspace)
+    reverted = find_undone_numbers(records)
     later = [
         f"{other.number} ({other.command})"
-        for other in read_log(workspace)
-        if other.number > record.number and any(change.path == path for change in other.changes)
+        for other in records
+        if other.number > record.number
+        and other.number not in reverted
+        and not other.undoes
+        and any(change.path == path for change in other.changes)
     ]
     culprit = ", ".join(later) if later else "an editor"
-    return f"Cannot undo {record.number} ({record.command}): {culprit} changed {path} since"
+    return f"cannot undo {record.number} ({record.command}): {culprit} changed {path} since"

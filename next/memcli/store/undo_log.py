@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..formats.dates import format_time, parse_time
 from ..formats.text import normalize
+from .lock import sync_folder
 from .machine import save_private
 from .workspace import Workspace
 
@@ -46,7 +47,7 @@ class Record(NamedTuple):
     is_purge: bool = False
 
 
-def get_log_folder(workspace: Workspace) -> Path | None:
+def find_log_folder(workspace: Workspace) -> Path | None:
     folder = workspace.machine.folder
     return folder / "undo" if folder else None
 
@@ -58,14 +59,18 @@ def save_record(folder: Path, record: Record, suffix: str) -> Path:
     save_private(path, json.dumps(record._asdict()).encode("ascii"))
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    sync_log(folder)
+    sync_folder(folder)
     return path
 
 
 def read_record(path: Path) -> Record:
-    data: dict[str, Any] = json.loads(path.read_text("ascii"))
-    changes = tuple(Change(*row) for row in data.pop("changes"))
-    return Record(changes=changes, **data)
+    """Read a command. Raises ValueError if its file is damaged."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text("ascii"))
+        changes = tuple(Change(*row) for row in data.pop("changes"))
+        return Record(changes=changes, **data)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a record: {error}") from None
 
 
 def list_records(folder: Path, suffix: str = "json") -> list[Path]:
@@ -84,10 +89,10 @@ def list_records(folder: Path, suffix: str = "json") -> list[Path]:
 
 def read_log(workspace: Workspace) -> list[Record]:
     """Return the commands in the undo log, the latest last. Damaged records are skipped."""
-    folder = get_log_folder(workspace)
+    folder = find_log_folder(workspace)
     records = []
     for path in list_records(folder) if folder else []:
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        with suppress(OSError, ValueError):
             records.append(read_record(path))
     return records
 
@@ -116,7 +121,7 @@ def prune_log(workspace: Workspace, folder: Path) -> None:
     for path in reversed(paths):
         try:
             record = read_record(path)
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError):
             path.unlink(missing_ok=True)
             continue
         size += get_size(path)
@@ -133,7 +138,7 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
 
     The commands that contained them cannot be undone any more.
     """
-    folder = get_log_folder(workspace)
+    folder = find_log_folder(workspace)
     purged_paths = set(paths)
     from ..formats.passages import PassageFinder
 
@@ -146,18 +151,14 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
         )
 
     for path in list_records(folder) if folder else []:
-        record = read_record(path)
+        try:
+            record = read_record(path)
+        except ValueError:
+            path.unlink()  # damaged, and may contain the text
+            continue
         clean = tuple(change for change in record.changes if is_clean(change))
         if clean != record.changes and folder:
             save_record(folder, record._replace(changes=clean, is_purge=True, summary=""), "json")
-
-
-def sync_log(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def get_size(path: Path) -> int:

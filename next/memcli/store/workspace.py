@@ -20,7 +20,7 @@ MARK = "mem.yaml"
 NO_WORKSPACE = "no workspace in this folder or above it"
 CREATE_ONE = "create one: mem init"
 Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
-PURGED = "purged.txt"
+PURGED_IDS = "purged.txt"
 TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
 
 
@@ -35,7 +35,7 @@ class Workspace:
     reason: str  # why this one, for `mem status`
     project: str = ""
     is_own: bool = False  # the user's own workspace, for all projects
-    gates: Sequence[Gate] = ()
+    gates: Sequence[Gate] | None = None  # without them it can only be read
     # Deletes files that another machine purged and a merge brought back.
     find_purged_files: Callable[["Workspace"], list["Replace"]] | None = None
     resources: dict[str, Any] = field(default_factory=dict)  # open index and model
@@ -83,7 +83,7 @@ class Workspace:
 
     @property
     def purged_path(self) -> str:
-        return f"{self.prefix}{PURGED}"
+        return f"{self.prefix}{PURGED_IDS}"
 
     def read_purged_ids(self) -> frozenset[str]:
         """Return the ids of the memories that were purged on any machine."""
@@ -130,7 +130,7 @@ class Workspace:
             )
 
 
-def find_workspaces(context: Context) -> list[Workspace]:
+def get_workspaces(context: Context) -> list[Workspace]:
     """Return the workspaces that a command reads: the project's, then the user's own.
 
     Raises NotFoundError if there is none.
@@ -141,7 +141,7 @@ def find_workspaces(context: Context) -> list[Workspace]:
         project = find_project_workspace(context)
         if project is not None:
             workspaces.append(project)
-    is_explicit = bool(get_explicit_folder(context))
+    is_explicit = bool(find_explicit_folder(context))
     if scope in ("user", "all") or (not scope and not is_explicit):
         own = find_own_workspace(context)
         if own is not None and own.root not in [workspace.root for workspace in workspaces]:
@@ -151,7 +151,7 @@ def find_workspaces(context: Context) -> list[Workspace]:
     return workspaces
 
 
-def find_target_workspace(context: Context) -> Workspace:
+def get_target_workspace(context: Context) -> Workspace:
     """Return the workspace that a command writes to, created if it is the user's own."""
     if context.common.scope != "user":
         project = find_project_workspace(context)
@@ -166,7 +166,7 @@ def find_target_workspace(context: Context) -> Workspace:
 
 
 def find_project_workspace(context: Context) -> Workspace | None:
-    explicit = get_explicit_folder(context)
+    explicit = find_explicit_folder(context)
     if explicit:
         root, reason = explicit
         found = next((place for place in (root, root / "memory") if (place / MARK).is_file()), None)
@@ -188,7 +188,7 @@ def find_project_workspace(context: Context) -> Workspace | None:
     return None
 
 
-def get_explicit_folder(context: Context) -> tuple[Path, str] | None:
+def find_explicit_folder(context: Context) -> tuple[Path, str] | None:
     """Return the folder that --workspace or MEM_WORKSPACE names, and which of them."""
     for value, reason in (
         (context.common.workspace, "given by --workspace"),
@@ -205,10 +205,12 @@ def find_in_main_worktree(context: Context, repository: Repository | None) -> Pa
         return None
     inner = context.folder.resolve().relative_to(repository.top.resolve())
     folder = repository.main / inner
-    while folder.is_relative_to(repository.main):
+    while True:
         for place in (folder, folder / "memory"):
             if (place / MARK).is_file():
                 return place
+        if folder == repository.main:
+            break
         folder = folder.parent
     # The main worktree may lie inside a larger workspace.
     for parent in repository.main.parents:

@@ -4,12 +4,11 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import NotFoundError
+from ..errors import BusyError, NotFoundError
 from ..formats.text import Problem, decode, find_conflict_line
 from ..index.index import Index, open_index
 from ..index.scan import scan_workspace
-from ..secrets.scanner import scan
-from ..store.commit import read_file
+from ..store.gates import find_secret_problems
 from ..store.workspace import Workspace
 
 
@@ -22,13 +21,12 @@ class Finding:
     reason: str
 
 
-def check_workspace(workspace: Workspace) -> list[Finding]:
+def find_problems(workspace: Workspace) -> list[Finding]:
     """Return the problems of all files, by path and line."""
     index = open_index(workspace)
     findings = [
         Finding(path, problem.line, problem.reason) for path, problem in index.list_problems()
     ]
-    findings += find_masked_texts(index)
     findings += find_shared_ids(index)
     findings += find_broken_relations(index)
     for path in scan_workspace(workspace).leftovers:
@@ -36,21 +34,6 @@ def check_workspace(workspace: Workspace) -> list[Finding]:
             Finding(path, 1, "a temporary file of a killed command: mem check --fix removes it")
         )
     return sorted(findings, key=lambda finding: (finding.path, finding.line))
-
-
-def find_masked_texts(index: Index) -> list[Finding]:
-    """Return the secrets and the hidden passages that arrived without the writer."""
-    findings = []
-    personal = index.workspace.settings["secrets.personal"]
-    rows = index.run("select path, masked, hidden from files where masked > 0 or hidden > 0")
-    for path, masked, hidden in rows.fetchall():
-        text = read_file(index.workspace, path) or "" if masked else ""
-        for secret in scan(text, personal=personal):
-            reason = f"{secret.description} ({secret.rule}): masked in every output"
-            findings.append(Finding(path, secret.line, reason))
-        if hidden:
-            findings.append(Finding(path, 1, "repeats a forgotten memory: hidden in every output"))
-    return findings
 
 
 def find_shared_ids(index: Index) -> list[Finding]:
@@ -64,12 +47,14 @@ def find_shared_ids(index: Index) -> list[Finding]:
 def find_broken_relations(index: Index) -> list[Finding]:
     """Return the entries that name an id that no file has."""
     rows = index.run(
-        "select path, superseded_by from entries join files using(file)"
+        "select files.path, 'superseded_by', superseded_by from entries join files using(file)"
         " where superseded_by <> '' and superseded_by not in (select id from entries)"
+        " union all select files.path, 'conflicts_with', value from entries join files using(file),"
+        " json_each(conflicts_with) where value not in (select id from entries)"
     )
     return [
-        Finding(path, 1, f"superseded_by names {other}, which does not exist")
-        for path, other in rows
+        Finding(path, 1, f"{field} names {other}, which does not exist")
+        for path, field, other in rows
     ]
 
 
@@ -84,7 +69,7 @@ def remove_leftovers(workspace: Workspace) -> list[str]:
     return leftovers
 
 
-def check_staged_files(workspace: Workspace) -> list[Finding]:
+def find_staged_problems(workspace: Workspace) -> list[Finding]:
     """Return secrets and conflict markers in the files that git is about to commit.
 
     In a linked worktree, these are its own files, not those of the main worktree.
@@ -99,9 +84,8 @@ def check_staged_files(workspace: Workspace) -> list[Finding]:
         conflict = find_conflict_line(text)
         if conflict is not None:
             problems = [*problems, Problem(conflict, "a git conflict marker")]
+        problems = [*problems, *find_secret_problems(workspace, text)]
         findings += [Finding(name, item.line, item.reason) for item in problems]
-        for secret in scan(text, personal=workspace.settings["secrets.personal"]):
-            findings.append(Finding(name, secret.line, f"{secret.description} ({secret.rule})"))
     return findings
 
 
@@ -115,6 +99,8 @@ def run_git(workspace: Workspace, *arguments: str) -> bytes:
         )
     except OSError:
         raise NotFoundError("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise BusyError("git did not answer within a minute") from None
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise NotFoundError(f"git: {reason[0] if reason else 'failed'}")

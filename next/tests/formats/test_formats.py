@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memcli.formats import frontmatter
 from memcli.formats.chunks import UNCUT, WINDOW, remove_embedded_data, split_windows
-from memcli.formats.dates import describe_day, parse_period, parse_time
+from memcli.formats.dates import describe_day, parse_end, parse_period, parse_time
 from memcli.formats.entry import Entry, edit_entry, format_entry, read_entry
 from memcli.formats.ids import is_id, make_id, make_slug
 from memcli.formats.merge import merge_lines
@@ -105,8 +105,9 @@ def test_ids_sort_by_time_and_slugs_keep_every_script() -> None:
         ("last saturday", "2026-11-21", "2026-11-21"),
         ("last week", "2026-11-16", "2026-11-22"),
         ("last month", "2026-10-01", "2026-10-31"),
-        ("3d", "2026-11-25", "2026-11-28"),
-        ("2 weeks ago", "2026-11-14", "2026-11-28"),
+        ("3d", "2026-11-25", "2026-11-25"),
+        ("2 weeks ago", "2026-11-14", "2026-11-14"),
+        ("tomorrow", "2026-11-29", "2026-11-29"),
         ("2026", "2026-01-01", "2026-12-31"),
     ],
 )
@@ -114,6 +115,20 @@ def test_dates_as_people_type_them(words: str, first: str, last: str) -> None:
     period = parse_period(words, NOW)
     assert period is not None
     assert (period[0].date().isoformat(), period[1].date().isoformat()) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [
+        ("3d", "2026-12-01"),
+        ("in 2 weeks", "2026-12-12"),
+        ("tomorrow", "2026-11-29"),
+        ("2027", "2027-12-31"),
+    ],
+)
+def test_dates_until_which_something_applies(words: str, last: str) -> None:
+    moment = parse_end(words, NOW)
+    assert moment is not None and moment.date().isoformat() == last
 
 
 @pytest.mark.parametrize("words", ["", "2026-13", "2026-02-30", "someday", "9999y", "24:00"])

@@ -97,11 +97,9 @@ def check_merge(base: str, ours: str, theirs: str) -> None:
 
 
 def check_settings(text: str) -> None:
-    from ruamel.yaml import YAMLError
-
     try:
         edited = edit_settings_text(text, "search.limit", 7)
-    except (YAMLError, ValueError, AttributeError, TypeError, RecursionError):
+    except UsageError:
         return
     assert "search.limit: 7" in edited
 

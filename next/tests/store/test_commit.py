@@ -13,7 +13,7 @@ from memcli import api
 from memcli.errors import ChangedError, OutsideError, RejectedError
 from memcli.store.commit import Append, ChangeGroup, Replace, commit, commit_one
 from memcli.store.undo import undo
-from memcli.store.undo_log import Change, Record, get_log_folder, read_log, save_record
+from memcli.store.undo_log import Change, Record, find_log_folder, read_log, save_record
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
 WRITER = """
@@ -179,7 +179,7 @@ def test_the_log_keeps_the_last_commands(tmp_path: Path) -> None:
         commit_one(workspace, "note", [Append("notes/a.md", f"{number}\n")])
     numbers = [record.number for record in read_log(workspace)]
     assert numbers == list(range(41, 51))
-    assert get_log_folder(workspace) is not None
+    assert find_log_folder(workspace) is not None
 
 
 def test_a_busy_workspace_ends_with_75(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,41 @@
+"""The outcome of a command for one memory."""
+
+from dataclasses import dataclass, field
+
+from ..errors import MemError
+from ..index.index import Index, IndexedEntry
+
+
+@dataclass
+class Related:
+    """Another memory that an outcome mentions."""
+
+    id: str
+    short_id: str
+    text: str
+    relation: str  # replaces, contradicts or similar
+
+
+@dataclass
+class Outcome:
+    """The outcome for one memory, as commands print it."""
+
+    action: str  # saved, confirmed, restored, edited or rejected
+    id: str = ""
+    short_id: str = ""
+    path: str = ""
+    text: str = ""
+    strength: int = 1
+    related: list[Related] = field(default_factory=list)
+    error: MemError | None = None
+    undo: int = 0
+
+
+def describe(index: Index, entry: IndexedEntry, relation: str) -> Related:
+    return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation)
+
+
+def make_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
+    return Outcome(
+        action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary, entry.strength
+    )
