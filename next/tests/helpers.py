@@ -3,7 +3,8 @@
 import io
 import os
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 from memcli.api import add_gates
@@ -13,18 +14,23 @@ from memcli.store.init import create_workspace
 from memcli.store.workspace import Workspace, get_target_workspace
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+COUNTER = count()
 
 
 def make_context(folder: Path, **environment: str) -> Context:
-    """Return a context without a terminal, with a home in `folder`."""
+    """Return a context without a terminal, with a home in `folder`.
+
+    Each one is a second later than the one before and has other random ids, as commands do.
+    """
+    number = next(COUNTER)
     return Context(
         environment={"HOME": str(folder / "home"), "MEM_TIMEZONE": "UTC", **environment},
         folder=folder,
         stdin=io.StringIO(),
         stdout=io.StringIO(),
         stderr=io.StringIO(),
-        read_clock=lambda: NOW,
-        noise=random.Random(1),
+        read_clock=lambda: NOW + timedelta(seconds=number),
+        noise=random.Random(number),
         common=CommonOptions(workspace=str(folder / "memory")),
     )
 
