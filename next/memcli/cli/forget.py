@@ -51,7 +51,9 @@ def run_forget(
         ]
         if dry_run:
             return Result(
-                {"memories": entries}, lines, [[e.id, e.path, e.summary] for e in entries]
+                {"memories": [entry._asdict() for entry in entries]},
+                lines,
+                [[e.id, e.path, e.summary] for e in entries],
             )
         question = "\n".join(
             [*(line.replace("Would delete", "Delete") for line in lines), "This cannot be undone."]

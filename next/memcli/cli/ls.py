@@ -11,7 +11,7 @@ from ..index.filters import find_files, make_filter
 from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
 
-FIELDS = (*IndexedEntry.__dataclass_fields__, "text", "short_id")
+FIELDS = (*IndexedEntry._fields, "text", "short_id")
 
 
 def run_ls(
@@ -62,7 +62,7 @@ def run_ls(
         short_id = index.shorten_id(entry.id)
         day = describe_day(entry.updated_at, first.now, first.zone)
         lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
-        items.append({**vars(entry), "text": entry.summary, "short_id": short_id})
+        items.append({**entry._asdict(), "text": entry.summary, "short_id": short_id})
     if not found:
         messages.append("no memories")
     return Result({"entries": items}, lines, rows, messages, exit_code=0 if found else 1)

@@ -3,8 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..formats.text import Problem
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 KINDS = ("entry", "memory", "history", "note", "session", "document")
 
 
-@dataclass(frozen=True)
-class IndexedEntry:
+class IndexedEntry(NamedTuple):
     """An entry as the index knows it. Its texts have passed the gate."""
 
     path: str

@@ -30,9 +30,6 @@ QUICK_BATCH = 1024
 # Characters per word piece that the tokenizer sees; the rest of a huge text is never tokenized.
 CHARACTERS_PER_TOKEN = 64
 
-# With threads of its own, numpy's BLAS takes 40 to 60 ms longer to import and scans more slowly.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 
 class Embedder:
     """An open model."""

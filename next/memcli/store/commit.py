@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
 from ..formats.dates import format_time
@@ -36,8 +37,7 @@ from .workspace import TEMPORARY_PREFIX, Workspace
 FILE_ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
-@dataclass(frozen=True)
-class Replace:
+class Replace(NamedTuple):
     """Give a file a new text. None before: create it. None after: delete it."""
 
     path: str
@@ -45,16 +45,14 @@ class Replace:
     after: str | None
 
 
-@dataclass(frozen=True)
-class Append:
+class Append(NamedTuple):
     """Add a text at the end of a file, whatever it contains by then."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True)
-class ChangeGroup:
+class ChangeGroup(NamedTuple):
     """The changes of one memory: its file, its line in MEMORY.md, its history record."""
 
     changes: Sequence[Replace | Append]

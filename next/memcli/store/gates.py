@@ -5,7 +5,6 @@ gate of the index (`index/reader.py`), which uses the same scanners.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..errors import RejectedError, SecretError
 from ..formats.merge import find_added_lines
@@ -59,7 +58,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
         if findings:
             change = redact_change(change, lambda text: redact(text, scan(text, personal=personal)))
         changes.append(change)
-    return replace(group, changes=changes)
+    return group._replace(changes=changes)
 
 
 def make_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
