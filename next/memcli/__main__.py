@@ -11,6 +11,7 @@ def main() -> None:
 
         sys.stdout.write(f"mem {__version__}\n")
         return
+    # Ctrl-C can come while Python is still importing, before any handler of ours.
     import os
 
     try:

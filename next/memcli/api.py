@@ -22,6 +22,7 @@ def open_workspace(
     path: str | Path = "", *, environment: dict[str, str] | None = None
 ) -> Workspace:
     """Open the workspace in or around a folder; without a folder, the one that `mem` would use."""
+    # A Python program has its own output, so nothing is printed and no width matters.
     context = Context(
         environment=dict(os.environ) if environment is None else environment,
         folder=Path.cwd(),
@@ -65,6 +66,7 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
     from .formats.text import normalize
     from .index.forgotten import load_forgotten
 
+    # Without a scan: `write --no-dedup` must be fast, and the index hides what this misses.
     index = open_index(workspace, refresh_first=False)
     repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""

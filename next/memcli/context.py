@@ -88,6 +88,7 @@ def make_process_context() -> Context:
     def read_clock() -> datetime:
         return moment or datetime.now(UTC)
 
+    # Ids must be unpredictable, or a clone could plant the id of a future memory.
     seed = environment.get("MEM_SEED")
     noise = random.Random(seed) if seed else random.SystemRandom()
     for stream in (sys.stdin, sys.stdout, sys.stderr):

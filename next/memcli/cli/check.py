@@ -26,6 +26,7 @@ def run_check(
     if fix and staged:
         raise UsageError("--fix and --staged cannot be used together")
     workspace = open_existing(context)
+    # First, so that the findings below no longer contain what was fixed.
     fixed = remove_leftovers(workspace) if fix else []
     findings = find_staged_problems(workspace) if staged else find_problems(workspace)
     lines = [f"Removed: {path}" for path in fixed]

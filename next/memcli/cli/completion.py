@@ -38,6 +38,7 @@ def run_completion(
     """Print a script that completes commands in your shell."""
     if shell not in SCRIPTS:
         raise UsageError(f"no completion for {shell!r}", f"one of: {', '.join(SCRIPTS)}")
+    # A quote inside single quotes ends them in every shell, so it is written outside.
     summaries = {name: command.summary.replace("'", "'\\''") for name, command in COMMANDS.items()}
     described = " ".join(f"'{name}:{summary}'" for name, summary in summaries.items())
     fish = "\n".join(

@@ -47,6 +47,7 @@ def run_config(
     if action == "get":
         shown = format_setting(workspace.settings[name])
         return Result({"name": name, "value": workspace.settings[name]}, [shown])
+    # A workspace may come from a stranger, and this setting runs a command.
     if SETTINGS[name].is_user_only and not user:
         raise UsageError(
             f"{name} can only be set in your own settings",
@@ -70,6 +71,7 @@ def choose_file(context: Context, workspace: Workspace, user: bool) -> Path:
 
 def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, user: bool) -> None:
     if user:
+        # Your own settings belong to no workspace, so there is nothing to undo them with.
         before = read_text(path) or ""
         write_atomically(path, edit_settings_text(before, name, value).encode())
         return

@@ -6,6 +6,7 @@ from ..errors import UsageError
 
 def ask(context: Context, question: str) -> bool:
     """Return whether the person answers yes. Without a terminal the answer is no."""
+    # An agent that runs mem has no person to answer.
     if not context.is_terminal or not context.stdin.isatty():
         return False
     context.stderr.write(f"{question} [y/N] ")

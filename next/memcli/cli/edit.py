@@ -61,6 +61,7 @@ def render_edit(outcome: Outcome) -> Result:
 
 def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str) -> str:
     """Return the text that the user's editor leaves in a copy of the file."""
+    # A copy, because editors save in steps, and each would be visible to searches.
     with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
         copy = Path(folder, Path(path).name)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -81,6 +82,7 @@ def save_rejected_text(path: str, text: str) -> str:
 def move_memory(context: Context, name: str) -> Result:
     """Move a memory to the workspace of another scope."""
     target = open_target(context)
+    # The memory is in any other workspace than the target.
     everywhere = context._replace(common=context.common._replace(scope="all"))
     for source in map(add_gates, open_all(everywhere)):
         if source.root == target.root:

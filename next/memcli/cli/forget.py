@@ -40,6 +40,7 @@ def run_forget(
         raise UsageError("use names or --about, not both")
     if not names and not about:
         raise UsageError("name the memories to forget, or use --about TEXT")
+    # Ids, because two memories may have the same title.
     if about:
         names = [entry.id for entry in get_mentions(workspace, about)]
     if dry_run or purge:

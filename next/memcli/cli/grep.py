@@ -31,6 +31,7 @@ def run_grep(
     ] = False,
 ) -> Result:
     """Find lines by exact text: in memories, MEMORY.md, history, notes and conversations."""
+    # A forgotten memory must not come back through grep, unless somebody asks for all.
     wanted = Filter(statuses=() if all_ else ("active",), path=path)
     lines, messages = grep(
         open_all(context),

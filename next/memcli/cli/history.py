@@ -50,6 +50,7 @@ def run_history(
                     records.append(
                         {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}
                     )
+    # Months and workspaces come in the order of their paths.
     records.sort(key=lambda record: record["timestamp"])
     records = records[-limit:]
     lines = [line for record in records for line in record["text"].splitlines()]

@@ -55,6 +55,7 @@ def choose_folder(context: Context, folder: str) -> Path:
         return (context.folder / Path(folder or context.common.workspace).expanduser()).resolve()
     if (context.folder / ".obsidian").is_dir():
         return context.folder.resolve()
+    # A memory in the linked worktree would be deleted with it.
     repository = find_repository(context.folder)
     if repository is not None and repository.is_linked and repository.main is not None:
         return (repository.main / "memory").resolve()
@@ -67,6 +68,7 @@ def choose_git(context: Context, has_repository: bool, *, private: bool, shared:
         raise UsageError("--private and --shared cannot be used together")
     if not has_repository:
         return ""
+    # A memory that is committed by accident is public, so private is the default.
     if not private and not shared and ask(context, "Commit this memory with the code?"):
         return "shared"
     return "shared" if shared else "private"

@@ -52,10 +52,12 @@ def run_ls(
             (wanted.since, wanted.until, wanted.until),
         )
         found += [(index, entry) for entry in entries]
+    # Each list is in order already.
     if len(workspaces) > 1:
         found.sort(key=lambda item: item[1].updated_at, reverse=True)
     lines, rows, items = [], [], []
     for index, entry in found[: limit or None]:
+        # Shortening an id costs a query, and a pipe gets whole ids.
         if not context.is_terminal and not context.common.as_json:
             rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
             continue

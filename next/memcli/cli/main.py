@@ -77,6 +77,7 @@ def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command and its arguments. Common options may come before the command."""
     common: list[str] = []
     rest = list(arguments)
+    # `mem --workspace DIR search …` is what users of git type.
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if option in HELP:
@@ -100,6 +101,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     parsed: dict[str, Any] = {}
     parser = make_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
+        # typer would print the help itself, to the process's stdout.
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
             return context, Result(lines=parser.get_help(parsing).splitlines())
     # The vendored parser's errors have no public base class.
@@ -234,6 +236,7 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
         if word == "--":
             return [*completed, word, *rest]
         if word == "--json":
+            # An option with an optional value is ambiguous: `--json port` may be a query.
             has_fields = bool(rest) and all(part in fields for part in rest[0].split(","))
             word = f"--json={rest.pop(0) if has_fields else '*'}"
         completed.append(word)

@@ -20,6 +20,7 @@ def run_note(
 ) -> Result:
     """Add a line with the time to today's notes."""
     workspace = open_target(context)
+    # Several words without quotes are one note, as with `echo`.
     words = context.stdin.read() if text == ["-"] else " ".join(text)
     if not words.strip():
         raise UsageError("the note is empty")

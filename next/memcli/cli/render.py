@@ -32,6 +32,7 @@ def print_result(context: Context, result: Result) -> None:
         data = select_fields(make_plain(result.data), context.common.fields)
         context.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
         return
+    # Scripts cut columns; people read sentences.
     if result.rows is not None and not context.is_terminal:
         for row in result.rows:
             context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
@@ -82,6 +83,7 @@ def select_fields(data: Any, fields: Sequence[str]) -> Any:
     """Return the data with the named fields only: of each item if there is a list of items."""
     if not fields:
         return data
+    # `--json id` of a list means the id of each item.
     lists = {name: items for name, items in data.items() if is_list_of_objects(items)}
     if lists and not set(fields) <= set(data):
         name, items = next(iter(lists.items()))
@@ -122,6 +124,7 @@ def has_colors(context: Context) -> bool:
 
 def highlight_words(lines: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return lines in which the words of a query are bold. Indented lines are details and stay."""
+    # One letter would light up half of the text.
     stems = {word for text in words for word in split_words(text) if len(word) > 1}
 
     def embolden(match: re.Match[str]) -> str:

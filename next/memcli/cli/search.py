@@ -62,6 +62,7 @@ def run_search(
         statuses=tuple(status),
         conditions=tuple(where),
     )
+    # Only the hybrid relevance was measured against right and wrong hits.
     minimum = first.settings["search.min_score"] if mode == "hybrid" else 0.0
     options = SearchOptions(
         limit=limit or first.settings["search.limit"],
@@ -92,6 +93,7 @@ def describe_nothing(weak: int) -> str:
 
 def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
     """Return a hit for a terminal: its sentence, then where it comes from."""
+    # An entry is one memory; of a page, the line matters.
     place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     details = [
         hit.type or hit.kind,

@@ -34,6 +34,7 @@ def run_undo(
     if list_:
         return list_commands(workspace, records, undone)
     failure = read_failure(workspace)
+    # Somebody who undoes after an error means the command that failed.
     if failure and not number and not redo:
         question = f"The last command ({failure}) failed and changed nothing. Undo an older one?"
         if not yes and not ask(context, question):

@@ -63,6 +63,7 @@ def run_write(
         "expires_at": parse_expiry(workspace, expires),
         "pinned": pinned,
     }
+    # Writing to the path of a memory updates it, as a file would be overwritten.
     if id_ or (path and not no_dedup and is_existing(workspace, path)):
         changes = {name: value for name, value in {**fields, "source": source}.items() if value}
         if not body.strip() and not changes:

@@ -36,6 +36,7 @@ def table(name: str) -> dict[str, Any]:
             for part in line[1 : line.index("]")].split("."):
                 current = current.setdefault(part, {})
         elif line and line[0] != "#":
+            # A value may contain an equals sign, a key may not.
             key, _, value = line.partition("=")
             current[key.strip(' "')] = parse_value(value.partition("  #")[0].strip(), lines)
     return content

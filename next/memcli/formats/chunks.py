@@ -35,6 +35,7 @@ class Chunk(NamedTuple):
 
 def remove_embedded_data(text: str) -> str:
     """Replace data URIs and base64 blocks by `[data]`: a picture is not text. Line numbers stay."""
+    # Most entries are short, and the expressions below are slow.
     if len(text) < 64:
         return text
 
@@ -55,6 +56,7 @@ def cut_entry(text: str, body_start: int, entry: Entry) -> list[Chunk]:
         own_title = " / ".join(name for name in names if name)
         for first, last in split_windows(text, start, end):
             chunks.append(Chunk(first, last, count.get_line(first), "", own_title, timestamp))
+    # A contact card may have a title and aliases, and no text.
     if not chunks and (title or entry.tags):
         words = title or " ".join(entry.tags)
         chunks.append(Chunk(len(text), len(text), 1, "", title, timestamp, words))
@@ -83,6 +85,7 @@ def cut_page(text: str, timestamp: str) -> list[Chunk]:
     chunks = []
     for section in split_sections(text):
         content = text[section.start : section.end]
+        # The heading itself says nothing about what is below it.
         if section.anchor:
             content = content.partition("\n")[2]
         if not strip_comments(content).strip():
@@ -110,6 +113,7 @@ def cut_notes(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]
     """Join the notes of a day to runs that fit a window. Each run is embedded with its day."""
     runs: list[list[int | str]] = []
     for note in split_notes(text, path, zone):
+        # Notes of a few words mean little alone, to a reader and to the model.
         if runs and note.end - int(runs[-1][0]) <= WINDOW:
             runs[-1][1] = note.end
         else:

@@ -82,6 +82,7 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
         return today - timedelta(days=1), today
     if words == "tomorrow":
         return today + timedelta(days=1), today + timedelta(days=2)
+    # Weeks start on Monday (ISO 8601).
     if words in ("this week", "last week"):
         monday = today - timedelta(days=today.weekday() + (7 if words == "last week" else 0))
         return monday, monday + timedelta(days=7)

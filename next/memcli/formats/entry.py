@@ -247,9 +247,11 @@ def read_entry(
     nested = values.get("metadata") or {}
     if "type" not in values and isinstance(nested.get("type"), str):
         values["type"] = read_type(nested["type"])  # Claude Code writes it there
+    # Jarvis marks replaced memories this way.
     if document.fields.get("active") is False:
         values.setdefault("status", "superseded")
     values.setdefault("status", "active")
+    # A merge of two clones may bring a forgetting together with an older status.
     if values.get("forgotten_at"):
         values["status"] = "forgotten"
     elif values.get("superseded_by") and values["status"] == "active":
@@ -260,6 +262,7 @@ def read_entry(
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
     body = document.body.strip("\r\n")
+    # Notes of Obsidian and Notion begin with their title as a heading.
     if "title" not in values and body.startswith("# "):
         values["title"] = body.splitlines()[0][2:].strip()
     return Entry(body=body, **values), problems
@@ -314,6 +317,7 @@ def edit_entry(text: str, changes: Mapping[str, Any]) -> str:
 def replace_body(text: str, body: str) -> str:
     """Return an entry's text with another body and the same frontmatter and line ends."""
     match = frontmatter.FENCES.match(text)
+    # A file has the line ends that its author's editor uses.
     if "\r\n" in text:
         body = body.replace("\r\n", "\n").replace("\n", "\r\n")
     if match is None:

@@ -14,6 +14,7 @@ ID = re.compile(rf"[a-z]+_[{ALPHABET}]{{{ID_LENGTH}}}")
 
 def make_id(prefix: str, moment: datetime, noise: Random) -> str:
     """Make an id: ten characters of the millisecond, by which ids sort, and six random ones."""
+    # A clock before 1970 is wrong, and would make a negative number.
     milliseconds = max(int(moment.timestamp() * 1000), 0)
     random_part = noise.getrandbits(5 * SHORT_LENGTH)
     return f"{prefix}_{to_base32(milliseconds, 10)}{to_base32(random_part, SHORT_LENGTH)}"

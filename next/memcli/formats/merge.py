@@ -46,6 +46,7 @@ def find_changes(base: list[str], changed: list[str]) -> list[Run]:
     """Return (start, end, new lines) of every run of base lines that was replaced."""
     from difflib import SequenceMatcher  # 3 ms that most commands need not pay
 
+    # Without autojunk: in a long note, frequent lines would be treated as noise.
     matcher = SequenceMatcher(None, base, changed, autojunk=False)
     return [
         (start, end, changed[new_start:new_end])

@@ -34,6 +34,7 @@ def split_sections(text: str) -> list[Section]:
     offset = 0
     fence = ""
     for number, content in enumerate(text.splitlines(keepends=True), 1):
+        # A comment in a shell script looks like a heading.
         mark = FENCE.match(content)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
@@ -54,6 +55,7 @@ def split_sections(text: str) -> list[Section]:
             trail.append((level, heading_text))
         name = make_slug(heading_text)
         anchors[name] = anchors.get(name, 0) + 1
+        # Two sections may have the same heading.
         anchor = name if anchors[name] == 1 else f"{name}-{anchors[name]}"
         sections.append(Section(anchor, tuple(words for _, words in trail), line, start, end))
     return sections

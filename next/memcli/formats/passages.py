@@ -40,6 +40,7 @@ class PassageFinder:
         for number, word in enumerate(words):
             for wanted, text_id in self.by_first_word.get(word, ()):
                 last = number + len(wanted)
+                # The first word is only a quick test.
                 if words[number:last] != wanted:
                     continue
                 start, end = places[number][0], places[last - 1][1]

@@ -33,6 +33,7 @@ def format_history_record(record_id: str, moment: datetime, zone: tzinfo, text: 
 
 def split_history(text: str) -> Iterator[Record]:
     """Yield the records of a HISTORY file. Text before the first heading is a record without id."""
+    # A person may write above the first record.
     headings = list(HISTORY_HEADING.finditer(text))
     first = headings[0].start() if headings else len(text)
     if text[:first].strip("\ufeff \t\r\n"):

@@ -27,6 +27,7 @@ def parse_messages(text: str) -> Iterator[Message | Problem]:
     """
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
+        # A crash can leave zeros at the end of a file.
         if not line.strip("\ufeff\x00 \t\r"):
             continue
         try:

@@ -138,6 +138,7 @@ def connect(path: Path | str) -> sqlite3.Connection:
         with suppress(OSError):
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    # SQLite's own lower() knows the letters A to Z only.
     connection.create_function("folded", 1, lambda text: str(text).casefold(), deterministic=True)
     return connection
 
@@ -152,6 +153,7 @@ def prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     if version or connection.execute("select count(*) from sqlite_master").fetchone()[0]:
         connection.close()
         raise sqlite3.DatabaseError("an index of another version")
+    # Readers do not wait for a writer in this mode, nor the other way round.
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
     connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {VERSION}; commit;")

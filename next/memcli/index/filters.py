@@ -48,6 +48,7 @@ def make_filter(
                 f"cannot read {condition!r}", 'write it as "rating>=4" or "status=active"'
             )
     statuses = tuple(values.pop("statuses", ()) or ("active",))
+    # No condition at all.
     if "all" in statuses:
         statuses = ()
     return Filter(
@@ -160,6 +161,7 @@ def get_values(fields: dict[str, Any], name: str) -> list[Any]:
     for field, value in fields.items():
         if SPELLINGS.get(field.lower(), (field.lower(), 0))[0] == key and value is not None:
             values += value if isinstance(value, list) else [value]
+    # A default is not in the file, but `--where status=active` means it.
     if not values and key in FIELDS and FIELDS[key].default not in (None, (), ""):
         values = [FIELDS[key].default]  # an entry without a status is active
     return values

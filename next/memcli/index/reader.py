@@ -177,6 +177,7 @@ def read_entry_file(
         # The text of a forgotten memory does not hide itself.
         forgotten = ForgottenTexts({}, workspace.machine)
     gated = pass_gate(workspace, reading, text, forgotten)
+    # What was masked must not survive in the fields either.
     if gated != text:
         try:
             document = frontmatter.parse(gated)
@@ -217,6 +218,7 @@ def read_session(
     for message in messages:
         start, end = starts[message.line - 1], starts[message.line] - 1
         prefix = ""
+        # A long turn says by itself what it is about.
         if previous and previous.speaker != message.speaker and end - start < SHORT_TURN:
             prefix = lines[previous.line - 1][-PREVIOUS_TURN:] + "\n"
         for first, last in cutting.split_windows(reading.text, start, end):

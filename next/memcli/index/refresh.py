@@ -24,6 +24,7 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     sqlite3.OperationalError if another process holds the lock of the index.
     """
     check_settings(database, workspace)
+    # Before the scan: what another process notes from now on is newer than our listing.
     began = time.time_ns()
     listing = scan_workspace(workspace)
     digest = listing.make_digest()
@@ -58,6 +59,7 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
             noted = database.run("select noted from files where file = ?", (row[1],)).fetchone()
             if noted == (row[6],):  # otherwise another process has seen the file again
                 delete_file(database, row[1])
+    # In parts, so that another command waits for half a second at most.
     for start in range(0, len(changed), FILES_PER_TRANSACTION):
         with database.write():
             database.run("delete from meta where key in ('seen', 'rows')")

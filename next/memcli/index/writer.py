@@ -112,6 +112,7 @@ def store_chunks(database: Database, file: int, reading: Reading) -> None:
     for chunk in reading.chunks:
         body = reading.text[chunk.start : chunk.stop]
         key = make_text_digest(chunk.prefix + body)
+        # A text that was here before, perhaps under another name, has its vector already.
         row = database.run("select vector from vectors where hash = ?", (key,)).fetchone()
         cursor = database.run(
             f"insert into chunks values(null, {', '.join('?' * 12)})",
@@ -130,6 +131,7 @@ def store_chunks(database: Database, file: int, reading: Reading) -> None:
                 row[0] if row else None,
             ),
         )
+        # Of a conversation the title is the speaker, which is ranked separately.
         title = "" if reading.kind == "session" else f"{chunk.title} {names} {tags}".strip()
         indexed = make_index_text(body)
         database.run(

@@ -95,6 +95,7 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     known = find_same_words(index, draft) if deduplicate else None
     if known is not None and known.status == "active":
         return confirm(index, draft, known)
+    # For others the gate rejects the text, since it repeats a forgotten memory.
     if known is not None and draft.source == "user":
         return bring_back(index, draft, known)
     entry = make_entry(index.workspace, draft)
@@ -207,6 +208,7 @@ def confirm(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGrou
     for field_name in ("title", "key", "expires_at", "pinned"):
         if value := getattr(draft, field_name):
             changes[field_name] = value
+    # Two people who say the same are as credible as the better one.
     trust = max(draft.trust, known.trust)
     if draft.trust > known.trust:
         changes["source"] = draft.source
@@ -252,6 +254,7 @@ def find_similar(index: Index, text: str) -> list[IndexedEntry]:
         vector = index.get_embedder().embed([text])[0]
     except UnavailableError:
         return []
+    # A damaged matrix comes back shorter than the table says.
     matrix = index.matrix.load()
     rows = rows[rows[:, 2] < len(matrix)]
     cosines = matrix[rows[:, 2]] @ vector

@@ -30,6 +30,7 @@ def replace_entries(
     """
     result = Replacement([], (), [])
     for other in others:
+        # An entry that keeps its own key does not replace itself.
         if other.id == new_id:
             continue
         if trust < other.trust:
@@ -66,6 +67,7 @@ def change_page_line(
 ) -> list[Replace | Append]:
     """Return the change of a memory's line in MEMORY.md, if it has one."""
     page = read_file(workspace, workspace.page_path)
+    # Most memories are not on the page, and an unchanged page must not be in the commit.
     if page is None or all(promoted != entry_id for promoted, _ in find_promoted_lines(page)):
         return []
     return [
@@ -77,6 +79,7 @@ def edit_file(
     workspace: Workspace, path: str, changes: dict[str, Any], body: str | None = None
 ) -> Replace:
     """Return the change of an entry's frontmatter, and of its body if one is given."""
+    # The file itself, not the index: the index has masked the secrets in it.
     text = read_file(workspace, path)
     if text is None:
         raise RejectedError(f"{path} was deleted meanwhile")

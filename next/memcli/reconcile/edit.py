@@ -66,6 +66,7 @@ def stamp_edit(
         )
     has_frontmatter = bool(document.head)
     old_body = get_body(before)
+    # A note without frontmatter stays without, and a change of tags is not a new text.
     if has_frontmatter and document.body.strip() != old_body and workspace.is_managed(path):
         stamp = {"updated_at": format_time(workspace.now)}
         if not is_said_by_user:
@@ -88,6 +89,7 @@ def replace_passage(
     path = get_file(workspace, name).path
     text = read_file(workspace, path) or ""
     count = text.count(old)
+    # Replacing the wrong one of two would not be noticed.
     if count != 1:
         problem = "does not occur" if not count else f"occurs {count} times"
         hint = "copy the passage exactly" if not count else "copy more of the text around it"
@@ -158,6 +160,7 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
     inner = entry.path.removeprefix(source.entries_folder)
     path = f"{target.entries_folder}{inner}"
     received = Commit()
+    # After a kill between the two commits, the copy is there already.
     if read_file(target, path) != text:
         received = commit_one(target, "edit", [Replace(path, None, text)], summary=entry.summary)
     changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]

@@ -136,6 +136,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
         changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
         done.outcomes.append(make_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
+    # In all other files, because agents and people copy sentences around.
     ids = [entry.id for entry in entries]
     for path, kind in index.run("select path, kind from files where kind <> 'entry'").fetchall():
         text = read_file(workspace, path) or ""
@@ -230,6 +231,7 @@ def find_git_commits(workspace: Workspace, path: str) -> list[str]:
     import subprocess
 
     try:
+        # git keeps the text; only its owner can rewrite history.
         found = subprocess.run(
             [
                 "git",

@@ -39,6 +39,7 @@ def grep(
     lines: list[Line] = []
     messages: list[str] = []
     where, values = make_sql(wanted)
+    # lower() of SQLite knows ASCII only, so other patterns are left to Python.
     if not is_expression and pattern.isascii():
         # SQLite rules out most files before Python looks at their lines.
         where += " and instr(lower(text), ?) > 0"

@@ -62,6 +62,7 @@ def find_by_id_part(index: Index, name: str) -> Named | None:
     entries = index.list_entries(
         "substr(id, -6) = ? and substr(id, ?) = ?", (tail, -len(name), name)
     )
+    # Any other part of the id needs a scan of the table.
     if not entries:
         entries = index.list_entries("instr(id, ?) > 0 and id like 'mem!_%' escape '!'", (name,))
     return choose(index, name, entries)
@@ -108,6 +109,7 @@ def find_by_name(index: Index, name: str) -> Named | None:
 def choose(index: Index, name: str, entries: list[IndexedEntry]) -> Named | None:
     """Return the only entry, or the only active one."""
     if len(entries) > 1:
+        # Old versions share the title with the current one.
         active = [entry for entry in entries if entry.status == "active"]
         if len(active) != 1:
             ids = ", ".join(index.shorten_id(entry.id) for entry in entries[:5])

@@ -33,6 +33,7 @@ def look_up_terms(index: Index, query: str) -> list[Term]:
     for word, count in split_query(query).items():
         counts = count_word(index, find_spellings(word))
         similar: tuple[str, ...] = ()
+        # Only for unknown words: a known word must not bring its lookalikes.
         if not counts:
             similar = find_similar_words(index, word)
             found = count_word(index, list(similar))
@@ -73,6 +74,7 @@ def find_similar_words(index: Index, word: str) -> tuple[str, ...]:
     )
     if compounds or len(word) < SHORTEST_TYPO:
         return compounds
+    # One letter for the edit, and one more for a plural s.
     rows = index.run(
         "select word from spellings where length(word) between ? and ?",
         (len(word) - 1, len(word) + 2),

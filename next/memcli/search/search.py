@@ -135,6 +135,7 @@ def rank(
     index: Index, query: str, terms: list[Term], options: SearchOptions, result: SearchResult
 ) -> list[Scored]:
     """Return the best chunks. Without the model, words alone answer, and a message says so."""
+    # Several chunks may be one memory, and conversations may be hidden.
     count = max(CANDIDATES, 4 * options.limit)
     if options.mode == "keyword":
         return rank_by_words(index, terms, options.wanted, count)
@@ -262,6 +263,7 @@ def put_later_first(
             elif pair in similar and is_later(earlier, candidate):
                 assert earlier.entry is not None
                 newer.setdefault(candidate.chunk, earlier.entry.id)
+        # Otherwise hits of several workspaces would be sorted the other way round.
         if place < len(order):
             candidate = candidate._replace(
                 relevance=max(candidate.relevance, order[place].relevance)

@@ -15,6 +15,7 @@ def make_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> st
     if not sentences:
         return ""
     whole = " ".join(sentences)
+    # A short memory is shown whole, so that nothing of it is missed.
     if len(whole) <= limit:
         return whole
     wanted = set(words)

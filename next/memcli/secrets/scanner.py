@@ -105,6 +105,7 @@ def scan_once(text: str, personal: Collection[str]) -> list[Span]:
         *find_table_passwords(text, low),
         *find_seed_phrases(text, low),
     ]
+    # Phone numbers and addresses are common in notes, so only if asked for.
     if personal:
         from .personal_data import find_personal_data
 

@@ -48,6 +48,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     for change in group.changes:
         added = get_added_text(workspace, change)
         findings = scan(added, personal=personal) if added else []
+        # The text itself must not appear in the message: agents log what they read.
         if findings and not group.redact_secrets:
             finding = findings[0]
             column = finding.start - added.rfind("\n", 0, finding.start)

@@ -20,6 +20,7 @@ def read_patterns(root: Path) -> tuple[str, ...]:
 def is_ignored(patterns: Iterable[str], path: str) -> bool:
     """Return whether the last pattern that matches a path leaves it out."""
     ignored = False
+    # The last match wins, as in .gitignore.
     for pattern in patterns:
         is_negated = pattern.startswith("!")
         if compile_pattern(pattern.removeprefix("!")).search(path):

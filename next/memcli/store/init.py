@@ -32,6 +32,7 @@ def create_workspace(context: Context, root: Path, layout: str = "standard") -> 
         write_if_missing(root / "mem.yaml", FIRST_LINES[layout])
     except OSError as error:
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None
+    # Whoever creates a workspace is its user.
     machine = make_machine(root.resolve(), context.state_folder, is_trusted=True)
     machine.save_trust(root.resolve(), True)
 

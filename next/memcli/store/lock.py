@@ -23,6 +23,7 @@ def sync_folder(folder: Path) -> None:
 def open_lock(path: Path, seconds: float) -> int:
     """Open and lock a file. Another process may delete the file between the two."""
     deadline = time.monotonic() + seconds
+    # flock has no timeout, so it is tried again and again.
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:

@@ -62,6 +62,7 @@ class Machine:
 def find_machine(root: Path, state: Path | None) -> Machine:
     """Return what this machine knows of a workspace."""
     if state is not None:
+        # Usually one; two homes that share a workspace have one each.
         for key in list_keys(root / ".mem"):
             record = read_record(state / key)
             if record and is_same_workspace(record, root, key):
@@ -136,6 +137,7 @@ def save_record(folder: Path, record: dict[str, Any]) -> None:
 def save_private(path: Path, data: bytes) -> None:
     """Write a file that only this user can read, completely or not at all."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    # Not write_text, which would create the file as readable as the umask allows.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with open(descriptor, "wb") as file:

@@ -54,6 +54,7 @@ def undo(workspace: Workspace, number: int) -> Commit:
 
 def revert_change(change: Change, current: str | None) -> str | None:
     """Return a file's text without a change, or CONFLICT if the same lines changed since."""
+    # The usual case, and the only one for files that were created or deleted.
     if current == change.after:
         return change.before
     if current is None or change.after is None or change.before is None:

@@ -118,6 +118,7 @@ def prune_log(workspace: Workspace, folder: Path) -> None:
     limit = int(workspace.settings["undo.commands"])
     oldest = format_time(workspace.now - timedelta(days=int(workspace.settings["undo.days"])))
     people = hooks = size = 0
+    # From the latest on, so that the oldest are beyond the limits.
     for path in reversed(paths):
         try:
             record = read_record(path)

@@ -142,6 +142,7 @@ def get_workspaces(context: Context) -> list[Workspace]:
         if project is not None:
             workspaces.append(project)
     is_explicit = bool(find_explicit_folder(context))
+    # Who names a workspace wants no other one.
     if scope in ("user", "all") or (not scope and not is_explicit):
         own = find_own_workspace(context)
         if own is not None and own.root not in [workspace.root for workspace in workspaces]:
@@ -180,6 +181,7 @@ def find_project_workspace(context: Context) -> Workspace | None:
     if repository is not None and repository.is_linked and repository.main is None:
         # The worktree of a bare repository has no main worktree to share a memory with.
         return None
+    # A home folder that is a repository must not make the own workspace a project's.
     own = context.data_folder
     for parent in (context.folder, *context.folder.parents):
         for place in (parent, parent / "memory"):

@@ -36,6 +36,7 @@ def find_repository(folder: Path) -> Repository | None:
             return Repository(parent, parent, dot_git)
         if dot_git.is_file():
             return read_git_file(dot_git)
+        # A bare repository has no .git inside it.
         if (parent / "HEAD").is_file() and (parent / "objects").is_dir():
             return Repository(parent, None, parent)  # a bare repository itself
     return None

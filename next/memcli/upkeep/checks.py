@@ -74,6 +74,7 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
 
     In a linked worktree, these are its own files, not those of the main worktree.
     """
+    # Deleted files cannot contain anything.
     names = run_git(workspace, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):

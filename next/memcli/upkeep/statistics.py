@@ -21,6 +21,7 @@ class Statistics:
 def count_everything(index: Index) -> Statistics:
     """Return the numbers of an index that is in step with the files."""
 
+    # Each table is small compared with reading the files, so nothing is cached.
     def count(statement: str) -> dict[str, int]:
         return dict(index.run(statement).fetchall())
 
