@@ -66,8 +66,8 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
     from .formats.text import normalize
     from .index.forgotten import load_forgotten
 
-    # Without a scan: `write --no-dedup` must be fast, and the index hides what this misses.
-    index = open_index(workspace, refresh_first=False)
+    # `write` has scanned just now, or must not scan; the index hides what this misses.
+    index = open_index(workspace, refresh_first=not workspace.resources.pop("is scanned", False))
     repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
 

@@ -81,7 +81,7 @@ def make_process_context() -> Context:
     """Build the context of this process. MEM_NOW and MEM_SEED fix its time and randomness."""
     environment = dict(os.environ)
     fixed = environment.get("MEM_NOW", "")
-    moment = datetime.fromisoformat(fixed.replace("Z", "+00:00")) if fixed else None
+    moment = parse_fixed_time(fixed) if fixed else None
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
 
@@ -108,6 +108,13 @@ def make_process_context() -> Context:
         height=os.get_terminal_size().lines if is_terminal else 0,
         is_terminal=is_terminal,
     )
+
+
+def parse_fixed_time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None  # the real time is better than none
 
 
 def get_working_folder(environment: Mapping[str, str]) -> Path:

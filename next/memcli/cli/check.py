@@ -7,7 +7,8 @@ from typer import Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
-from ..upkeep.checks import Finding, find_problems, find_staged_problems, remove_leftovers
+from ..index.scan import remove_leftovers
+from ..upkeep.checks import Finding, find_problems, find_staged_problems
 from .render import Result
 
 FIELDS = tuple(Finding.__dataclass_fields__)

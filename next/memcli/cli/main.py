@@ -33,8 +33,8 @@ def run_process(arguments: Sequence[str]) -> int:
         context.stderr.flush()
         return 130
     except OSError as error:
-        print_message(context, f"cannot write the output: {error.strerror}")
-        return 5
+        print_message(context, f"done, but cannot write the output: {error.strerror}")
+        return 3
 
 
 def open_closed_streams() -> None:
@@ -51,6 +51,8 @@ def open_closed_streams() -> None:
 def run(context: Context, arguments: Sequence[str]) -> int:
     """Run a command, print its result, and return its exit code."""
     try:
+        if any("\udc80" <= character <= "\udcff" for word in arguments for character in word):
+            raise UsageError("an argument is not UTF-8", "pass the text on standard input")
         name, rest = split_command(arguments)
         if not name:
             context.stdout.write(format_overview())

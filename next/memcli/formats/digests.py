@@ -1,6 +1,6 @@
 """Digests of texts."""
 
-from .text import split_words
+import unicodedata
 
 try:
     # hashlib takes 9 ms to import; this is the same function.
@@ -25,5 +25,10 @@ def make_keyed_digest(key: str, text: str) -> str:
 
 
 def make_words_digest(text: str) -> bytes:
-    """Return a digest that texts of the same words share."""
-    return make_text_digest(" ".join(split_words(text)))
+    """Return a digest that equal sentences share, whatever their case, blanks and final period.
+
+    Symbols count: C++ is not C#, and -5 is not 5.
+    """
+    return make_text_digest(
+        " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!? ")
+    )

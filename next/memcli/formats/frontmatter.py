@@ -29,6 +29,7 @@ SPECIAL_WORD = re.compile(
     r"(?i)true|false|null|yes|no|on|off|~|\.inf|\.nan|[-+.\d][\d._eExXoObB:+-]*"
 )
 DEEPEST = 50
+NESTED_MARKS = re.compile(r"(?:[-?:][ \t]+){30}")
 MOST_ITEMS = 100_000
 INTEGER = re.compile(r"0|[1-9]\d{0,15}")
 DECIMAL = re.compile(r"\d+\.\d+")
@@ -118,6 +119,8 @@ def is_plain_text(value: str) -> bool:
 def parse_yaml(head: str) -> dict[str, Any]:
     import yaml
 
+    check_nesting(head)
+
     try:
         fields = yaml.load(head, get_text_loader())
     except yaml.YAMLError as error:
@@ -132,6 +135,17 @@ def parse_yaml(head: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise FrontmatterError("frontmatter consists of `key: value` lines", 2)
     return {str(key): value for key, value in fields.items()}
+
+
+def check_nesting(head: str) -> None:
+    """Refuse a head whose nesting would overflow the stack of the YAML library, which is C code."""
+    depth = 0
+    for character in head:
+        depth += (character in "[{") - (character in "]}")
+        if depth > DEEPEST:
+            break
+    if depth > DEEPEST or NESTED_MARKS.search(head):
+        raise FrontmatterError("the frontmatter is nested too deeply", 2)
 
 
 def check_size(fields: Any) -> None:

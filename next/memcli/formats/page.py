@@ -15,7 +15,6 @@ FENCE = re.compile(r"\s*(```+|~~~+)")
 PROMOTED_LINE = re.compile(
     r"- (?P<statement>.*\S) <!-- (?P<id>[a-z]+_\w{16})(?: [0-9a-f]+)? -->\s*"
 )
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Section(NamedTuple):
@@ -84,4 +83,13 @@ def replace_promoted_line(page: str, entry_id: str, statement: str | None, new_i
 
 
 def strip_comments(text: str) -> str:
-    return COMMENT.sub("", text)
+    """Return a text without HTML comments. A comment that never ends is text."""
+    pieces = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0:
+        end = text.find("-->", start)
+        if end < 0:
+            break
+        pieces.append(text[position:start])
+        position = end + 3
+    return "".join([*pieces, text[position:]])

@@ -54,8 +54,14 @@ def split_notes(text: str, path: str, zone: tzinfo) -> Iterator[Record]:
     """Yield the notes of a day. A note starts at a time, or at the start of a paragraph."""
     day = find_day_in_name(path)
     starts = {match.start(): match["time"] for match in NOTE_START.finditer(text)}
-    for paragraph in re.finditer(r"(?:\A|\n[ \t]*\n)\s*(?=\S)", text):
-        starts.setdefault(paragraph.end(), "")
+    offset = 0
+    is_after_blank = True
+    for line in text.splitlines(keepends=True):
+        is_blank = not line.strip("\ufeff \t\r\n")
+        if is_after_blank and not is_blank:
+            starts.setdefault(offset, "")
+        is_after_blank = is_blank
+        offset += len(line)
     places = sorted(starts)
     for number, start in enumerate(places):
         end = places[number + 1] if number + 1 < len(places) else len(text)

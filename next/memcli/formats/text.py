@@ -10,6 +10,8 @@ CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
 WORD = re.compile(r"[^\W_]+")
+# C++ is not C#, > 5 is not < 5, and -5 is not 5.
+EXACT_WORD = re.compile(r"[^\W_]+[+#]*|[<>]=?(?=\s?\d)|[-−](?=\d)")
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
 
@@ -96,7 +98,7 @@ def is_same_text(first: str, second: str) -> bool:
 
 def find_words(text: str) -> list[tuple[int, int, str]]:
     """Return start, end and folded form of every word, for comparing passages."""
-    return [(*match.span(), fold_word(match[0])) for match in WORD.finditer(text)]
+    return [(*match.span(), fold_word(match[0])) for match in EXACT_WORD.finditer(text)]
 
 
 def fold_word(word: str) -> str:

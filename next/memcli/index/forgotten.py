@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from ..formats.digests import make_digest
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
 from ..formats.text import find_words, normalize
@@ -22,6 +23,7 @@ class ForgottenTexts:
         self, texts: Mapping[str, str], machine: Machine, purged_ids: frozenset[str] = frozenset()
     ) -> None:
         self.finder = PassageFinder(texts)
+        self.ids = frozenset(texts) | purged_ids
         self.machine = machine
         self.purged_ids = purged_ids
         # Each line is a number of words and the keyed digest of these words.
@@ -31,9 +33,14 @@ class ForgottenTexts:
             if count.isdecimal()
         ]
 
-    def is_same_as(self, other: "ForgottenTexts") -> bool:
-        ours = (self.finder.by_first_word, self.purged, self.purged_ids)
-        return ours == (other.finder.by_first_word, other.purged, other.purged_ids)
+    def make_signature(self) -> str:
+        """Return a digest that changes with the texts to hide."""
+        parts = (
+            sorted(self.finder.by_first_word.items()),
+            sorted(self.purged),
+            sorted(self.purged_ids),
+        )
+        return make_digest(repr(parts).encode("utf-8", "replace"))
 
     def find_repeats(self, text: str) -> list[Passage]:
         """Return the passages of a normalized text that repeat a forgotten memory, in order."""

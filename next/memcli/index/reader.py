@@ -15,6 +15,7 @@ from ..formats.chunks import Chunk
 from ..formats.dates import find_day_in_name, format_time, parse_time
 from ..formats.digests import make_digest
 from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
+from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
 from ..formats.text import WORD, Problem, decode, find_conflict_line, is_binary
 from ..store.workspace import Workspace
@@ -110,6 +111,12 @@ def parse_file(
     if reading.kind == "entry":
         read_entry_file(workspace, reading, text, forgotten)
         return reading
+    if reading.kind == "memory":
+        # A promoted line may word its memory differently, so its id decides.
+        for entry_id, _ in list(find_promoted_lines(text)):
+            if entry_id in forgotten.ids:
+                text = replace_promoted_line(text, entry_id, HIDDEN_MARK)
+                reading.hidden += 1
     reading.text = pass_gate(workspace, reading, text, forgotten)
     if reading.kind == "memory":
         reading.chunks = cutting.cut_page(reading.text, modified)

@@ -42,7 +42,9 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
         row for path, row in rows.items() if path not in known and is_gone(row, listing, began)
     ]
     store_listing_problems(database, listing)
-    purged = repr(sorted(workspace.read_purged_ids()))
+    purged = repr(
+        [sorted(workspace.read_purged_ids()), sorted(workspace.machine.read_purged_digests())]
+    )
     if not changed and not deleted and database.get_meta("purged") in (purged, None):
         # Every file is older than its note, so an equal listing means equal files.
         database.try_set_meta("seen", digest)
@@ -67,7 +69,7 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
                 refresh_file(database, workspace, path, forgotten)
                 if progress:
                     progress(number + 1, len(changed))
-    apply_forgotten(database, workspace, forgotten)
+    apply_forgotten(database, workspace)
     database.try_set_meta("purged", purged)
     return True
 

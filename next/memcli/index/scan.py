@@ -38,12 +38,23 @@ def scan_workspace(workspace: Workspace) -> Listing:
     else:
         list_folder(workspace, root, "", listing)
         for name in ("entries", "notes", "sessions", *workspace.settings["index.include"]):
-            walk(workspace, root, f"{name.rstrip('/')}/", listing)
+            if is_inside(root, name):
+                walk(workspace, root, f"{name.rstrip('/')}/", listing)
+            else:
+                listing.problems[name] = "a folder outside of the workspace: not searched"
     patterns = [*read_patterns(workspace.root), *workspace.settings["index.exclude"]]
     if patterns:
         for path in [path for path in listing.stats if is_ignored(patterns, path)]:
             del listing.stats[path]
     return listing
+
+
+def is_inside(root: str, name: str) -> bool:
+    """Return whether a folder is inside the workspace, without links on its way out."""
+    if "\0" in name:
+        return False
+    real_root = os.path.realpath(root)
+    return os.path.realpath(f"{root}/{name}").startswith(f"{real_root}/")
 
 
 def walk(workspace: Workspace, root: str, top: str, listing: Listing) -> None:
@@ -131,3 +142,14 @@ def format_path(path: str) -> str:
         if path.isascii()
         else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     )
+
+
+def remove_leftovers(workspace: Workspace) -> list[str]:
+    """Delete the temporary files of killed commands, and return their paths."""
+    from ..store.commit import hold_lock, remove_temporary_file
+
+    with hold_lock(workspace):
+        leftovers = scan_workspace(workspace).leftovers
+        for path in leftovers:
+            remove_temporary_file(workspace, path)
+    return leftovers

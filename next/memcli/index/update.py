@@ -57,19 +57,17 @@ def store_problem(
     store_reading(database, reading, noted)
 
 
-def apply_forgotten(database: Database, workspace: Workspace, before: ForgottenTexts) -> None:
-    """Read files again that repeat a newly forgotten memory, or no longer repeat a restored one."""
-    after = load_forgotten(database, workspace)
-    has_purged = any(
-        database.run("select 1 from entries where id = ?", (entry_id,)).fetchone()
-        for entry_id in after.purged_ids
-    )
-    if not has_purged and after.is_same_as(before):
+def apply_forgotten(database: Database, workspace: Workspace) -> None:
+    """Read files again if the texts to hide have changed since they were read."""
+    forgotten = load_forgotten(database, workspace)
+    signature = forgotten.make_signature()
+    if database.get_meta("forgotten") == signature:
         return
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")
-        for path in list(find_affected_files(database, after)):
-            refresh_file(database, workspace, path, after, is_forced=True)
+        for path in list(find_affected_files(database, forgotten)):
+            refresh_file(database, workspace, path, forgotten, is_forced=True)
+        database.set_meta("forgotten", signature)
 
 
 def find_affected_files(database: Database, forgotten: ForgottenTexts) -> Iterable[str]:
@@ -79,5 +77,6 @@ def find_affected_files(database: Database, forgotten: ForgottenTexts) -> Iterab
     ).fetchall()
     for path, text, hidden, status, entry_id in rows:
         repeats = status != "forgotten" and forgotten.hide(text)[1]
-        if hidden or repeats or entry_id in forgotten.purged_ids:
+        is_page = path.endswith("MEMORY.md")  # its lines are hidden by id
+        if hidden or repeats or is_page or entry_id in forgotten.purged_ids:
             yield path

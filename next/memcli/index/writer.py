@@ -13,8 +13,9 @@ from .reader import Reading
 from .scan import format_path
 from .words import WORD, fold_letters, make_index_text
 
-WIKI_LINK = re.compile(r"\[\[([^\]|#\n]+)")
-MARKDOWN_LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)")
+# Bounded: in a text of 100,000 brackets each would search to the end.
+WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})")
+MARKDOWN_LINK = re.compile(r"\]\(<?([^)>\s#]{1,300}\.md)[^)]{0,300}\)")
 PATH_LENGTH = 120
 
 
@@ -80,7 +81,7 @@ def store_entry(database: Database, file: int, reading: Reading) -> None:
             json.dumps(entry.files),
             entry.summary,
             json.dumps(reading.fields, default=str),
-            make_words_digest(entry.body),
+            make_words_digest(entry.body or entry.title),
         ),
     )
     for name in find_names(reading.path, entry):

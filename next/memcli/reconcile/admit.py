@@ -17,7 +17,7 @@ from ..formats.ids import make_id, make_slug
 from ..formats.text import summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock
 from ..store.workspace import Workspace
 from .changes import edit_file, find_same_key, replace_entries
 from .outcome import Outcome, describe, make_outcome
@@ -67,17 +67,21 @@ def write_memories(
     """Save drafts in one commit. A rejected draft does not stop the others."""
     workspace.ensure_machine()
     index = open_index(workspace, refresh_first=deduplicate)
-    outcomes = []
-    groups = []
-    for draft in drafts:
-        group, outcome = admit(index, draft, deduplicate=deduplicate)
-        outcomes.append(outcome)
-        groups.append(group)
-    for draft, outcome in zip(drafts, outcomes, strict=True):
-        if draft.redact_secrets or draft.allow_secrets:
-            outcome.text = outcome.path  # the sentence may contain a secret
-    summary = outcomes[0].text if len(outcomes) == 1 else f"{len(outcomes)} memories"
-    result = commit(workspace, command, groups, summary=summary)
+    # Before the lock: nobody should wait for the model.
+    similar = [find_similar(index, draft.body) if deduplicate else [] for draft in drafts]
+    with hold_lock(workspace):
+        if deduplicate:
+            index.refresh()  # another process may have said the same meanwhile
+        workspace.resources["is scanned"] = True
+        admitted = [admit(index, draft, deduplicate=deduplicate) for draft in drafts]
+        groups = [group for group, _ in admitted]
+        outcomes = [outcome for _, outcome in admitted]
+        for draft, outcome, others in zip(drafts, outcomes, similar, strict=True):
+            add_similar(index, outcome, others)
+            if draft.redact_secrets or draft.allow_secrets:
+                outcome.text = outcome.path  # the sentence may contain a secret
+        summary = outcomes[0].text if len(outcomes) == 1 else f"{len(outcomes)} memories"
+        result = commit(workspace, command, groups, summary=summary)
     errors = {id(group): error for group, error in result.rejected}
     for group, outcome in zip(groups, outcomes, strict=True):
         outcome.undo = result.number
@@ -106,12 +110,17 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     )
     entry = replace(entry, conflicts_with=replaced.conflicts)
     outcome.related += replaced.related
-    if deduplicate:
-        mentioned = {related.id for related in outcome.related}
-        similar = [other for other in find_similar(index, draft.body) if other.id not in mentioned]
-        outcome.related += [describe(index, other, "similar") for other in similar]
     changes = [Replace(path, None, format_entry(entry)), *replaced.changes]
     return make_group(draft, changes), outcome
+
+
+def add_similar(index: Index, outcome: Outcome, others: Sequence[IndexedEntry]) -> None:
+    """Mention similar memories in the outcome of a new one."""
+    if outcome.action == "saved":
+        known = {outcome.id, *(related.id for related in outcome.related)}
+        outcome.related += [
+            describe(index, item, "similar") for item in others if item.id not in known
+        ]
 
 
 def complete_draft(index: Index, draft: Draft) -> Draft:
@@ -187,11 +196,13 @@ def find_same_words(index: Index, draft: Draft) -> IndexedEntry | None:
     entries = index.list_entries(
         "same_words = ? and owner = ? and project = ?"
         " and status in ('active', 'forgotten', 'faded')",
-        (make_words_digest(draft.body), draft.owner, draft.project),
+        (make_words_digest(draft.body.strip() or draft.title), draft.owner, draft.project),
     )
     # "enabled" under one key says something else than under another.
     key = fold_key(draft.key)
     entries = [entry for entry in entries if not key or not entry.key or entry.key == key]
+    # A note of the user's own vault is never rewritten unless a command names it.
+    entries = [entry for entry in entries if index.workspace.is_managed(entry.path)]
     active = [entry for entry in entries if entry.status == "active"]
     return next(iter(active or entries), None)
 

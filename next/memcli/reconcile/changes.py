@@ -46,10 +46,11 @@ def find_same_key(index: Index, key: str, project: str, owner: str) -> list[Inde
     """Return the active entries with a key. Each project and owner has slots of its own."""
     if not key:
         return []
-    return index.list_entries(
+    entries = index.list_entries(
         "key = ? and project = ? and owner = ? and status = 'active'",
         (fold_key(key), project, owner),
     )
+    return [entry for entry in entries if index.workspace.is_managed(entry.path)]
 
 
 def supersede(

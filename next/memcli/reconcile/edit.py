@@ -137,7 +137,9 @@ def update_entry(
     change = edit_file(workspace, entry.path, fields, body)
     new_entry, _ = read_entry(parse(change.after or ""), entry.path, workspace.now)
     has_secrets = allow_secrets or redact_secrets
-    summary = entry.path if has_secrets else new_entry.summary
+    summary = new_entry.summary if body is not None else entry.summary
+    if has_secrets:
+        summary = entry.path
     group = ChangeGroup(
         [change, *change_page_line(workspace, entry.id, summary), *replaced.changes],
         allow_secrets=allow_secrets,
@@ -157,12 +159,19 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
     index = open_index(source)
     entry = get_entry(index, name)
     text = read_file(source, entry.path) or ""
+    received_text = text
+    if not source.is_trusted:
+        # A stranger's memory must not become the user's word by moving.
+        claims = dict.fromkeys(("trust", "confidence", "strength", "pinned"))
+        received_text = edit_entry(text, {**claims, "source": "inferred"})
     inner = entry.path.removeprefix(source.entries_folder)
     path = f"{target.entries_folder}{inner}"
     received = Commit()
     # After a kill between the two commits, the copy is there already.
-    if read_file(target, path) != text:
-        received = commit_one(target, "edit", [Replace(path, None, text)], summary=entry.summary)
+    if read_file(target, path) != received_text:
+        received = commit_one(
+            target, "edit", [Replace(path, None, received_text)], summary=entry.summary
+        )
     changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]
     try:
         result = commit_one(source, "edit", changes, summary=entry.summary)

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import NotFoundError, RejectedError
+from ..errors import BusyError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.frontmatter import get_body
 from ..formats.page import replace_promoted_line
 from ..formats.passages import PassageFinder, replace_passages
 from ..formats.text import normalize, summarize
 from ..index.index import Index, IndexedEntry, open_index
+from ..index.scan import remove_leftovers
 from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
+from ..store.git import run_git
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
 from .outcome import Outcome, make_outcome
@@ -113,11 +115,13 @@ def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
 def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     """Return the active entries that contain a text, for `forget --about`."""
     index = open_index(workspace)
-    entries = index.list_entries(
-        "status = 'active' and file in"
-        " (select file from texts where instr(folded(text), folded(?)) > 0)",
-        (text,),
-    )
+    wanted = text.casefold()
+    entries = []
+    for entry in index.list_entries("status = 'active'"):
+        # Not the frontmatter: everything mentions `type: fact`.
+        said = f"{entry.title}\n{get_body(index.read_text(entry.path) or '')}"
+        if wanted in said.casefold():
+            entries.append(entry)
     if not entries:
         raise NotFoundError(f"no memory mentions {text!r}")
     return entries
@@ -150,6 +154,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
     if done.result.rejected:
         raise done.result.rejected[0][1]
+    remove_leftovers(workspace)
     index.refresh()
     try:
         wipe_deleted_texts(index)
@@ -227,32 +232,15 @@ def wipe_deleted_texts(index: Index) -> None:
 
 
 def find_git_commits(workspace: Workspace, path: str) -> list[str]:
-    """Return the commits that contain a purged file, the latest first."""
-    import subprocess
-
+    """Return the commits that contain a purged file, also under earlier names, the latest first."""
     try:
         # git keeps the text; only its owner can rewrite history.
-        found = subprocess.run(
-            [
-                "git",
-                "-C",
-                str(workspace.root),
-                "log",
-                "--all",
-                "--format=%h",
-                "-n",
-                "20",
-                "--",
-                path,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
+        output = run_git(
+            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (NotFoundError, BusyError):
         return []
-    return found.stdout.split() if found.returncode == 0 else []
+    return output.decode("ascii", "replace").split()
 
 
 def describe_entries(entries: Sequence[IndexedEntry]) -> str:

@@ -12,6 +12,7 @@ from ..index.index import open_index
 from ..store.workspace import Workspace
 
 EXPRESSION_SECONDS = 10.0
+HUGE_COUNT = re.compile(r"\{[^}]*\d{4}")
 LONGEST_LINE = 300  # characters shown of a line
 
 
@@ -74,6 +75,8 @@ def make_matcher(pattern: str, is_expression: bool, ignore_case: bool) -> Callab
     # The standard library cannot stop an expression such as (a|aa)+$ on a long line.
     import regex
 
+    if HUGE_COUNT.search(pattern):
+        raise UsageError("the expression repeats something more than 999 times")
     try:
         expression = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError) as error:

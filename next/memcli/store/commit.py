@@ -288,11 +288,15 @@ def revert_unfinished_commands(workspace: Workspace, log_folder: Path) -> None:
         if record is not None:
             revert_changes(workspace.root, record.changes)
         path.unlink()
+    # Records that were killed before their first rename. We hold the lock, so nobody writes them.
+    for path in log_folder.glob("*.pending.*"):
+        path.unlink()
 
 
-def finish_purges(workspace: Workspace, log_folder: Path) -> None:
-    """Delete purged texts from the undo log, and refuse them from now on."""
-    for path in list_records(log_folder, "purge"):
+def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
+    """Delete purged texts from the undo log, and refuse them. Return whether there was one."""
+    purges = list_records(log_folder, "purge")
+    for path in purges:
         record = read_record(path)
         deleted = [change for change in record.changes if change.after is None]
         bodies = [get_body(change.before or "") for change in deleted]
@@ -300,6 +304,7 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> None:
         purge_log(workspace, [change.path for change in deleted], bodies)
         save_record(log_folder, record._replace(changes=(), summary=""), "json")
         path.unlink()
+    return bool(purges)
 
 
 @contextmanager
@@ -307,21 +312,29 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
     """Hold the workspace's lock. First revert the changes of a killed command.
 
     Yields the folder of the undo log, or None without one. Raises BusyError after some seconds.
+    A function that holds the lock may call another one that takes it.
     """
+    if workspace.resources.get("holds lock"):
+        yield find_log_folder(workspace)
+        return
     try:
         make_mem_folder(workspace.root)
         lock = open_lock(workspace.root / ".mem" / "lock", seconds)
     except OSError as error:
         reason = f"cannot write to {workspace.root}: {error.strerror}"
         raise RejectedError(reason, "an agent's sandbox may forbid it: use the MCP tool") from None
+    workspace.resources["holds lock"] = True
     try:
         log_folder = find_log_folder(workspace)
         if log_folder is not None:
             revert_unfinished_commands(workspace, log_folder)
             with suppress(OSError):
-                finish_purges(workspace, log_folder)
+                if finish_purges(workspace, log_folder):
+                    # The killed purge did not wipe the index, which is made again.
+                    (log_folder.parent / "index.db").unlink(missing_ok=True)
         yield log_folder
     finally:
+        workspace.resources["holds lock"] = False
         os.close(lock)
 
 
@@ -333,6 +346,8 @@ def locate(root: Path, path: str) -> Path:
         raise OutsideError(f"{path} is outside the workspace")
     if target.is_symlink():
         raise OutsideError(f"{path} is a symbolic link")
+    if {".mem", ".git"}.intersection(Path(path).parts):
+        raise OutsideError(f"{path} is not a file of the memory")
     if target.is_dir():
         raise RejectedError(f"{path} is a folder")
     return folder / target.name

@@ -5,15 +5,17 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from .small_files import read_small_text
+
 IGNORE_FILE = ".secretsignore"
+# More wildcards in one pattern would take an expression forever.
+MOST_WILDCARDS = 8
+NOTHING = re.compile(r"(?!)")
 
 
 def read_patterns(root: Path) -> tuple[str, ...]:
     """Return the patterns of a workspace's ignore file."""
-    try:
-        lines = (root / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return ()
+    lines = read_small_text(root / IGNORE_FILE).splitlines()
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
@@ -31,6 +33,8 @@ def is_ignored(patterns: Iterable[str], path: str) -> bool:
 @lru_cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the expression of a pattern. It matches a file, or a folder above it."""
+    if pattern.count("*") > MOST_WILDCARDS:
+        return NOTHING
     start = "(?:^|/)" if "/" not in pattern.rstrip("/") else "^"
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern.strip("/"))
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -42,4 +46,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
             expression += "[" + part[1:-1].replace("!", "^", 1).replace("\\", "\\\\") + "]"
         else:
             expression += re.escape(part)
-    return re.compile(f"{start}{expression}(?:/|$)")
+    try:
+        return re.compile(f"{start}{expression}(?:/|$)")
+    except re.error:
+        return NOTHING  # such as [z-a]

@@ -20,7 +20,8 @@ FIRST_LINES = {
 
 
 def create_workspace(context: Context, root: Path, layout: str = "standard") -> None:
-    """Create a workspace in a folder, and trust it: its maker is its user."""
+    """Create a workspace in a folder, and trust it unless it came with memories."""
+    is_new = layout == "vault" or not any((root / "entries").rglob("*.md"))
     try:
         root.mkdir(parents=True, exist_ok=True)
         folder = root / "mem" if layout == "vault" else root
@@ -33,8 +34,8 @@ def create_workspace(context: Context, root: Path, layout: str = "standard") -> 
     except OSError as error:
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None
     # Whoever creates a workspace is its user.
-    machine = make_machine(root.resolve(), context.state_folder, is_trusted=True)
-    machine.save_trust(root.resolve(), True)
+    machine = make_machine(root.resolve(), context.state_folder, is_trusted=is_new)
+    machine.save_trust(root.resolve(), is_new)
 
 
 def write_if_missing(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import ELOOP
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,13 @@ def make_mem_folder(root: Path) -> None:
     """Create `.mem`, which git ignores."""
     folder = root / ".mem"
     folder.mkdir(exist_ok=True)
-    mark = folder / ".gitignore"
-    if not mark.exists():
-        mark.write_text("*\n", encoding="utf-8")
+    if folder.is_symlink():
+        raise OSError(ELOOP, "`.mem` is a symbolic link")
+    # A clone may bring a link here too, which must not be followed.
+    with suppress(FileExistsError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(folder / ".gitignore", flags, 0o666), "w", encoding="ascii") as file:
+            file.write("*\n")
 
 
 def list_keys(mem_folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
 from ..formats import frontmatter
+from .small_files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
@@ -51,8 +52,8 @@ SETTINGS: dict[str, Setting] = {
         ("card-number", "national-id", "iban"),
         "personal data that the scanner also finds: card-number, national-id, iban, email, phone",
     ),
-    "undo.commands": Setting(200, "commands in the undo log"),
-    "undo.days": Setting(90, "days after which a command leaves the undo log"),
+    "undo.commands": Setting(200, "commands in the undo log", limits=(1, 10_000)),
+    "undo.days": Setting(90, "days after which a command leaves the undo log", limits=(1, 3650)),
     "editor": Setting(
         "", "command that edits a file; default: $VISUAL or $EDITOR", is_user_only=True
     ),
@@ -110,10 +111,7 @@ def read_settings_file(path: Path | None) -> dict[str, Any]:
     """Return the settings of a file by their dotted names. A file that does not parse has none."""
     if path is None:
         return {}
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return {}
+    text = read_small_text(path)
     # The YAML library takes 15 ms to import, and most settings files are simple.
     plain = BLANK_LINE.sub("", COMMENT.sub("", text))
     fields = frontmatter.parse_simple(plain if plain.endswith("\n") else f"{plain}\n")

@@ -63,7 +63,7 @@ def revert_change(change: Change, current: str | None) -> str | None:
     stamp = UPDATED_LINE.search(current)
     after, before = change.after, change.before
     if stamp:
-        after, before = (UPDATED_LINE.sub(stamp[0], side) for side in (after, before))
+        after, before = (UPDATED_LINE.sub(lambda _: stamp[0], side) for side in (after, before))
     merged = merge_lines(after, current, before)
     return CONFLICT if merged is None else merged
 

@@ -9,8 +9,10 @@ from zoneinfo import ZoneInfo
 
 from ..context import Context
 from ..errors import NotFoundError
+from ..formats.ids import is_id
 from .machine import Machine, find_machine, make_machine
 from .settings import Settings, read_settings
+from .small_files import read_small_text
 from .worktrees import Repository, find_repository
 
 if TYPE_CHECKING:
@@ -87,11 +89,10 @@ class Workspace:
 
     def read_purged_ids(self) -> frozenset[str]:
         """Return the ids of the memories that were purged on any machine."""
-        try:
-            text = (self.root / self.purged_path).read_text("utf-8", "replace")
-        except OSError:
-            return frozenset()
-        return frozenset(line.split()[0] for line in text.splitlines() if line.strip())
+        lines = read_small_text(self.root / self.purged_path).splitlines()
+        ids = [line.split()[0] for line in lines if line.strip()]
+        # A path is the id of a note without frontmatter. Nobody may delete it from afar.
+        return frozenset(entry_id for entry_id in ids if is_id(entry_id))
 
     def get_kind(self, path: str) -> str:
         """Return what a file is: entry, memory, history, note, session, document or nothing."""
@@ -185,7 +186,8 @@ def find_project_workspace(context: Context) -> Workspace | None:
     own = context.data_folder
     for parent in (context.folder, *context.folder.parents):
         for place in (parent, parent / "memory"):
-            if place != own and (place / MARK).is_file():
+            # A repository could bring a link to somebody's trusted memory.
+            if place != own and (place / MARK).is_file() and not place.is_symlink():
                 return open_folder(context, place, f"found from {context.folder}", repository)
     return None
 

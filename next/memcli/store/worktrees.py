@@ -66,7 +66,9 @@ def find_main_worktree(git_folder: Path) -> Path | None:
     configured = read_core_worktree(git_folder)
     if configured:
         main = Path(git_folder, configured).resolve()
-        return main if main.is_dir() else None
+        # The configuration may be a stranger's, so the folder must name this repository.
+        target = read_line(main / ".git").removeprefix("gitdir:").strip()
+        return main if target and Path(main, target).resolve() == git_folder else None
     if git_folder.name != ".git" or is_bare(git_folder):
         return None
     main = git_folder.parent

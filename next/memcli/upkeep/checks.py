@@ -1,14 +1,13 @@
 """Find problems in the files of a workspace, and fix the ones that have one right answer."""
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import BusyError, NotFoundError
 from ..formats.text import Problem, decode, find_conflict_line
 from ..index.index import Index, open_index
 from ..index.scan import scan_workspace
 from ..store.gates import find_secret_problems
+from ..store.git import run_git
 from ..store.workspace import Workspace
 
 
@@ -58,29 +57,20 @@ def find_broken_relations(index: Index) -> list[Finding]:
     ]
 
 
-def remove_leftovers(workspace: Workspace) -> list[str]:
-    """Delete the temporary files of killed commands, and return their paths."""
-    from ..store.commit import hold_lock, remove_temporary_file
-
-    with hold_lock(workspace):
-        leftovers = scan_workspace(workspace).leftovers
-        for path in leftovers:
-            remove_temporary_file(workspace, path)
-    return leftovers
-
-
 def find_staged_problems(workspace: Workspace) -> list[Finding]:
     """Return secrets and conflict markers in the files that git is about to commit.
 
     In a linked worktree, these are its own files, not those of the main worktree.
     """
     # Deleted files cannot contain anything.
-    names = run_git(workspace, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR")
+    names = run_git(
+        workspace.context.folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR"
+    )
     findings = []
     for name in names.decode("utf-8", "surrogateescape").split("\0"):
         if not name:
             continue
-        text, problem = decode(run_git(workspace, "show", f":{name}"))
+        text, problem = decode(run_git(workspace.context.folder, "show", f":{name}"))
         problems: Sequence[Problem] = [problem] if problem else []
         conflict = find_conflict_line(text)
         if conflict is not None:
@@ -88,21 +78,3 @@ def find_staged_problems(workspace: Workspace) -> list[Finding]:
         problems = [*problems, *find_secret_problems(workspace, text)]
         findings += [Finding(name, item.line, item.reason) for item in problems]
     return findings
-
-
-def run_git(workspace: Workspace, *arguments: str) -> bytes:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(workspace.context.folder), *arguments],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-    except OSError:
-        raise NotFoundError("git is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise BusyError("git did not answer within a minute") from None
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise NotFoundError(f"git: {reason[0] if reason else 'failed'}")
-    return done.stdout

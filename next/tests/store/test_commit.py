@@ -244,5 +244,5 @@ def test_a_full_output_is_reported(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert done.returncode == 5
+    assert done.returncode == 3
     assert b"cannot write the output" in done.stderr
