@@ -10,8 +10,10 @@ CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
 WORD = re.compile(r"[^\W_]+")
-# C++ is not C#, > 5 is not < 5, and -5 is not 5.
-EXACT_WORD = re.compile(r"[^\W_]+[+#]*|[<>]=?(?=\s?\d)|[-−](?=\d)")
+# C++ is not C#, > 5 is not < 5, -5 is not 5, and a thumb up is not a thumb down.
+EXACT_WORD = re.compile(
+    "[^\\W_]+[+#]*|[<>]=?(?=\\s?\\d)|[-−](?=\\d)|[\u2600-\u27bf\U0001f300-\U0001faff]"
+)
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
 
