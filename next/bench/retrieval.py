@@ -22,9 +22,9 @@ from typing import Any
 
 from memcli.context import CommonOptions, Context
 from memcli.formats.dates import format_time, parse_time
-from memcli.formats.digests import make_text_digest
+from memcli.formats.digests import build_text_digest
 from memcli.formats.entry import Entry, format_entry
-from memcli.formats.ids import make_id
+from memcli.formats.ids import build_id
 from memcli.index.filters import Filter
 from memcli.index.index import KINDS, close_index, open_index
 from memcli.index.model import DIMENSION, Embedder, open_embedder
@@ -62,7 +62,7 @@ class CachingEmbedder:
     def embed(self, texts: Sequence[str]) -> Any:
         import numpy as np
 
-        keys = [make_text_digest(text) for text in texts]
+        keys = [build_text_digest(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.known}
         if new:
             self.inner = self.inner or open_embedder(None, is_bulk=True)
@@ -139,7 +139,7 @@ def write_documents(collection: Collection, workspace: Workspace) -> dict[tuple[
             places[path, 0] = row["id"]
         else:
             created = moment or datetime(2026, 1, 1, tzinfo=UTC)
-            entry_id = make_id("mem", created, random.Random(number))
+            entry_id = build_id("mem", created, random.Random(number))
             path = f"entries/{number}.md"
             entry = Entry(
                 entry_id, row["text"], title=row.get("title") or "", created_at=format_time(created)

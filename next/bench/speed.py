@@ -20,7 +20,7 @@ from pathlib import Path
 
 from memcli.formats.dates import format_time
 from memcli.formats.entry import Entry, format_entry
-from memcli.formats.ids import make_id
+from memcli.formats.ids import build_id
 
 SUBJECTS = "the boiler|our staging server|the nightly backup|Ana|the invoice tool|the kiln|team blue|the choir".split(
     "|"
@@ -43,7 +43,7 @@ def make_workspace(root: Path, count: int) -> str:
         moment = start + timedelta(minutes=13 * number)
         words = [noise.choice(part) for part in (SUBJECTS, VERBS, OBJECTS, PLACES)]
         sentence = " ".join(words).format(n=noise.randint(2, 9999), h=noise.randint(7, 21))
-        entry_id = make_id("mem", moment, noise)
+        entry_id = build_id("mem", moment, noise)
         body = f"{sentence[0].upper()}{sentence[1:]}. Note {number}."
         entry = Entry(
             entry_id,

@@ -54,9 +54,9 @@ def open_all(context: Context) -> list[Workspace]:
 def add_gates(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
     # Imported here and below, because reading commands need none of it.
-    from .store.gates import check_characters, check_secrets, make_forgotten_gate
+    from .store.gates import build_forgotten_gate, check_characters, check_secrets
 
-    workspace.gates = (check_characters, check_secrets, make_forgotten_gate(find_forgotten))
+    workspace.gates = (check_characters, check_secrets, build_forgotten_gate(find_forgotten))
     workspace.find_purged_files = find_purged_files
     return workspace
 
@@ -97,13 +97,13 @@ def search(
     workspace: Workspace | Sequence[Workspace], query: str, limit: int = 0, **filters: Any
 ) -> "list[Hit]":
     """Return the hits of a search, the best first."""
-    from .index.filters import make_filter
+    from .index.filters import build_filter
     from .search.search import SearchOptions
     from .search.search import search as search_all
 
     workspaces = [workspace] if isinstance(workspace, Workspace) else list(workspace)
     first = workspaces[0]
-    wanted = make_filter(first.now, first.zone, **filters)
+    wanted = build_filter(first.now, first.zone, **filters)
     options = SearchOptions(
         limit or first.settings["search.limit"],
         wanted=wanted,

@@ -77,7 +77,7 @@ class Context(NamedTuple):
         return base / "mem" if base else None
 
 
-def make_process_context() -> Context:
+def build_process_context() -> Context:
     """Build the context of this process. MEM_NOW and MEM_SEED fix its time and randomness."""
     environment = dict(os.environ)
     fixed = environment.get("MEM_NOW", "")

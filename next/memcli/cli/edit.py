@@ -47,8 +47,8 @@ def run_edit(
     except MemError as error:
         if after.strip():
             # The user's work must not be lost with the editor's copy.
-            place = f"your text is in {save_rejected_text(path, after)}"
-            error.hint = f"{error.hint}; {place}" if error.hint else place
+            saved = f"your text is in {save_rejected_text(path, after)}"
+            error.hint = f"{error.hint}; {saved}" if error.hint else saved
         raise
 
 

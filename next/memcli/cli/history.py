@@ -8,7 +8,7 @@ from ..api import open_all, open_target
 from ..context import Context
 from ..errors import UsageError
 from ..formats.dates import format_time
-from ..formats.ids import make_id
+from ..formats.ids import build_id
 from ..formats.records import format_history_record, split_history
 from ..index.filters import parse_date
 from ..index.index import open_index
@@ -62,7 +62,7 @@ def add_record(context: Context, text: str) -> Result:
     if not text.strip():
         raise UsageError("the record is empty")
     workspace = open_target(context)
-    record_id = make_id("hist", workspace.now, context.noise)
+    record_id = build_id("hist", workspace.now, context.noise)
     record = format_history_record(record_id, workspace.now, workspace.zone, text)
     done = commit_one(
         workspace,

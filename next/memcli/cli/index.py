@@ -27,8 +27,8 @@ def run_index(
         index = open_index(workspace, refresh_first=False)
         if rebuild:
             index.rebuild()
-        index.refresh(make_progress(context, "reading"))
-        index.embed_missing(None, progress=make_progress(context, "embedding"))
+        index.refresh(build_progress(context, "reading"))
+        index.embed_missing(None, progress=build_progress(context, "embedding"))
         files, texts = (
             index.run(f"select count(*) from {table}").fetchone()[0]
             for table in ("files", "chunks")
@@ -42,7 +42,7 @@ def run_index(
     return Result({"indexes": items}, lines, None, messages)
 
 
-def make_progress(context: Context, label: str) -> Progress | None:
+def build_progress(context: Context, label: str) -> Progress | None:
     """Return a function that shows progress on a real terminal, or None elsewhere."""
     if not context.height:
         return None

@@ -7,7 +7,7 @@ from typer import Option
 from ..api import open_all
 from ..context import Context
 from ..formats.dates import describe_day
-from ..index.filters import find_files, make_filter
+from ..index.filters import build_filter, find_files
 from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
 
@@ -31,7 +31,7 @@ def run_ls(
     """List memories, the latest first."""
     workspaces = open_all(context)
     first = workspaces[0]
-    wanted = make_filter(
+    wanted = build_filter(
         first.now,
         first.zone,
         since=since,
@@ -41,7 +41,7 @@ def run_ls(
         statuses=tuple(status),
         conditions=tuple(where),
     )
-    found: list[tuple[Index, IndexedEntry]] = []
+    matches: list[tuple[Index, IndexedEntry]] = []
     messages: list[str] = []
     for workspace in workspaces:
         index = open_index(workspace)
@@ -51,12 +51,12 @@ def run_ls(
             f"file in ({files}) and updated_at >= ? and (? = '' or updated_at <= ?)",
             (wanted.since, wanted.until, wanted.until),
         )
-        found += [(index, entry) for entry in entries]
+        matches += [(index, entry) for entry in entries]
     # Each list is in order already.
     if len(workspaces) > 1:
-        found.sort(key=lambda item: item[1].updated_at, reverse=True)
+        matches.sort(key=lambda item: item[1].updated_at, reverse=True)
     lines, rows, items = [], [], []
-    for index, entry in found[: limit or None]:
+    for index, entry in matches[: limit or None]:
         # Shortening an id costs a query, and a pipe gets whole ids.
         if not context.is_terminal and not context.common.as_json:
             rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
@@ -65,6 +65,6 @@ def run_ls(
         day = describe_day(entry.updated_at, first.now, first.zone)
         lines.append(f"{entry.summary}  ({entry.type} · {day} · {short_id})")
         items.append({**entry._asdict(), "text": entry.summary, "short_id": short_id})
-    if not found:
+    if not matches:
         messages.append("no memories")
-    return Result({"entries": items}, lines, rows, messages, exit_code=0 if found else 1)
+    return Result({"entries": items}, lines, rows, messages, exit_code=0 if matches else 1)

@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, get_type_hints
 
-from ..context import CommonOptions, Context, make_process_context
+from ..context import CommonOptions, Context, build_process_context
 from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS
 from .render import Result, print_message, print_result
@@ -20,7 +20,7 @@ HELP = ("-h", "--help")
 def run_process(arguments: Sequence[str]) -> int:
     """Run a command of this process, and return its exit code."""
     open_closed_streams()
-    context = make_process_context()
+    context = build_process_context()
     try:
         code = run(context, arguments)
         context.stdout.flush()
@@ -53,13 +53,13 @@ def run(context: Context, arguments: Sequence[str]) -> int:
     try:
         if any("\udc80" <= character <= "\udcff" for word in arguments for character in word):
             raise UsageError("an argument is not UTF-8", "pass the text on standard input")
-        name, rest = split_command(arguments)
+        name, command_arguments = split_command(arguments)
         if not name:
             context.stdout.write(format_overview())
             return 0
         if name not in COMMANDS:
             raise UsageError(f"unknown command {name!r}", suggest(name))
-        context, result = call_command(context, name, rest)
+        context, result = call_command(context, name, command_arguments)
         print_result(context, result)
         return result.exit_code
     except MemError as error:
@@ -78,20 +78,20 @@ def run(context: Context, arguments: Sequence[str]) -> int:
 def split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command and its arguments. Common options may come before the command."""
     common: list[str] = []
-    rest = list(arguments)
+    remaining = list(arguments)
     # `mem --workspace DIR search …` is what users of git type.
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
+    while remaining and remaining[0].startswith("-"):
+        option = remaining.pop(0)
         if option in HELP:
             return "", []
         common.append(option)
-        if option in VALUE_OPTIONS and rest:
-            common.append(rest.pop(0))
-    if not rest:
+        if option in VALUE_OPTIONS and remaining:
+            common.append(remaining.pop(0))
+    if not remaining:
         if common:
             raise UsageError(f"no command after {common[-1]}", "list the commands: mem --help")
         return "", []
-    return rest[0], [*common, *rest[1:]]
+    return remaining[0], [*common, *remaining[1:]]
 
 
 def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Context, Result]:
@@ -101,7 +101,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     module = import_module(f".{name}", __package__)
     function = getattr(module, f"run_{name}")
     parsed: dict[str, Any] = {}
-    parser = make_parser(context, name, function, parsed.update)
+    parser = build_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
         # typer would print the help itself, to the process's stdout.
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
@@ -136,7 +136,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
             cleanup()
 
 
-def make_parser(
+def build_parser(
     context: Context, name: str, function: Callable[..., Result], receive: Callable[..., None]
 ) -> Any:
     """Return the command-line parser of a function: its own options and the common ones.
@@ -159,7 +159,7 @@ def make_parser(
         option.show_default = False
         is_number = kind in (int, float, int | None)
         option.metavar = option.metavar or ("N" if is_number else "TEXT").lower()
-    parameters += make_common_parameters(typer)
+    parameters += build_common_parameters(typer)
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = typer.Typer(
@@ -183,7 +183,7 @@ def note_failed_command(context: Context, name: str) -> None:
         note_failure(get_workspaces(context)[0], name)
 
 
-def make_common_parameters(typer: Any) -> list[inspect.Parameter]:
+def build_common_parameters(typer: Any) -> list[inspect.Parameter]:
     """Return the options that every command has."""
     options = {
         "json_fields": (
@@ -232,15 +232,15 @@ def check_scope(scope: str) -> None:
 def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> list[str]:
     """Give `--json` a value: the next word if it names fields, otherwise all fields."""
     completed: list[str] = []
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
         if word == "--":
-            return [*completed, word, *rest]
+            return [*completed, word, *remaining]
         if word == "--json":
             # An option with an optional value is ambiguous: `--json port` may be a query.
-            has_fields = bool(rest) and all(part in fields for part in rest[0].split(","))
-            word = f"--json={rest.pop(0) if has_fields else '*'}"
+            has_fields = bool(remaining) and all(part in fields for part in remaining[0].split(","))
+            word = f"--json={remaining.pop(0) if has_fields else '*'}"
         completed.append(word)
     return completed
 

@@ -10,7 +10,7 @@ from ..errors import MemError, NotFoundError
 from ..formats.page import split_sections
 from ..formats.text import fold_name
 from ..index.index import Index, open_index
-from ..search.names import Named, find_named
+from ..search.names import NamedFile, find_named
 from ..store.undo_log import read_log
 from ..store.workspace import Workspace
 from .render import Result
@@ -36,16 +36,16 @@ def run_read(
     """
     workspaces = open_all(context)
     for workspace in workspaces:
-        found = find_readable(workspace, name)
-        if found is not None:
-            index, named = found
+        readable = find_readable(workspace, name)
+        if readable is not None:
+            index, named = readable
             if history:
                 return show_history(workspace, named)
             return show_file(index, named, offset, limit)
     raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
 
 
-def find_readable(workspace: Workspace, name: str) -> tuple[Index, Named] | None:
+def find_readable(workspace: Workspace, name: str) -> tuple[Index, NamedFile] | None:
     """Return the file that a name means. Known ids are looked up before the folder is scanned."""
     # Scanning 10,000 files takes 30 ms, which a known id does not need.
     index = open_index(workspace, refresh_first=False)
@@ -59,7 +59,7 @@ def find_readable(workspace: Workspace, name: str) -> tuple[Index, Named] | None
     return (index, named) if named else None
 
 
-def show_file(index: Index, named: Named, offset: int | None, limit: int | None) -> Result:
+def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | None) -> Result:
     text = index.read_text(named.path)
     if text is None:
         raise NotFoundError(f"{named.path} cannot be read")
@@ -90,14 +90,14 @@ def show_file(index: Index, named: Named, offset: int | None, limit: int | None)
     return Result(data, output, None, messages)
 
 
-def get_section(text: str, named: Named) -> str:
+def get_section(text: str, named: NamedFile) -> str:
     for section in split_sections(text):
         if section.anchor == named.anchor:
             return text[section.start : section.end]
     raise NotFoundError(f"{named.path} has no section {named.anchor!r}")
 
 
-def get_names(named: Named) -> list[str]:
+def get_names(named: NamedFile) -> list[str]:
     """Return the names by which other files may link to this one."""
     stem = named.path.rpartition("/")[2].removesuffix(".md")
     names = [stem]
@@ -106,7 +106,7 @@ def get_names(named: Named) -> list[str]:
     return [fold_name(name) for name in names if name]
 
 
-def show_history(workspace: Workspace, named: Named) -> Result:
+def show_history(workspace: Workspace, named: NamedFile) -> Result:
     """Show the commands in the undo log that changed a file."""
     records = [
         record

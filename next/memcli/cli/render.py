@@ -29,7 +29,7 @@ def print_result(context: Context, result: Result) -> None:
     for message in result.messages:
         print_message(context, message)
     if context.common.as_json:
-        data = select_fields(make_plain(result.data), context.common.fields)
+        data = select_fields(build_plain(result.data), context.common.fields)
         context.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
         return
     # Scripts cut columns; people read sentences.
@@ -66,14 +66,14 @@ def print_message(context: Context, message: str, prefix: str = "mem: ") -> None
     context.stderr.write(f"{text}\n")
 
 
-def make_plain(value: Any) -> Any:
+def build_plain(value: Any) -> Any:
     """Return dataclasses and tuples as JSON values."""
     if is_dataclass(value) and not isinstance(value, type):
-        return make_plain(asdict(value))
+        return build_plain(asdict(value))
     if isinstance(value, dict):
-        return {str(key): make_plain(item) for key, item in value.items()}
+        return {str(key): build_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [make_plain(item) for item in value]
+        return [build_plain(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)

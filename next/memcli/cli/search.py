@@ -8,7 +8,7 @@ from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
 from ..formats.dates import describe_day, format_time
-from ..index.filters import make_filter
+from ..index.filters import build_filter
 from ..search.search import Hit, SearchOptions, search
 from ..store.workspace import Workspace
 from .render import Result
@@ -51,7 +51,7 @@ def run_search(
     text = " ".join(query)
     workspaces = open_all(context)
     first = workspaces[0]
-    wanted = make_filter(
+    wanted = build_filter(
         first.now,
         first.zone,
         since=since,
@@ -94,13 +94,13 @@ def describe_nothing(weak: int) -> str:
 def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
     """Return a hit for a terminal: its sentence, then where it comes from."""
     # An entry is one memory; of a page, the line matters.
-    place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
+    location = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     details = [
         hit.type or hit.kind,
         hit.status if hit.status not in ("", "active") else "",
         "expired" if hit.expires_at and hit.expires_at < format_time(workspace.now) else "",
         describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
-        place,
+        location,
         hit.short_id if hit.short_id != hit.path else "",
         f"newer: {hit.newer[-6:]}" if hit.newer else "",
     ]

@@ -9,26 +9,26 @@ except ImportError:  # pragma: no cover - a Python that was built without it
     from hashlib import blake2b
 
 
-def make_digest(data: bytes) -> str:
+def build_digest(data: bytes) -> str:
     """Return a 128-bit digest by which changed content is noticed."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def make_text_digest(text: str) -> bytes:
+def build_text_digest(text: str) -> bytes:
     """Return the 16-byte key of a text and its vector."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def make_keyed_digest(key: str, text: str) -> str:
+def build_keyed_digest(key: str, text: str) -> str:
     """Return a digest that nobody can compute or test without the key."""
     return blake2b(text.encode("utf-8", "replace"), key=key.encode(), digest_size=16).hexdigest()
 
 
-def make_words_digest(text: str) -> bytes:
+def build_words_digest(text: str) -> bytes:
     """Return a digest that equal sentences share, whatever their case, blanks and final period.
 
     Symbols count: C++ is not C#, and -5 is not 5.
     """
-    return make_text_digest(
+    return build_text_digest(
         " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!? ")
     )

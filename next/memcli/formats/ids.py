@@ -12,7 +12,7 @@ SLUG_LENGTH = 48
 ID = re.compile(rf"[a-z]+_[{ALPHABET}]{{{ID_LENGTH}}}")
 
 
-def make_id(prefix: str, moment: datetime, noise: Random) -> str:
+def build_id(prefix: str, moment: datetime, noise: Random) -> str:
     """Make an id: ten characters of the millisecond, by which ids sort, and six random ones."""
     # A clock before 1970 is wrong, and would make a negative number.
     milliseconds = max(int(moment.timestamp() * 1000), 0)
@@ -32,7 +32,7 @@ def is_id(text: str) -> bool:
     return ID.fullmatch(text) is not None
 
 
-def make_slug(text: str, limit: int = SLUG_LENGTH) -> str:
+def build_slug(text: str, limit: int = SLUG_LENGTH) -> str:
     """Return the first words of a text as part of a file name: lower case, joined by hyphens.
 
     Letters of every script stay, together with their marks: without its vowel signs a Tamil or

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .ids import make_slug
+from .ids import build_slug
 
 HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -52,7 +52,7 @@ def split_sections(text: str) -> list[Section]:
             trail.pop()
         if heading_text:
             trail.append((level, heading_text))
-        name = make_slug(heading_text)
+        name = build_slug(heading_text)
         anchors[name] = anchors.get(name, 0) + 1
         # Two sections may have the same heading.
         anchor = name if anchors[name] == 1 else f"{name}-{anchors[name]}"

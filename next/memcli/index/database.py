@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..formats.digests import make_digest
+from ..formats.digests import build_digest
 
 FILE = "index.db"
 MATRIX_FILE = "vectors.f32"
@@ -62,7 +62,7 @@ create virtual table terms using fts5vocab(words, row);
 create table spellings(word text primary key) without rowid;
 create table vectors(hash blob primary key, vector integer not null) without rowid;
 """
-VERSION = int(make_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
+VERSION = int(build_digest(f"{READER_VERSION}{SCHEMA}".encode())[:7], 16)
 # Errors of the circumstances. The index itself is sound.
 CIRCUMSTANCES = (
     sqlite3.SQLITE_BUSY,

@@ -35,7 +35,7 @@ class Filter(NamedTuple):
         ) or self.statuses not in (("active",), ())
 
 
-def make_filter(
+def build_filter(
     now: datetime, zone: tzinfo, *, since: str = "", until: str = "", **values: Any
 ) -> Filter:
     """Build a filter from the words of a command line. Raises UsageError."""
@@ -68,7 +68,7 @@ def parse_date(text: str, now: datetime, zone: tzinfo) -> tuple[datetime, dateti
     return period
 
 
-def make_sql(wanted: Filter) -> tuple[str, list[Any]]:
+def build_sql(wanted: Filter) -> tuple[str, list[Any]]:
     """Return an SQL condition on `files` and `entries`, and its values."""
     clauses = ["1"]
     values: list[Any] = []
@@ -103,11 +103,11 @@ def make_sql(wanted: Filter) -> tuple[str, list[Any]]:
 
 def find_files(index: Index, wanted: Filter) -> list[int]:
     """Return the files that pass a filter, times aside."""
-    where, values = make_sql(wanted)
+    where, values = build_sql(wanted)
     rows = index.run(
         f"select files.file, fields from files left join entries using(file) where {where}", values
     ).fetchall()
-    checks = [make_check(condition) for condition in wanted.conditions]
+    checks = [build_check(condition) for condition in wanted.conditions]
     if not checks:
         return [file for file, _ in rows]
     return [
@@ -115,7 +115,7 @@ def find_files(index: Index, wanted: Filter) -> list[int]:
     ]
 
 
-def make_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
+def build_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
     """Return an SQL condition on `chunks`, and its values."""
     clauses = ["1"]
     values: list[Any] = []
@@ -135,7 +135,7 @@ def make_chunk_sql(index: Index, wanted: Filter) -> tuple[str, list[Any]]:
     return " and ".join(clauses), values
 
 
-def make_check(condition: str) -> Callable[[dict[str, Any]], bool]:
+def build_check(condition: str) -> Callable[[dict[str, Any]], bool]:
     """Return the function that checks one `--where` condition on the fields of an entry."""
     match = CONDITION.fullmatch(condition)
     assert match is not None

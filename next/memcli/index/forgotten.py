@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from ..formats.digests import make_digest
+from ..formats.digests import build_digest
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
 from ..formats.text import find_words, normalize
@@ -33,14 +33,14 @@ class ForgottenTexts:
             if count.isdecimal()
         ]
 
-    def make_signature(self) -> str:
+    def build_signature(self) -> str:
         """Return a digest that changes with the texts to hide."""
         parts = (
             sorted(self.finder.by_first_word.items()),
             sorted(self.purged),
             sorted(self.purged_ids),
         )
-        return make_digest(repr(parts).encode("utf-8", "replace"))
+        return build_digest(repr(parts).encode("utf-8", "replace"))
 
     def find_repeats(self, text: str) -> list[Passage]:
         """Return the passages of a normalized text that repeat a forgotten memory, in order."""
@@ -54,7 +54,7 @@ class ForgottenTexts:
                 continue
             for count, digest in self.purged:
                 words = [word for _, _, word in places[number : number + count]]
-                if len(words) == count and self.machine.make_digest(words) == digest:
+                if len(words) == count and self.machine.build_digest(words) == digest:
                     end = places[number + count - 1][1]
                     if count >= SHORT or is_whole_line(text, start, end):
                         yield Passage(start, end, "")

@@ -180,7 +180,7 @@ class Index:
             " order by updated_at desc, id desc",
             values,
         )
-        return [make_entry(row) for row in rows]
+        return [build_entry(row) for row in rows]
 
     def find_by_id(self, entry_id: str) -> IndexedEntry | None:
         entries = self.list_entries("id = ?", (entry_id,))
@@ -241,7 +241,7 @@ class Index:
         return [row[0] for row in rows]
 
 
-def make_entry(row: Sequence[Any]) -> IndexedEntry:
+def build_entry(row: Sequence[Any]) -> IndexedEntry:
     values = list(row)
     for column in LISTS:
         values[column] = tuple(json.loads(values[column])) if values[column] != "[]" else ()

@@ -53,7 +53,7 @@ class Embedder:
             window = [clean_text(text) for text in texts[start : start + WINDOW]]
             encodings = self.tokenizer.encode_batch_fast(window)
             tokens = [encoding.ids or [0] for encoding in encodings]
-            batches = make_batches([len(ids) for ids in tokens], self.batch_size)
+            batches = build_batches([len(ids) for ids in tokens], self.batch_size)
             results = self.run_batches([[tokens[number] for number in batch] for batch in batches])
             for batch, result in zip(batches, results, strict=True):
                 vectors[[start + number for number in batch]] = result
@@ -160,7 +160,7 @@ def open_tokenizer() -> Any:
 
 def open_session(file: Path, *, is_bulk: bool, is_prepared: bool = False) -> Any:
     runtime = import_runtime()
-    options = make_options(is_bulk, optimize=is_bulk and not is_prepared)
+    options = build_options(is_bulk, optimize=is_bulk and not is_prepared)
     try:
         return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the errors of onnxruntime have no common class
@@ -195,7 +195,7 @@ def write_prepared_copy(file: Path, folder: Path) -> None:
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         making.mkdir(parents=True)
-        options = make_options(True, optimize=True)
+        options = build_options(True, optimize=True)
         options.optimized_model_filepath = str(making / "model.onnx")
         prefix = "session.optimized_model_external_initializers"
         options.add_session_config_entry(f"{prefix}_file_name", "weights.bin")
@@ -210,7 +210,7 @@ def write_prepared_copy(file: Path, folder: Path) -> None:
         remove_folder(making)
 
 
-def make_options(is_bulk: bool, *, optimize: bool) -> Any:
+def build_options(is_bulk: bool, *, optimize: bool) -> Any:
     runtime = import_runtime()
     options = runtime.SessionOptions()
     levels = runtime.GraphOptimizationLevel
@@ -232,7 +232,7 @@ def import_runtime() -> Any:
     return onnxruntime
 
 
-def make_batches(lengths: Sequence[int], limit: int) -> list[list[int]]:
+def build_batches(lengths: Sequence[int], limit: int) -> list[list[int]]:
     """Group texts of similar length, so that little is padding. The longest come first."""
     batches: list[list[int]] = []
     longest = 0

@@ -13,7 +13,7 @@ from ..formats import chunks as cutting
 from ..formats import frontmatter
 from ..formats.chunks import Chunk
 from ..formats.dates import find_day_in_name, format_time, parse_time
-from ..formats.digests import make_digest
+from ..formats.digests import build_digest
 from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
@@ -30,7 +30,7 @@ PREVIOUS_TURN = 300
 
 
 @dataclass
-class Reading:
+class ParsedFile:
     """A file as the index stores it."""
 
     path: str
@@ -60,8 +60,8 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
             if not S_ISREG(before.st_mode):
                 raise OSError(0, "not a regular file")
             data = read_all(descriptor, before.st_size)
-            if make_stat(os.fstat(descriptor)) == make_stat(before):
-                return data, make_stat(before)
+            if build_stat(os.fstat(descriptor)) == build_stat(before):
+                return data, build_stat(before)
         finally:
             os.close(descriptor)
     return data, (0, 0, 0, 0)
@@ -77,63 +77,63 @@ def read_all(descriptor: int, size: int) -> bytes:
     return data
 
 
-def make_stat(status: os.stat_result) -> Stat:
+def build_stat(status: os.stat_result) -> Stat:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def parse_file(
     workspace: Workspace, path: str, data: bytes, stat: Stat, forgotten: ForgottenTexts
-) -> Reading:
+) -> ParsedFile:
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
-    reading = Reading(path, workspace.get_kind(path), stat, make_digest(data))
+    parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
     if len(data) > LARGEST:
-        reading.problems.append(
+        parsed.problems.append(
             Problem(1, f"larger than {LARGEST >> 20} MiB: only its beginning is searched")
         )
         data = data[:LARGEST]
     text, bad_bytes = decode(data)
     if bad_bytes:
-        reading.problems.append(bad_bytes)
+        parsed.problems.append(bad_bytes)
     if is_binary(text):
-        reading.problems = [Problem(1, "not a text file: keep it elsewhere")]
-        return reading
+        parsed.problems = [Problem(1, "not a text file: keep it elsewhere")]
+        return parsed
     text = text.replace("\x00", " ")  # SQLite ends a text there
     conflict = find_conflict_line(text)
     if conflict is not None:
-        reading.problems.append(
+        parsed.problems.append(
             Problem(conflict, "a git conflict marker: resolve the conflict first", "conflict")
         )
-        return reading
+        return parsed
     modified = format_time(read_file_time(stat[0]))
-    if reading.kind == "session":
-        read_session(workspace, reading, text, forgotten)
-        return reading
-    if reading.kind == "entry":
-        read_entry_file(workspace, reading, text, forgotten)
-        return reading
-    if reading.kind == "memory":
+    if parsed.kind == "session":
+        read_session(workspace, parsed, text, forgotten)
+        return parsed
+    if parsed.kind == "entry":
+        read_entry_file(workspace, parsed, text, forgotten)
+        return parsed
+    if parsed.kind == "memory":
         # A promoted line may word its memory differently, so its id decides.
         for entry_id, _ in list(find_promoted_lines(text)):
             if entry_id in forgotten.ids:
                 text = replace_promoted_line(text, entry_id, HIDDEN_MARK)
-                reading.hidden += 1
-    reading.text = pass_gate(workspace, reading, text, forgotten)
-    if reading.kind == "memory":
-        reading.chunks = cutting.cut_page(reading.text, modified)
-    elif reading.kind == "history":
-        reading.chunks = cutting.cut_history(reading.text)
-    elif reading.kind == "note":
+                parsed.hidden += 1
+    parsed.text = pass_gate(workspace, parsed, text, forgotten)
+    if parsed.kind == "memory":
+        parsed.chunks = cutting.cut_page(parsed.text, modified)
+    elif parsed.kind == "history":
+        parsed.chunks = cutting.cut_history(parsed.text)
+    elif parsed.kind == "note":
         day = parse_time(find_day_in_name(path), workspace.zone)
         timestamp = format_time(day) if day else modified
-        reading.chunks = cutting.cut_notes(reading.text, path, workspace.zone, timestamp)
+        parsed.chunks = cutting.cut_notes(parsed.text, path, workspace.zone, timestamp)
     else:
-        reading.chunks = cutting.cut_plain(reading.text, modified)
-    return reading
+        parsed.chunks = cutting.cut_plain(parsed.text, modified)
+    return parsed
 
 
 def pass_gate(
     workspace: Workspace,
-    reading: Reading,
+    parsed: ParsedFile,
     text: str,
     forgotten: ForgottenTexts,
     line: int = 0,
@@ -143,24 +143,24 @@ def pass_gate(
     `line` is the line of a text that is one line of the file, for the problems.
     """
     text, hidden = forgotten.hide(cutting.remove_embedded_data(text))
-    reading.hidden += hidden
+    parsed.hidden += hidden
     if hidden:
         reason = "repeats a forgotten memory: hidden in every output"
-        reading.problems.append(Problem(line or 1, reason, "forgotten"))
+        parsed.problems.append(Problem(line or 1, reason, "forgotten"))
     from ..secrets.scanner import redact, scan
 
     findings = scan(text, personal=workspace.settings["secrets.personal"])
-    reading.masked += len(findings)
+    parsed.masked += len(findings)
     for finding in findings:
         reason = f"{finding.description} ({finding.rule}): masked in every output"
-        reading.problems.append(Problem(line or finding.line, reason, "secret"))
+        parsed.problems.append(Problem(line or finding.line, reason, "secret"))
     return redact(text, findings) if findings else text
 
 
 def read_entry_file(
-    workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts
+    workspace: Workspace, parsed: ParsedFile, text: str, forgotten: ForgottenTexts
 ) -> None:
-    modified = read_file_time(reading.stat[0])
+    modified = read_file_time(parsed.stat[0])
     try:
         document = frontmatter.parse(text)
         problem = None
@@ -168,13 +168,13 @@ def read_entry_file(
         # Searched as plain text, reported by `mem check`, and never rewritten.
         problem = Problem(error.line, error.reason)
         document = frontmatter.Document("", {}, text)
-    entry, wrong_values = read_entry(document, reading.path, modified)
+    entry, wrong_values = read_entry(document, parsed.path, modified)
     if problem is not None:
-        reading.problems.append(problem)
-    elif workspace.is_managed(reading.path):
-        reading.problems += wrong_values
+        parsed.problems.append(problem)
+    elif workspace.is_managed(parsed.path):
+        parsed.problems += wrong_values
     if entry.id in forgotten.purged_ids:
-        reading.problems = [
+        parsed.problems = [
             Problem(1, "was purged on another machine: the next command deletes it", "purged")
         ]
         return
@@ -183,41 +183,41 @@ def read_entry_file(
     if entry.status == "forgotten":
         # The text of a forgotten memory does not hide itself.
         forgotten = ForgottenTexts({}, workspace.machine)
-    gated = pass_gate(workspace, reading, text, forgotten)
+    gated = pass_gate(workspace, parsed, text, forgotten)
     # What was masked must not survive in the fields either.
     if gated != text:
         try:
             document = frontmatter.parse(gated)
-            masked, _ = read_entry(document, reading.path, modified)
+            masked, _ = read_entry(document, parsed.path, modified)
             entry = masked if workspace.is_trusted else distrust_entry(masked)
         except frontmatter.FrontmatterError:
             document = frontmatter.Document("", {}, gated)
             entry = Entry(
-                reading.path, gated, created_at=entry.created_at, updated_at=entry.updated_at
+                parsed.path, gated, created_at=entry.created_at, updated_at=entry.updated_at
             )
-    if reading.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
+    if parsed.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
         # Nothing else is left of it, so it is forgotten too.
         entry = replace(entry, status="forgotten")
-    reading.text = gated
-    reading.entry = entry
-    reading.fields = document.fields
-    reading.chunks = cutting.cut_entry(gated, len(gated) - len(document.body), entry)
+    parsed.text = gated
+    parsed.entry = entry
+    parsed.fields = document.fields
+    parsed.chunks = cutting.cut_entry(gated, len(gated) - len(document.body), entry)
 
 
 def read_session(
-    workspace: Workspace, reading: Reading, text: str, forgotten: ForgottenTexts
+    workspace: Workspace, parsed: ParsedFile, text: str, forgotten: ForgottenTexts
 ) -> None:
     """Read the messages of a conversation, each as a line of the stored text."""
     lines = [""] * (text.count("\n") + 1)
     messages: list[Message] = []
     for item in parse_messages(text):
         if isinstance(item, Problem):
-            reading.problems.append(item)
+            parsed.problems.append(item)
             continue
-        said = pass_gate(workspace, reading, item.text, forgotten, item.line)
+        said = pass_gate(workspace, parsed, item.text, forgotten, item.line)
         lines[item.line - 1] = f"{item.speaker}: {' '.join(said.splitlines())}"
         messages.append(item)
-    reading.text = "\n".join(lines)
+    parsed.text = "\n".join(lines)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
@@ -228,8 +228,8 @@ def read_session(
         # A long turn says by itself what it is about.
         if previous and previous.speaker != message.speaker and end - start < SHORT_TURN:
             prefix = lines[previous.line - 1][-PREVIOUS_TURN:] + "\n"
-        for first, last in cutting.split_windows(reading.text, start, end):
-            reading.chunks.append(
+        for first, last in cutting.split_windows(parsed.text, start, end):
+            parsed.chunks.append(
                 Chunk(
                     first,
                     last,

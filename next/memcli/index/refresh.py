@@ -27,7 +27,7 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     # Before the scan: what another process notes from now on is newer than our listing.
     began = time.time_ns()
     listing = scan_workspace(workspace)
-    digest = listing.make_digest()
+    digest = listing.build_digest()
     if database.get_meta("seen") == digest:
         return False
     rows = {

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, field
 from stat import S_ISREG
 
-from ..formats.digests import make_digest
+from ..formats.digests import build_digest
 from ..store.ignore import is_ignored, read_patterns
 from ..store.workspace import TEMPORARY_PREFIX, Workspace
 
@@ -24,9 +24,9 @@ class Listing:
     unread: list[str] = field(default_factory=list)  # folders whose files are unknown
     leftovers: list[str] = field(default_factory=list)  # temporary files of killed writers
 
-    def make_digest(self) -> str:
+    def build_digest(self) -> str:
         """Return a digest that is the same as long as nothing on disk changed."""
-        return make_digest(marshal.dumps((self.stats, self.problems, self.unread), 2))
+        return build_digest(marshal.dumps((self.stats, self.problems, self.unread), 2))
 
 
 def scan_workspace(workspace: Workspace) -> Listing:

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterable
 
-from ..formats.digests import make_digest
+from ..formats.digests import build_digest
 from ..formats.text import Problem
 from ..store.workspace import Workspace
 from .database import Database
 from .forgotten import ForgottenTexts, load_forgotten
-from .reader import Reading, parse_file, read_bytes
+from .reader import ParsedFile, parse_file, read_bytes
 from .scan import format_path
-from .writer import delete_file, store_reading
+from .writer import delete_file, store_file
 
 
 def refresh_file(
@@ -39,28 +39,28 @@ def refresh_file(
         return
     # A file without dates takes its own, so its time counts even if its content is the same.
     is_same_time = row is not None and row[2] // 10**9 == stat[0] // 10**9
-    if row is not None and row[1] == make_digest(data) and is_same_time and not is_forced:
+    if row is not None and row[1] == build_digest(data) and is_same_time and not is_forced:
         database.run(
             "update files set mtime = ?, ctime = ?, size = ?, inode = ?, noted = ? where file = ?",
             (*stat, noted, row[0]),
         )
         return
-    store_reading(database, parse_file(workspace, path, data, stat, forgotten), noted)
+    store_file(database, parse_file(workspace, path, data, stat, forgotten), noted)
 
 
 def store_problem(
     database: Database, workspace: Workspace, path: str, reason: str, noted: int
 ) -> None:
     """Store a file that cannot be read. Its stat is zero, so the next refresh tries again."""
-    reading = Reading(format_path(path), workspace.get_kind(path), (0, 0, 0, 0), "")
-    reading.problems.append(Problem(1, reason, "unread"))
-    store_reading(database, reading, noted)
+    parsed = ParsedFile(format_path(path), workspace.get_kind(path), (0, 0, 0, 0), "")
+    parsed.problems.append(Problem(1, reason, "unread"))
+    store_file(database, parsed, noted)
 
 
 def apply_forgotten(database: Database, workspace: Workspace) -> None:
     """Read files again if the texts to hide have changed since they were read."""
     forgotten = load_forgotten(database, workspace)
-    signature = forgotten.make_signature()
+    signature = forgotten.build_signature()
     if database.get_meta("forgotten") == signature:
         return
     with database.write():

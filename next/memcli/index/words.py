@@ -45,13 +45,13 @@ UMLAUTS = str.maketrans(
 UMLAUT = re.compile("[äöüåÄÖÜÅ]")
 
 
-def make_index_text(text: str) -> str:
+def build_index_text(text: str) -> str:
     """Return the text to store in a full-text column."""
     extra = list(dict.fromkeys(find_hidden_words(text)))
     if not text.isascii():
         text = fold_letters(text)
         extra += [word.translate(UMLAUTS) for word in WORD.findall(text) if UMLAUT.search(word)]
-        text = UNSPACED.sub(lambda run: f" {' '.join(make_bigrams(run[0]))} {run[0][-1]} ", text)
+        text = UNSPACED.sub(lambda run: f" {' '.join(build_bigrams(run[0]))} {run[0][-1]} ", text)
     return f"{text}\n{' '.join(extra)}" if extra else text
 
 
@@ -69,7 +69,7 @@ def get_simplified_characters() -> dict[int, str]:
     return {ord(line[0]): line[1] for line in pairs if len(line) == 2}
 
 
-def make_bigrams(run: str) -> list[str]:
+def build_bigrams(run: str) -> list[str]:
     if len(run) == 1:
         return [run]
     return [run[number : number + 2] for number in range(len(run) - 1)]
@@ -102,9 +102,8 @@ def split_query(query: str) -> dict[str, int]:
         word = re.sub(r"['’]s?$|['’](?=\w)", "", word)
         runs = list(UNSPACED.finditer(word)) if not word.isascii() else []
         for run in runs:
-            words += make_bigrams(run[0])
-        rest = UNSPACED.sub(" ", word).split() if runs else [word]
-        words += rest
+            words += build_bigrams(run[0])
+        words += UNSPACED.sub(" ", word).split() if runs else [word]
     words += [word.lower() for word in find_hidden_words(text)]
     useful = [word for word in words if word not in get_stop_words()] or words
     counts: dict[str, int] = {}

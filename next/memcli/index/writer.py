@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from ..formats.digests import make_text_digest, make_words_digest
+from ..formats.digests import build_text_digest, build_words_digest
 from ..formats.entry import Entry, fold_key
 from ..formats.text import fold_name
 from .database import Database
-from .reader import Reading
+from .reader import ParsedFile
 from .scan import format_path
-from .words import WORD, fold_letters, make_index_text
+from .words import WORD, build_index_text, fold_letters
 
 # Bounded: in a text of 100,000 brackets each would search to the end.
 WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})")
@@ -19,10 +19,10 @@ MARKDOWN_LINK = re.compile(r"\]\(<?([^)>\s#]{1,300}\.md)[^)]{0,300}\)")
 PATH_LENGTH = 120
 
 
-def store_reading(database: Database, reading: Reading, noted: int) -> None:
+def store_file(database: Database, parsed: ParsedFile, noted: int) -> None:
     """Store a file in place of its earlier version. `noted` is the time before it was read."""
     run = database.run
-    path = format_path(reading.path)
+    path = format_path(parsed.path)
     row = run("select file from files where path = ?", (path,)).fetchone()
     if row:
         delete_file(database, row[0])
@@ -31,27 +31,27 @@ def store_reading(database: Database, reading: Reading, noted: int) -> None:
         (
             row[0] if row else None,
             path,
-            reading.kind,
-            *reading.stat,
+            parsed.kind,
+            *parsed.stat,
             noted,
-            reading.digest,
-            reading.masked,
-            reading.hidden,
+            parsed.digest,
+            parsed.masked,
+            parsed.hidden,
         ),
     )
     file = cursor.lastrowid
     assert file is not None
-    run("insert into texts values(?, ?)", (file, reading.text.encode("utf-8", "replace").decode()))
-    for problem in reading.problems:
+    run("insert into texts values(?, ?)", (file, parsed.text.encode("utf-8", "replace").decode()))
+    for problem in parsed.problems:
         run("insert into problems values(?, ?, ?, ?, ?)", (file, path, *problem))
-    if reading.entry is not None:
-        store_entry(database, file, reading)
-    store_links(database, file, reading.text)
-    store_chunks(database, file, reading)
+    if parsed.entry is not None:
+        store_entry(database, file, parsed)
+    store_links(database, file, parsed.text)
+    store_chunks(database, file, parsed)
 
 
-def store_entry(database: Database, file: int, reading: Reading) -> None:
-    entry = reading.entry
+def store_entry(database: Database, file: int, parsed: ParsedFile) -> None:
+    entry = parsed.entry
     assert entry is not None
     database.run(
         f"insert into entries values({', '.join('?' * 26)})",
@@ -80,11 +80,11 @@ def store_entry(database: Database, file: int, reading: Reading) -> None:
             entry.reason,
             json.dumps(entry.files),
             entry.summary,
-            json.dumps(reading.fields, default=str),
-            make_words_digest(entry.body or entry.title),
+            json.dumps(parsed.fields, default=str),
+            build_words_digest(entry.body or entry.title),
         ),
     )
-    for name in find_names(reading.path, entry):
+    for name in find_names(parsed.path, entry):
         database.run("insert or ignore into names values(?, ?)", (name, file))
 
 
@@ -104,22 +104,22 @@ def store_links(database: Database, file: int, text: str) -> None:
     database.connection.executemany("insert or ignore into links values(?, ?)", rows)
 
 
-def store_chunks(database: Database, file: int, reading: Reading) -> None:
-    entry = reading.entry
+def store_chunks(database: Database, file: int, parsed: ParsedFile) -> None:
+    entry = parsed.entry
     is_active = entry is None or entry.status == "active"
     names = " ".join(entry.aliases) if entry else ""
     tags = " ".join(entry.tags) if entry else ""
     spellings: set[str] = set()
-    for chunk in reading.chunks:
-        body = reading.text[chunk.start : chunk.stop]
-        key = make_text_digest(chunk.prefix + body)
+    for chunk in parsed.chunks:
+        body = parsed.text[chunk.start : chunk.stop]
+        key = build_text_digest(chunk.prefix + body)
         # A text that was here before, perhaps under another name, has its vector already.
         row = database.run("select vector from vectors where hash = ?", (key,)).fetchone()
         cursor = database.run(
             f"insert into chunks values(null, {', '.join('?' * 12)})",
             (
                 file,
-                reading.kind,
+                parsed.kind,
                 is_active,
                 chunk.anchor,
                 chunk.line,
@@ -133,11 +133,11 @@ def store_chunks(database: Database, file: int, reading: Reading) -> None:
             ),
         )
         # Of a conversation the title is the speaker, which is ranked separately.
-        title = "" if reading.kind == "session" else f"{chunk.title} {names} {tags}".strip()
-        indexed = make_index_text(body)
+        title = "" if parsed.kind == "session" else f"{chunk.title} {names} {tags}".strip()
+        indexed = build_index_text(body)
         database.run(
             "insert into words(rowid, title, body) values(?, ?, ?)",
-            (cursor.lastrowid, make_index_text(title) if title else "", indexed),
+            (cursor.lastrowid, build_index_text(title) if title else "", indexed),
         )
         spellings.update(WORD.findall(f"{title} {indexed}".lower()))
     store_spellings(database, spellings)

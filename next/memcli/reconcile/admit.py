@@ -11,16 +11,16 @@ from typing import Any
 
 from ..errors import RejectedError, UnavailableError, UsageError
 from ..formats.dates import format_time
-from ..formats.digests import make_words_digest
+from ..formats.digests import build_words_digest
 from ..formats.entry import SOURCES, TRUST, TYPES, Entry, fold_key, format_entry
-from ..formats.ids import make_id, make_slug
+from ..formats.ids import build_id, build_slug
 from ..formats.text import summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock
 from ..store.workspace import Workspace
 from .changes import edit_file, find_same_key, replace_entries
-from .outcome import Outcome, describe, make_outcome
+from .outcome import Outcome, build_outcome, describe
 
 # At .75 most reported memories say something about the same; the model finds few repeats above .9.
 SIMILAR_COSINE = 0.75
@@ -102,8 +102,8 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     # For others the gate rejects the text, since it repeats a forgotten memory.
     if known is not None and draft.source == "user":
         return bring_back(index, draft, known)
-    entry = make_entry(index.workspace, draft)
-    path = make_path(index.workspace, draft, entry)
+    entry = build_entry(index.workspace, draft)
+    path = build_path(index.workspace, draft, entry)
     outcome = Outcome("saved", entry.id, index.shorten_id(entry.id), path, entry.summary)
     replaced = replace_entries(
         index, entry.id, draft.trust, entry.summary, find_superseded(index, draft)
@@ -111,7 +111,7 @@ def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[Chan
     entry = replace(entry, conflicts_with=replaced.conflicts)
     outcome.related += replaced.related
     changes = [Replace(path, None, format_entry(entry)), *replaced.changes]
-    return make_group(draft, changes), outcome
+    return build_group(draft, changes), outcome
 
 
 def add_similar(index: Index, outcome: Outcome, others: Sequence[IndexedEntry]) -> None:
@@ -143,7 +143,7 @@ def complete_draft(index: Index, draft: Draft) -> Draft:
     )
 
 
-def make_group(draft: Draft, changes: Sequence[Replace | Append]) -> ChangeGroup:
+def build_group(draft: Draft, changes: Sequence[Replace | Append]) -> ChangeGroup:
     return ChangeGroup(
         changes,
         allow_secrets=draft.allow_secrets,
@@ -152,10 +152,10 @@ def make_group(draft: Draft, changes: Sequence[Replace | Append]) -> ChangeGroup
     )
 
 
-def make_entry(workspace: Workspace, draft: Draft) -> Entry:
+def build_entry(workspace: Workspace, draft: Draft) -> Entry:
     moment = workspace.now
     return Entry(
-        id=make_id("mem", moment, workspace.context.noise),
+        id=build_id("mem", moment, workspace.context.noise),
         body=draft.body.strip(),
         type=draft.type,
         title=draft.title,
@@ -177,7 +177,7 @@ def make_entry(workspace: Workspace, draft: Draft) -> Entry:
     )
 
 
-def make_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
+def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
     """Return the path of a new entry: the month, its first words, and the end of its id."""
     if draft.path:
         if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
@@ -186,7 +186,7 @@ def make_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
         return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
     month = workspace.now.astimezone(workspace.zone).strftime("%Y-%m")
     has_secrets = draft.redact_secrets or draft.allow_secrets
-    slug = "" if has_secrets else make_slug(entry.title or summarize(entry.body))
+    slug = "" if has_secrets else build_slug(entry.title or summarize(entry.body))
     name = f"{slug}-{entry.id[-6:]}" if slug else entry.id[-6:]
     return f"{workspace.entries_folder}{month}/{name}.md"
 
@@ -196,7 +196,7 @@ def find_same_words(index: Index, draft: Draft) -> IndexedEntry | None:
     entries = index.list_entries(
         "same_words = ? and owner = ? and project = ?"
         " and status in ('active', 'forgotten', 'faded')",
-        (make_words_digest(draft.body.strip() or draft.title), draft.owner, draft.project),
+        (build_words_digest(draft.body.strip() or draft.title), draft.owner, draft.project),
     )
     # "enabled" under one key says something else than under another.
     key = fold_key(draft.key)
@@ -226,11 +226,11 @@ def confirm(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGrou
     replaced = replace_entries(index, known.id, trust, known.summary, find_superseded(index, draft))
     if replaced.conflicts:
         changes["conflicts_with"] = (*known.conflicts_with, *replaced.conflicts)
-    outcome = make_outcome(index, "confirmed", known)
+    outcome = build_outcome(index, "confirmed", known)
     outcome.strength = known.strength + 1
     outcome.related = replaced.related
     edited = edit_file(index.workspace, known.path, changes)
-    return make_group(draft, [edited, *replaced.changes]), outcome
+    return build_group(draft, [edited, *replaced.changes]), outcome
 
 
 def bring_back(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGroup, Outcome]:
@@ -239,9 +239,9 @@ def bring_back(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeG
     edited = edit_file(index.workspace, known.path, changes)
     others = find_same_key(index, draft.key or known.key, known.project, known.owner)
     replaced = replace_entries(index, known.id, draft.trust, known.summary, others)
-    outcome = make_outcome(index, "restored", known)
+    outcome = build_outcome(index, "restored", known)
     outcome.related = replaced.related
-    return make_group(draft, [edited, *replaced.changes]), outcome
+    return build_group(draft, [edited, *replaced.changes]), outcome
 
 
 def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:

@@ -9,7 +9,7 @@ from ..formats.dates import format_time
 from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
 from ..index.index import open_index
-from ..search.names import Named, find_named, get_entry
+from ..search.names import NamedFile, find_named, get_entry
 from ..store.commit import (
     Append,
     ChangeGroup,
@@ -22,7 +22,7 @@ from ..store.commit import (
 from ..store.undo import undo
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
-from .outcome import Outcome, make_outcome
+from .outcome import Outcome, build_outcome
 
 
 def replace_text(
@@ -98,7 +98,7 @@ def replace_passage(
     return replace_text(workspace, path, text, after, is_said_by_user=is_said_by_user)
 
 
-def get_file(workspace: Workspace, name: str) -> Named:
+def get_file(workspace: Workspace, name: str) -> NamedFile:
     """Return the memory or file that a name means, even if the index does not know it."""
     named = find_named(open_index(workspace), name)
     if named is not None:
@@ -106,7 +106,7 @@ def get_file(workspace: Workspace, name: str) -> Named:
     for candidate in (name, f"{workspace.prefix}{name}"):
         is_inside = not Path(candidate).is_absolute() and ".." not in Path(candidate).parts
         if is_inside and (workspace.root / candidate).is_file():
-            return Named(candidate, None)
+            return NamedFile(candidate, None)
     raise NotFoundError(f"no memory or file {name!r}", f"search for it: mem search {name!r}")
 
 
@@ -149,7 +149,7 @@ def update_entry(
     result = commit(workspace, "edit", [group], summary=summary)
     if result.rejected:
         raise result.rejected[0][1]
-    outcome = make_outcome(index, "edited", entry)
+    outcome = build_outcome(index, "edited", entry)
     outcome.text, outcome.related, outcome.undo = summary, replaced.related, result.number
     return outcome
 
@@ -180,6 +180,6 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
             with suppress(MemError):
                 undo(target, received.number)
         raise
-    outcome = make_outcome(index, "moved", entry)
+    outcome = build_outcome(index, "moved", entry)
     outcome.path, outcome.undo = path, result.number
     return outcome

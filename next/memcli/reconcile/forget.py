@@ -21,7 +21,7 @@ from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_fi
 from ..store.git import run_git
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
-from .outcome import Outcome, make_outcome
+from .outcome import Outcome, build_outcome
 
 # A record or note whose text was purged.
 EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
@@ -59,7 +59,7 @@ def forget(
         }
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
-        done.outcomes.append(make_outcome(index, "forgotten", entry))
+        done.outcomes.append(build_outcome(index, "forgotten", entry))
     done.result = commit(workspace, "forget", groups, summary=describe_entries(entries))
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
@@ -88,7 +88,7 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
         replaced = replace_entries(index, entry.id, 1.0, entry.summary, current)
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *replaced.changes], is_said_by_user=True))
-        done.outcomes.append(make_outcome(index, "restored", entry))
+        done.outcomes.append(build_outcome(index, "restored", entry))
     done.result = commit(workspace, "restore", groups, summary=describe_entries(entries))
     mark_rejected(done, groups)
     index.refresh()
@@ -138,7 +138,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     for entry in entries:
         changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
         changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
-        done.outcomes.append(make_outcome(index, "purged", entry))
+        done.outcomes.append(build_outcome(index, "purged", entry))
         done.git_commits += find_git_commits(workspace, entry.path)
     # In all other files, because agents and people copy sentences around.
     ids = [entry.id for entry in entries]

@@ -35,7 +35,7 @@ def describe(index: Index, entry: IndexedEntry, relation: str) -> Related:
     return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation)
 
 
-def make_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
+def build_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
     return Outcome(
         action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary, entry.strength
     )

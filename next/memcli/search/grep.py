@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError
-from ..index.filters import Filter, make_sql
+from ..index.filters import Filter, build_sql
 from ..index.index import open_index
 from ..store.workspace import Workspace
 
@@ -36,10 +36,10 @@ def grep(
     limit: int = 0,
 ) -> tuple[list[Line], list[str]]:
     """Return the matching lines in the order of their paths, and messages."""
-    search_line = make_matcher(pattern, is_expression, ignore_case)
+    search_line = build_matcher(pattern, is_expression, ignore_case)
     lines: list[Line] = []
     messages: list[str] = []
-    where, values = make_sql(wanted)
+    where, values = build_sql(wanted)
     # lower() of SQLite knows ASCII only, so other patterns are left to Python.
     if not is_expression and pattern.isascii():
         # SQLite rules out most files before Python looks at their lines.
@@ -67,7 +67,7 @@ def grep(
     return lines, messages
 
 
-def make_matcher(pattern: str, is_expression: bool, ignore_case: bool) -> Callable[[str], Any]:
+def build_matcher(pattern: str, is_expression: bool, ignore_case: bool) -> Callable[[str], Any]:
     """Return the function that searches a line. It raises TimeoutError if that takes too long."""
     flags = re.IGNORECASE if ignore_case else 0
     if not is_expression:

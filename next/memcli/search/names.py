@@ -12,7 +12,7 @@ ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
 LOCATION = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,7})|#(?P<anchor>[^/]+))?")
 
 
-class Named(NamedTuple):
+class NamedFile(NamedTuple):
     """A file that a name leads to."""
 
     path: str
@@ -21,21 +21,21 @@ class Named(NamedTuple):
     anchor: str = ""
 
 
-def find_named(index: Index, name: str) -> Named | None:
+def find_named(index: Index, name: str) -> NamedFile | None:
     """Return the file that a name means. Raises UsageError if it may mean several."""
     for find in (find_by_id_part, find_by_path, find_by_name):
-        found = find(index, name.strip())
-        if found is not None:
-            return found
+        named = find(index, name.strip())
+        if named is not None:
+            return named
     return None
 
 
-def get_named(index: Index, name: str) -> Named:
+def get_named(index: Index, name: str) -> NamedFile:
     """Return the file that a name means. Raises NotFoundError."""
-    found = find_named(index, name)
-    if found is None:
+    named = find_named(index, name)
+    if named is None:
         raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
-    return found
+    return named
 
 
 def get_entry(index: Index, name: str) -> IndexedEntry:
@@ -46,15 +46,15 @@ def get_entry(index: Index, name: str) -> IndexedEntry:
             "select line, reason from problems where path = ? limit 1", (named.path,)
         ).fetchone()
         if problem:
-            place = f"{named.path}:{problem[0]}"
-            raise RejectedError(f"{place}: {problem[1]}", f"fix it: mem edit {named.path}")
+            location = f"{named.path}:{problem[0]}"
+            raise RejectedError(f"{location}: {problem[1]}", f"fix it: mem edit {named.path}")
         raise NotFoundError(
             f"{named.path} is not a memory of its own", "edit the file: mem edit PATH"
         )
     return named.entry
 
 
-def find_by_id_part(index: Index, name: str) -> Named | None:
+def find_by_id_part(index: Index, name: str) -> NamedFile | None:
     if not ID_PART.fullmatch(name):
         return None
     # The usual case, the end of an id, is answered by an index of the table.
@@ -68,7 +68,7 @@ def find_by_id_part(index: Index, name: str) -> Named | None:
     return choose(index, name, entries)
 
 
-def find_by_path(index: Index, name: str) -> Named | None:
+def find_by_path(index: Index, name: str) -> NamedFile | None:
     """Find a path relative to the workspace, to `entries/`, or to the working folder."""
     path = find_file_path(index, name)
     line, anchor = 0, ""
@@ -80,7 +80,7 @@ def find_by_path(index: Index, name: str) -> Named | None:
     if path is None:
         return None
     entries = index.list_entries("path = ?", (path,))
-    return Named(path, entries[0] if entries else None, line, anchor)
+    return NamedFile(path, entries[0] if entries else None, line, anchor)
 
 
 def find_file_path(index: Index, name: str) -> str | None:
@@ -97,7 +97,7 @@ def find_file_path(index: Index, name: str) -> str | None:
     return None
 
 
-def find_by_name(index: Index, name: str) -> Named | None:
+def find_by_name(index: Index, name: str) -> NamedFile | None:
     """Find a title, an alias or a file name, in any case and Unicode form."""
     folded = fold_name(name)
     entries = index.list_entries("file in (select file from names where name = ?)", (folded,))
@@ -106,7 +106,7 @@ def find_by_name(index: Index, name: str) -> Named | None:
     return choose(index, name, entries)
 
 
-def choose(index: Index, name: str, entries: list[IndexedEntry]) -> Named | None:
+def choose(index: Index, name: str, entries: list[IndexedEntry]) -> NamedFile | None:
     """Return the only entry, or the only active one."""
     if len(entries) > 1:
         # Old versions share the title with the current one.
@@ -117,4 +117,4 @@ def choose(index: Index, name: str, entries: list[IndexedEntry]) -> Named | None
                 f"{name!r} matches {len(entries)} memories", f"use one of these ids: {ids}"
             )
         entries = active
-    return Named(entries[0].path, entries[0]) if entries else None
+    return NamedFile(entries[0].path, entries[0]) if entries else None

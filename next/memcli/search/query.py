@@ -36,8 +36,8 @@ def look_up_terms(index: Index, query: str) -> list[Term]:
         # Only for unknown words: a known word must not bring its lookalikes.
         if not counts:
             similar = find_similar_words(index, word)
-            found = count_word(index, list(similar))
-            counts = {chunk: SIMILAR_COUNT * number for chunk, number in found.items()}
+            similar_counts = count_word(index, list(similar))
+            counts = {chunk: SIMILAR_COUNT * number for chunk, number in similar_counts.items()}
         terms.append(Term(word, count, counts, similar))
     return terms
 

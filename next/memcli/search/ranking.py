@@ -15,7 +15,7 @@ from heapq import nlargest
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..index.filters import Filter, make_chunk_sql
+from ..index.filters import Filter, build_chunk_sql
 from ..index.index import KINDS, Index
 from .query import Term
 
@@ -40,7 +40,7 @@ WORD = re.compile(r"[^\W_]+")
 SESSION = KINDS.index("session")
 
 
-class Scored(NamedTuple):
+class ScoredChunk(NamedTuple):
     """A chunk with its score."""
 
     chunk: int
@@ -65,13 +65,14 @@ class WordScores(NamedTuple):
         return (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * self.files[self.file_of[chunk]]
 
 
-def rank_by_words(index: Index, terms: list[Term], wanted: Filter, count: int) -> list[Scored]:
+def rank_by_words(index: Index, terms: list[Term], wanted: Filter, count: int) -> list[ScoredChunk]:
     """Return the best chunks by words alone. Needs neither numpy nor the model."""
     words = score_words(index, terms, wanted)
     scores = {chunk: words.get(chunk) for chunk in words.chunks}
     best = nlargest(count, scores, key=lambda chunk: scores[chunk])
     return [
-        Scored(chunk, words.file_of[chunk], scores[chunk], 0.0, scores[chunk]) for chunk in best
+        ScoredChunk(chunk, words.file_of[chunk], scores[chunk], 0.0, scores[chunk])
+        for chunk in best
     ]
 
 
@@ -83,7 +84,7 @@ def rank_by_meaning_and_words(
     count: int,
     *,
     share: float | None = None,
-) -> list[Scored]:
+) -> list[ScoredChunk]:
     """Return the best chunks. `share` overrides the measured weight of meaning."""
     import numpy as np
 
@@ -99,9 +100,9 @@ def rank_by_meaning_and_words(
     )
     mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * of_entry[owner]
     meaning = np.where(is_talk, cosine, mixed)
-    found = score_words(index, terms, wanted)
-    own = spread_to_array(found.chunks, chunks)
-    whole = spread_to_array(found.files, files)
+    word_scores = score_words(index, terms, wanted)
+    own = spread_to_array(word_scores.chunks, chunks)
+    whole = spread_to_array(word_scores.files, files)
     mixed = (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * whole
     words = np.where(is_talk, own, mixed)
     weights = np.where(is_talk, SHARE_TALK, SHARE_TEXT) if share is None else share
@@ -113,7 +114,7 @@ def rank_by_meaning_and_words(
     scored = zip(
         *(array[best].tolist() for array in (chunks, files, relevance, cosine, words)), strict=True
     )
-    return [Scored(*row) for row in scored if row[2] > 0]
+    return [ScoredChunk(*row) for row in scored if row[2] > 0]
 
 
 def select_rows(index: Index, wanted: Filter) -> "np.ndarray":
@@ -124,7 +125,7 @@ def select_rows(index: Index, wanted: Filter) -> "np.ndarray":
     if wanted == Filter():
         active: np.ndarray = rows[rows[:, 4] == 1]
         return active
-    condition, values = make_chunk_sql(index, wanted)
+    condition, values = build_chunk_sql(index, wanted)
     chunks = index.run(f"select chunk from chunks where {condition}", values).fetchall()
     selected: np.ndarray = rows[np.isin(rows[:, 0], [chunk for (chunk,) in chunks])]
     return selected
@@ -179,7 +180,7 @@ def find_chunks(
 ) -> tuple[dict[int, int], frozenset[int]]:
     """Return the files of the chunks with a term that pass the filter, and those that are talk."""
     chunks = {chunk for term in terms for chunk in term.counts}
-    condition, values = make_chunk_sql(index, wanted)
+    condition, values = build_chunk_sql(index, wanted)
     # Terms are counted over all chunks, so the filter is applied here.
     columns = "select chunk, file, kind = 'session' from chunks"
     rows = index.run(

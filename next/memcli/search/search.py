@@ -9,13 +9,13 @@ from ..formats.text import count_noun, split_words
 from ..index.database import read_passages
 from ..index.filters import Filter, find_files
 from ..index.index import COLUMNS as ENTRY_COLUMNS
-from ..index.index import Index, IndexedEntry, make_entry, open_index
+from ..index.index import Index, IndexedEntry, build_entry, open_index
 from ..index.words import get_stop_words
 from ..store.workspace import Workspace
 from .names import find_named
 from .query import Term, look_up_terms, stem_word
-from .ranking import Scored, get_bonus, rank_by_meaning_and_words, rank_by_words
-from .snippets import make_snippet
+from .ranking import ScoredChunk, get_bonus, rank_by_meaning_and_words, rank_by_words
+from .snippets import build_snippet
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
 CANDIDATES = 60  # chunks whose titles, speakers and texts are looked at
@@ -117,7 +117,7 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
     scored = rank(index, query, terms, options, result)
-    candidates = make_candidates(index, query, terms, scored, options.wanted)
+    candidates = build_candidates(index, query, terms, scored, options.wanted)
     candidates = hide_talk(candidates, options.wanted)
     result.weak = sum(candidate.relevance < options.min_score for candidate in candidates)
     candidates = [item for item in candidates if item.relevance >= options.min_score]
@@ -127,13 +127,13 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     similar = [word for term in terms for word in term.similar]
     words = list(dict.fromkeys([*split_words(query), *similar]))
     for candidate in candidates[: options.limit]:
-        result.hits.append(make_hit(index, candidate, words, newer.get(candidate.chunk, "")))
+        result.hits.append(build_hit(index, candidate, words, newer.get(candidate.chunk, "")))
     return result
 
 
 def rank(
     index: Index, query: str, terms: list[Term], options: SearchOptions, result: SearchResult
-) -> list[Scored]:
+) -> list[ScoredChunk]:
     """Return the best chunks. Without the model, words alone answer, and a message says so."""
     # Several chunks may be one memory, and conversations may be hidden.
     count = max(CANDIDATES, 4 * options.limit)
@@ -166,14 +166,14 @@ def describe_unread_files(index: Index) -> list[str]:
     return [f"not searched: {', '.join(unread[:3])}{more}"]
 
 
-def make_candidates(
-    index: Index, query: str, terms: list[Term], scored: list[Scored], wanted: Filter
+def build_candidates(
+    index: Index, query: str, terms: list[Term], scored: list[ScoredChunk], wanted: Filter
 ) -> list[Candidate]:
     """Return the best chunk of each memory, with its bonuses, the best first."""
     named = find_named_file(index, query, wanted)
     if named is not None and all(item.file != named for item in scored):
         row = index.run("select chunk from chunks where file = ? limit 1", (named,)).fetchone()
-        scored = [*scored, Scored(row[0], named, 0.0, 0.0, 0.0)] if row else scored
+        scored = [*scored, ScoredChunk(row[0], named, 0.0, 0.0, 0.0)] if row else scored
     details = read_details(index, [item.chunk for item in scored])
     query_words = set(split_words(query))
     query_stems = {stem_word(term.word) for term in terms}
@@ -227,7 +227,7 @@ def read_details(
     texts = read_passages(index.database, [(row[8], "", row[9], row[10]) for row in rows])
     details: dict[int, tuple[Passage, IndexedEntry | None]] = {}
     for row, text in zip(rows, texts, strict=True):
-        entry = make_entry((row[7], *row[11:])) if row[11] is not None else None
+        entry = build_entry((row[7], *row[11:])) if row[11] is not None else None
         details[row[0]] = (Passage(*row[1:8], text), entry)  # type: ignore[call-arg]
     return details
 
@@ -253,22 +253,22 @@ def put_later_first(
     newer: dict[int, str] = {}
     similar = find_similar_pairs(index, candidates)
     for candidate in candidates:
-        place = len(order)
+        rank = len(order)
         for position, earlier in enumerate(order):
             pair = (earlier.chunk, candidate.chunk)
             if pair in similar and is_later(candidate, earlier):
                 assert candidate.entry is not None
                 newer.setdefault(earlier.chunk, candidate.entry.id)
-                place = min(place, position)
+                rank = min(rank, position)
             elif pair in similar and is_later(earlier, candidate):
                 assert earlier.entry is not None
                 newer.setdefault(candidate.chunk, earlier.entry.id)
         # Otherwise hits of several workspaces would be sorted the other way round.
-        if place < len(order):
+        if rank < len(order):
             candidate = candidate._replace(
-                relevance=max(candidate.relevance, order[place].relevance)
+                relevance=max(candidate.relevance, order[rank].relevance)
             )
-        order.insert(place, candidate)
+        order.insert(rank, candidate)
     return order, newer
 
 
@@ -309,7 +309,7 @@ def get_content_words(text: str) -> set[str]:
     return {word for word in split_words(text) if word not in get_stop_words()}
 
 
-def make_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:
+def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:
     passage, entry = candidate.passage, candidate.entry
     hit = Hit(
         id=entry.id if entry else "",
@@ -317,7 +317,7 @@ def make_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -
         line=passage.line,
         kind=passage.kind,
         relevance=round(candidate.relevance, 4),
-        text=make_snippet(passage.text, words) or passage.title,
+        text=build_snippet(passage.text, words) or passage.title,
         title=passage.title,
         timestamp=passage.timestamp,
         anchor=passage.anchor,

@@ -9,7 +9,7 @@ IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[\[[^\]]*\]\]")
 LINK = re.compile(r"\[\[([^\]|]+\|)?([^\]]+)\]\]")
 
 
-def make_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:
+def build_snippet(text: str, words: list[str], limit: int = SUMMARY_LENGTH) -> str:
     """Return the sentence with most of the words, and as many of the following as fit."""
     sentences = split_sentences(text)
     if not sentences:

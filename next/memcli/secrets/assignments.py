@@ -102,7 +102,7 @@ def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
     for position, stem in sorted(
-        (position, each) for each in stems if each in low for position in find_stems(low, each)
+        (position, part) for part in stems if part in low for position in find_stems(low, part)
     ):
         if position < done:
             continue

@@ -62,7 +62,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     return group._replace(changes=changes)
 
 
-def make_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
+def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
     """Return the gate that rejects exact repeats of forgotten texts."""
 
     def check_forgotten(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:

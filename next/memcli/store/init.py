@@ -6,7 +6,7 @@ from pathlib import Path
 from ..context import Context
 from ..errors import RejectedError
 from .commit import write_atomically
-from .machine import make_machine
+from .machine import build_machine
 from .worktrees import find_repository
 
 # git must not carry these, whether the memory is shared or not.
@@ -34,7 +34,7 @@ def create_workspace(context: Context, root: Path, layout: str = "standard") -> 
     except OSError as error:
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None
     # Whoever creates a workspace is its user.
-    machine = make_machine(root.resolve(), context.state_folder, is_trusted=is_new)
+    machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
     machine.save_trust(root.resolve(), is_new)
 
 

@@ -13,7 +13,7 @@ from errno import ELOOP
 from pathlib import Path
 from typing import Any
 
-from ..formats.digests import make_keyed_digest
+from ..formats.digests import build_keyed_digest
 from ..formats.text import find_words, normalize
 from .lock import LOCK_SECONDS, open_lock
 
@@ -52,12 +52,12 @@ class Machine:
         for text in texts:
             words = [word for _, _, word in find_words(normalize(text))]
             if words:
-                lines.add(f"{len(words)}:{self.make_digest(words)}")
+                lines.add(f"{len(words)}:{self.build_digest(words)}")
         self.save_purged_digests(self.read_purged_digests() | lines)
 
-    def make_digest(self, words: list[str]) -> str:
+    def build_digest(self, words: list[str]) -> str:
         """Return a keyed digest of a text's words. Without the key nobody can test a guess."""
-        return make_keyed_digest(self.key, " ".join(words))
+        return build_keyed_digest(self.key, " ".join(words))
 
 
 def find_machine(root: Path, state: Path | None) -> Machine:
@@ -71,7 +71,7 @@ def find_machine(root: Path, state: Path | None) -> Machine:
     return Machine("", None, None, False)
 
 
-def make_machine(root: Path, state: Path | None, *, is_trusted: bool) -> Machine:
+def build_machine(root: Path, state: Path | None, *, is_trusted: bool) -> Machine:
     """Return the machine's part of a workspace, and create it if possible."""
     machine = find_machine(root, state)
     if machine.key or state is None:

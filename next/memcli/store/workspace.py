@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ..context import Context
 from ..errors import NotFoundError
 from ..formats.ids import is_id
-from .machine import Machine, find_machine, make_machine
+from .machine import Machine, build_machine, find_machine
 from .settings import Settings, read_settings
 from .small_files import read_small_text
 from .worktrees import Repository, find_repository
@@ -126,7 +126,7 @@ class Workspace:
         # Once per command: without a writable state folder every further try would fail too.
         if not self.machine.key and not self.resources.setdefault("tried to make a key", False):
             self.resources["tried to make a key"] = True
-            self.machine = make_machine(
+            self.machine = build_machine(
                 self.root, self.context.state_folder, is_trusted=self.is_own
             )
 
@@ -164,17 +164,17 @@ def get_target_workspace(context: Context) -> Workspace:
     folder = context.data_folder
     if folder is None:
         raise NotFoundError("no workspace here, and no HOME for your own", CREATE_ONE)
-    return make_own_workspace(context, folder)
+    return build_own_workspace(context, folder)
 
 
 def find_project_workspace(context: Context) -> Workspace | None:
     explicit = find_explicit_folder(context)
     if explicit:
         root, reason = explicit
-        found = next((place for place in (root, root / "memory") if (place / MARK).is_file()), None)
-        if found is None:
-            raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
-        return open_folder(context, found, reason, find_repository(found))
+        for candidate in (root, root / "memory"):
+            if (candidate / MARK).is_file():
+                return open_folder(context, candidate, reason, find_repository(candidate))
+        raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
     repository = find_repository(context.folder)
     main = find_in_main_worktree(context, repository)
     if main is not None:
@@ -182,13 +182,21 @@ def find_project_workspace(context: Context) -> Workspace | None:
     if repository is not None and repository.is_linked and repository.main is None:
         # The worktree of a bare repository has no main worktree to share a memory with.
         return None
-    # A home folder that is a repository must not make the own workspace a project's.
-    own = context.data_folder
-    for parent in (context.folder, *context.folder.parents):
-        for place in (parent, parent / "memory"):
-            # A repository could bring a link to somebody's trusted memory.
-            if place != own and (place / MARK).is_file() and not place.is_symlink():
-                return open_folder(context, place, f"found from {context.folder}", repository)
+    nearest = find_nearest_workspace(context, context.folder)
+    if nearest is None:
+        return None
+    return open_folder(context, nearest, f"found from {context.folder}", repository)
+
+
+def find_nearest_workspace(context: Context, folder: Path) -> Path | None:
+    """Return the workspace in a folder or the nearest one above it."""
+    for parent in (folder, *folder.parents):
+        for candidate in (parent, parent / "memory"):
+            # A home folder that is a repository must not make the own workspace a project's,
+            # and a repository could bring a link to somebody's trusted memory.
+            is_own = candidate == context.data_folder
+            if not is_own and (candidate / MARK).is_file() and not candidate.is_symlink():
+                return candidate
     return None
 
 
@@ -208,20 +216,7 @@ def find_in_main_worktree(context: Context, repository: Repository | None) -> Pa
     if repository is None or not repository.is_linked or repository.main is None:
         return None
     inner = context.folder.resolve().relative_to(repository.top.resolve())
-    folder = repository.main / inner
-    while True:
-        for place in (folder, folder / "memory"):
-            if (place / MARK).is_file():
-                return place
-        if folder == repository.main:
-            break
-        folder = folder.parent
-    # The main worktree may lie inside a larger workspace.
-    for parent in repository.main.parents:
-        for place in (parent, parent / "memory"):
-            if (place / MARK).is_file():
-                return place
-    return None
+    return find_nearest_workspace(context, repository.main / inner)
 
 
 def find_own_workspace(context: Context) -> Workspace | None:
@@ -231,7 +226,7 @@ def find_own_workspace(context: Context) -> Workspace | None:
     return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
 
 
-def make_own_workspace(context: Context, folder: Path) -> Workspace:
+def build_own_workspace(context: Context, folder: Path) -> Workspace:
     if not (folder / MARK).is_file():
         from .init import create_workspace
 

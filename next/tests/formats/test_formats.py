@@ -12,7 +12,7 @@ from memcli.formats import frontmatter
 from memcli.formats.chunks import UNCUT, WINDOW, remove_embedded_data, split_windows
 from memcli.formats.dates import describe_day, parse_end, parse_period, parse_time
 from memcli.formats.entry import Entry, edit_entry, format_entry, read_entry
-from memcli.formats.ids import is_id, make_id, make_slug
+from memcli.formats.ids import build_id, build_slug, is_id
 from memcli.formats.merge import merge_lines
 from memcli.formats.page import find_promoted_lines, replace_promoted_line, split_sections
 from memcli.formats.passages import PassageFinder
@@ -88,12 +88,12 @@ def test_a_wrong_value_is_a_problem_with_its_line_and_counts_as_absent() -> None
 
 def test_ids_sort_by_time_and_slugs_keep_every_script() -> None:
     noise = random.Random(1)
-    first = make_id("mem", NOW, noise)
-    second = make_id("mem", NOW.replace(hour=13), noise)
+    first = build_id("mem", NOW, noise)
+    second = build_id("mem", NOW.replace(hour=13), noise)
     assert is_id(first) and first < second
-    assert make_slug("மல்லிப்பூ வகைகள்") == "மல்லிப்பூ-வகைகள்"
-    assert make_slug("../../etc/passwd\n") == "etc-passwd"
-    assert len(make_slug("word " * 100).encode()) <= 200
+    assert build_slug("மல்லிப்பூ வகைகள்") == "மல்லிப்பூ-வகைகள்"
+    assert build_slug("../../etc/passwd\n") == "etc-passwd"
+    assert len(build_slug("word " * 100).encode()) <= 200
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ from memcli.errors import UsageError
 from memcli.formats import frontmatter
 from memcli.formats.dates import parse_period
 from memcli.formats.entry import edit_entry, read_entry
-from memcli.formats.ids import make_slug
+from memcli.formats.ids import build_slug
 from memcli.formats.merge import merge_lines
 from memcli.formats.page import replace_promoted_line
-from memcli.index.filters import make_filter
+from memcli.index.filters import build_filter
 from memcli.index.forgotten import ForgottenTexts
 from memcli.index.reader import parse_file
-from memcli.index.words import make_index_text, split_query
-from memcli.search.snippets import make_snippet
+from memcli.index.words import build_index_text, split_query
+from memcli.search.snippets import build_snippet
 from memcli.secrets.scanner import redact, scan
 from memcli.store.settings import edit_settings_text, parse_setting
 from memcli.store.workspace import Workspace
@@ -108,14 +108,14 @@ def check_text(text: str) -> None:
     """Functions that take any text."""
     findings = scan(text)
     assert scan(redact(text, findings)) == []
-    make_index_text(text)
+    build_index_text(text)
     split_query(text)
-    make_slug(text).encode()
-    make_snippet(text, text.split()[:5])
+    build_slug(text).encode()
+    build_snippet(text, text.split()[:5])
     parse_period(text[:40], NOW)
     replace_promoted_line(text, "mem_01kajd3v7m4kq7tz", None)
     for check in (
-        lambda: make_filter(NOW, UTC, since=text[:40]),
+        lambda: build_filter(NOW, UTC, since=text[:40]),
         lambda: parse_setting("timezone", text[:40]),
     ):
         try:
