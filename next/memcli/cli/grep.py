@@ -21,7 +21,8 @@ def run_grep(
         bool, Option("-E", "--expression", help="The text is a regular expression.")
     ] = False,
     case: Annotated[
-        bool, Option("-s", "--case-sensitive", help="Distinguish upper and lower case.")
+        bool,
+        Option("--case-sensitive/--ignore-case", "-s/-i", help="Distinguish upper and lower case; default: no."),
     ] = False,
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")

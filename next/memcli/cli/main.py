@@ -239,7 +239,8 @@ def complete_json_option(arguments: Sequence[str], fields: Sequence[str]) -> lis
             return [*completed, word, *remaining]
         if word == "--json":
             # An option with an optional value is ambiguous: `--json port` may be a query.
-            has_fields = bool(remaining) and all(part in fields for part in remaining[0].split(","))
+            # `text,score` has an unknown field, which is an error; `score` alone is a query.
+            has_fields = bool(remaining) and any(part in fields for part in remaining[0].split(","))
             word = f"--json={remaining.pop(0) if has_fields else '*'}"
         completed.append(word)
     return completed

@@ -25,6 +25,8 @@ from .outcome import Outcome, build_outcome, describe
 # At .75 most reported memories say something about the same; the model finds few repeats above .9.
 SIMILAR_COSINE = 0.75
 MOST_SIMILAR = 3
+# Usually one text is missing, the memory written before. After a large pull, nobody should wait.
+EMBED_SECONDS = 0.5
 
 
 @dataclass
@@ -257,14 +259,15 @@ def find_similar(index: Index, text: str) -> list[IndexedEntry]:
 
     from ..index.index import KINDS
 
-    rows = index.load_rows()
-    rows = rows[(rows[:, 3] == KINDS.index("entry")) & (rows[:, 4] == 1) & (rows[:, 2] >= 0)]
-    if not len(rows):
+    if not index.run("select 1 from chunks where kind = 'entry' and active limit 1").fetchone():
         return []
     try:
+        index.embed_missing(EMBED_SECONDS)
         vector = index.get_embedder().embed([text])[0]
     except UnavailableError:
         return []
+    rows = index.load_rows()
+    rows = rows[(rows[:, 3] == KINDS.index("entry")) & (rows[:, 4] == 1) & (rows[:, 2] >= 0)]
     # A damaged matrix comes back shorter than the table says.
     matrix = index.matrix.load()
     rows = rows[rows[:, 2] < len(matrix)]

@@ -36,6 +36,17 @@ def test_the_same_words_under_two_keys_are_two_memories(tmp_path: Path) -> None:
     assert list_active(tmp_path) == ["enabled", "enabled"]
 
 
+def test_a_similar_memory_is_reported_even_if_it_was_just_written(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    mem(tmp_path, "write", "I moved to Porto in May.", *USER)
+    mem(tmp_path, "write", "The spare key is under the third flower pot.", *USER)
+    output = mem(tmp_path, "write", "I moved to Porto in June.", *USER, "--json", "related")
+    related = json.loads(output)["related"]
+    assert [(item["text"], item["relation"]) for item in related] == [
+        ("I moved to Porto in May.", "similar")
+    ]
+
+
 def test_memories_of_different_owners_never_merge(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     for name in ("ana", "bruno"):
