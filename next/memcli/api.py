@@ -74,13 +74,20 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
 
 def find_purged_files(workspace: Workspace) -> list["Replace"]:
     """Return the deletions of memories that were purged on another machine."""
-    if not workspace.read_purged_ids():
+    purged_ids = workspace.read_purged_ids()
+    if not purged_ids:
         return []
+    from .formats.entry import read_id
     from .store.commit import Replace, read_file
 
     index = open_index(workspace, refresh_first=False)
-    rows = index.run("select path from problems where code = 'purged'").fetchall()
-    return [Replace(path, read_file(workspace, path), None) for (path,) in rows]
+    changes = []
+    for (path,) in index.run("select path from problems where code = 'purged'").fetchall():
+        text = read_file(workspace, path)
+        # The index is not refreshed here, and the file may contain something else by now.
+        if text is not None and read_id(text) in purged_ids:
+            changes.append(Replace(path, text, None))
+    return changes
 
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":

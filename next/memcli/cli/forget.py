@@ -77,6 +77,11 @@ def render_forgetting(done: ForgetResult, purge: bool) -> Result:
         if done.git_commits:
             lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
     else:
+        lines += [
+            f"  also hides: {related.path}"
+            for outcome in done.outcomes
+            for related in outcome.related
+        ]
         lines.append(KEPT)
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")

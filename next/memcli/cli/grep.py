@@ -22,7 +22,11 @@ def run_grep(
     ] = False,
     case: Annotated[
         bool,
-        Option("--case-sensitive/--ignore-case", "-s/-i", help="Distinguish upper and lower case; default: no."),
+        Option(
+            "--case-sensitive/--ignore-case",
+            "-s/-i",
+            help="Distinguish upper and lower case; default: no.",
+        ),
     ] = False,
     limit: Annotated[
         int | None, Option("-n", "--limit", min=1, help="Show at most this many lines.")

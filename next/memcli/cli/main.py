@@ -250,9 +250,15 @@ def explain_parser_error(name: str, error: Any) -> UsageError:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     hint = f"see: mem {name} --help"
-    if type(error).__name__ == "NoSuchOption" and COMMANDS[name].takes_text:
-        text = error.option_name
-        hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {text}"
+    if type(error).__name__ == "NoSuchOption":
+        import difflib
+
+        option = error.option_name
+        close = difflib.get_close_matches(option, error.possibilities or (), 1, 0.8)
+        if close:
+            hint = f"did you mean: {close[0]}"
+        elif COMMANDS[name].takes_text:
+            hint = f"a text that starts with a dash needs `--` before it: mem {name} -- {option}"
     return UsageError(message, hint)
 
 

@@ -7,6 +7,7 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import MemError, NotFoundError
+from ..formats.ids import build_slug
 from ..formats.page import split_sections
 from ..formats.text import fold_name
 from ..index.index import Index, open_index
@@ -53,7 +54,9 @@ def find_readable(workspace: Workspace, name: str) -> tuple[Index, NamedFile] | 
         named = find_named(index, name)
     except MemError:
         named = None
-    if named is None or named.entry is None or not index.is_current(named.path):
+    entry = named.entry if named else None
+    is_purged = entry is not None and entry.id in workspace.read_purged_ids()
+    if named is None or entry is None or is_purged or not index.is_current(named.path):
         index.refresh()
         named = find_named(index, name)
     return (index, named) if named else None
@@ -91,10 +94,14 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
 
 
 def get_section(text: str, named: NamedFile) -> str:
-    for section in split_sections(text):
-        if section.anchor == named.anchor:
+    sections = split_sections(text)
+    # A link in a note names the heading as it is written.
+    wanted = {named.anchor, build_slug(named.anchor)}
+    for section in sections:
+        if section.anchor in wanted:
             return text[section.start : section.end]
-    raise NotFoundError(f"{named.path} has no section {named.anchor!r}")
+    anchors = ", ".join(section.anchor for section in sections if section.anchor)
+    raise NotFoundError(f"{named.path} has no section {named.anchor!r}", f"sections: {anchors}")
 
 
 def get_names(named: NamedFile) -> list[str]:

@@ -1,5 +1,6 @@
 """mem search: find by meaning and by words."""
 
+from pathlib import PurePath
 from typing import Annotated
 
 from typer import Argument, Option
@@ -8,6 +9,7 @@ from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
 from ..formats.dates import describe_day, format_time
+from ..formats.ids import is_id
 from ..index.filters import build_filter
 from ..search.search import Hit, SearchOptions, search
 from ..store.workspace import Workspace
@@ -102,7 +104,9 @@ def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
         describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
         location,
         hit.short_id if hit.short_id != hit.path else "",
-        f"newer: {hit.newer[-6:]}" if hit.newer else "",
+        f"newer: {hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name}"
+        if hit.newer
+        else "",
     ]
     lines = [hit.text, "  " + " · ".join(part for part in details if part)]
     if explain:

@@ -44,7 +44,7 @@ def run_undo(
             )
     record = choose_record(records, undone, number, redo)
     done = undo(workspace, record.number)
-    text = record.summary or ", ".join(done.paths) or "it was reverted already"
+    text = record.summary or ", ".join(done.paths)
     shown = next((item for item in records if redo and item.number == record.undoes), record)
     label = f"{'Redone' if redo else 'Undone'} ({shown.command})"
     data = {
@@ -54,7 +54,10 @@ def run_undo(
         "paths": done.paths,
         "undo": done.number,
     }
-    return Result(data, [f"{label}: {text}  ({shown.number})"])
+    lines = [f"{label}: {text}  ({shown.number})"]
+    if not done.paths:
+        lines.append("  nothing changed: its files were reverted or deleted already")
+    return Result(data, lines)
 
 
 def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:

@@ -217,6 +217,14 @@ class Entry:
         return summarize(self.body) or self.title or "(empty)"
 
 
+def read_id(text: str) -> str:
+    """Return the id in a file, or an empty text."""
+    try:
+        return str(frontmatter.parse(text).fields.get("id", ""))
+    except frontmatter.FrontmatterError:
+        return ""
+
+
 def read_entry(
     document: frontmatter.Document, path: str, modified: datetime
 ) -> tuple[Entry, list[Problem]]:

@@ -81,6 +81,12 @@ def get_body(text: str) -> str:
         return text.strip()
 
 
+def get_content(text: str) -> str:
+    """Return the body of a memory's file; of one without a body, its title."""
+    body = get_body(text)
+    return body or str(parse(text).fields.get("title", ""))
+
+
 def parse_simple(head: str) -> dict[str, Any] | None:
     """Parse a head of plain one-line values. Return None if it needs the YAML library."""
     fields: dict[str, Any] = {}
@@ -214,6 +220,11 @@ def edit(text: str, changes: Mapping[str, Any]) -> str:
     head = document.head
     for key, value in wanted.items():
         head = replace_key_lines(head, key, value, newline)
+    if match and not head.strip():
+        # The last key is gone, and a note that had no frontmatter gets none.
+        bare = document.body.removeprefix(newline)
+        if parse(bare).head == "":
+            return bare
     if match:
         new_text = text[: match.end(1)] + head + text[match.end(2) :]
         body = document.body

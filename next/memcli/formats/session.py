@@ -55,9 +55,11 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
         return None
     moment = parse_time(str(event.get("timestamp", "")))
     speaker = str(event.get("name") or role)
-    return Message(
-        line, str(event.get("id", "")), speaker, text, format_time(moment) if moment else ""
+    # JSON can spell half of a character, which no file can store.
+    speaker, message_id = (
+        name.encode("utf-8", "replace").decode() for name in (speaker, str(event.get("id", "")))
     )
+    return Message(line, message_id, speaker, text, format_time(moment) if moment else "")
 
 
 def read_content(content: Any) -> str:

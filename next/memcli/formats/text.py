@@ -107,6 +107,17 @@ def fold_word(word: str) -> str:
     return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
 
 
+def find_strings(value: object) -> list[str]:
+    """Return every text in a value of JSON or YAML."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return (
+        [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
+    )
+
+
 def normalize(text: str) -> str:
     """Return a text in Unicode form NFC, in which an accent is part of its letter."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)

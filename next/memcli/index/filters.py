@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..formats.dates import format_time, parse_period, parse_time
-from ..formats.entry import FIELDS, SPELLINGS
+from ..formats.entry import FIELDS, SPELLINGS, STATUSES
 from .index import KINDS, Index
 
 CONDITION = re.compile(r"\s*([\w.-]+)\s*(>=|<=|!=|=|>|<|~)\s*(.*?)\s*", re.DOTALL)
@@ -47,7 +47,10 @@ def build_filter(
             raise UsageError(
                 f"cannot read {condition!r}", 'write it as "rating>=4" or "status=active"'
             )
-    statuses = tuple(values.pop("statuses", ()) or ("active",))
+    statuses = tuple(status.lower() for status in values.pop("statuses", ()) or ("active",))
+    for status in statuses:
+        if status not in (*STATUSES, "all"):
+            raise UsageError(f"unknown status {status!r}", f"one of: {', '.join(STATUSES)}, all")
     # No condition at all.
     if "all" in statuses:
         statuses = ()
@@ -55,7 +58,7 @@ def build_filter(
         since=format_time(parse_date(since, now, zone)[0]) if since else "",
         until=format_time(parse_date(until, now, zone)[1]) if until else "",
         statuses=statuses,
-        **values,
+        **{**values, "types": tuple(type_.lower() for type_ in values.get("types", ()))},
     )
 
 

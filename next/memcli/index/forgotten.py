@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..formats.digests import build_digest
-from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.frontmatter import get_content
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
 from ..formats.text import find_words, normalize
 from ..store.machine import Machine
@@ -74,12 +74,5 @@ def load_forgotten(database: Database, workspace: Workspace) -> ForgottenTexts:
         "select id, text from entries join texts using(file) join files using(file)"
         " where status = 'forgotten' and hidden = 0"
     ).fetchall()
-    texts = {entry_id: get_body(text) for entry_id, text in rows}
+    texts = {entry_id: get_content(text) for entry_id, text in rows}
     return ForgottenTexts(texts, workspace.machine, workspace.read_purged_ids())
-
-
-def get_body(text: str) -> str:
-    try:
-        return parse(text).body
-    except FrontmatterError:
-        return text

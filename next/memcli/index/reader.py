@@ -17,7 +17,7 @@ from ..formats.digests import build_digest
 from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
-from ..formats.text import WORD, Problem, decode, find_conflict_line, is_binary
+from ..formats.text import WORD, Problem, decode, find_conflict_line, find_strings, is_binary
 from ..store.workspace import Workspace
 from .forgotten import HIDDEN_MARK, ForgottenTexts
 from .scan import Stat
@@ -195,6 +195,12 @@ def read_entry_file(
             entry = Entry(
                 parsed.path, gated, created_at=entry.created_at, updated_at=entry.updated_at
             )
+    # `"M\xFCller"` in a double-quoted value says the same as `Müller`.
+    decoded = "\n".join(find_strings(document.fields)) if "\\" in document.head else ""
+    if pass_gate(workspace, parsed, decoded, forgotten) != decoded:
+        gated = "\n" * text.count("\n", 0, len(gated) - len(document.body)) + document.body
+        document = frontmatter.Document("", {}, gated)
+        entry = Entry(entry.id, gated, created_at=entry.created_at, updated_at=entry.updated_at)
     if parsed.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
         # Nothing else is left of it, so it is forgotten too.
         entry = replace(entry, status="forgotten")
@@ -214,6 +220,14 @@ def read_session(
         if isinstance(item, Problem):
             parsed.problems.append(item)
             continue
+        names = (item.speaker, item.id)
+        speaker, id_ = (
+            name
+            if name in ("user", "assistant", "")
+            else pass_gate(workspace, parsed, name, forgotten, item.line)
+            for name in names
+        )
+        item = item._replace(speaker=speaker, id=id_)
         said = pass_gate(workspace, parsed, item.text, forgotten, item.line)
         lines[item.line - 1] = f"{item.speaker}: {' '.join(said.splitlines())}"
         messages.append(item)

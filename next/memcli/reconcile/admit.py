@@ -18,6 +18,7 @@ from ..formats.text import summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
 from .changes import edit_file, find_same_key, replace_entries
 from .outcome import Outcome, build_outcome, describe
@@ -80,7 +81,9 @@ def write_memories(
         outcomes = [outcome for _, outcome in admitted]
         for draft, outcome, others in zip(drafts, outcomes, similar, strict=True):
             add_similar(index, outcome, others)
-            if draft.redact_secrets or draft.allow_secrets:
+            if draft.redact_secrets:
+                outcome.text = summarize(redact_text(workspace, draft.body.strip() or draft.title))
+            elif draft.allow_secrets:
                 outcome.text = outcome.path  # the sentence may contain a secret
         summary = outcomes[0].text if len(outcomes) == 1 else f"{len(outcomes)} memories"
         result = commit(workspace, command, groups, summary=summary)

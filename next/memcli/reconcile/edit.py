@@ -1,6 +1,7 @@
 """Change the text or the fields of one memory."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
+from ..index.forgotten import load_forgotten
 from ..index.index import open_index
 from ..search.names import NamedFile, find_named, get_entry
 from ..store.commit import (
@@ -19,6 +21,7 @@ from ..store.commit import (
     commit_one,
     read_file,
 )
+from ..store.gates import redact_text
 from ..store.undo import undo
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
@@ -72,7 +75,16 @@ def stamp_edit(
         if not is_said_by_user:
             stamp.update(lower_source(entry.source, "inferred"))
         after = edit_entry(after, stamp)
+    # The terminal and the undo log must not show what searches hide.
+    entry = replace(entry, title=mask(workspace, entry.title), body=mask(workspace, entry.body))
     return after, entry.id, entry.summary
+
+
+def mask(workspace: Workspace, text: str) -> str:
+    """Return a text without secrets and forgotten passages."""
+    index = open_index(workspace, refresh_first=False)
+    hidden, _ = load_forgotten(index.database, workspace).hide(text)
+    return redact_text(workspace, hidden)
 
 
 def lower_source(current: str, source: str) -> dict[str, Any]:
@@ -103,6 +115,8 @@ def get_file(workspace: Workspace, name: str) -> NamedFile:
     named = find_named(open_index(workspace), name)
     if named is not None:
         return named
+    if name == "MEMORY.md":
+        return NamedFile(f"{workspace.prefix}MEMORY.md", None)  # may not exist yet
     for candidate in (name, f"{workspace.prefix}{name}"):
         is_inside = not Path(candidate).is_absolute() and ".." not in Path(candidate).parts
         if is_inside and (workspace.root / candidate).is_file():

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..errors import BusyError, NotFoundError, RejectedError
 from ..formats.dates import format_time
-from ..formats.frontmatter import get_body
+from ..formats.frontmatter import get_body, get_content
 from ..formats.page import replace_promoted_line
 from ..formats.passages import PassageFinder, replace_passages
-from ..formats.text import normalize, summarize
+from ..formats.text import find_strings, normalize, summarize
 from ..index.index import Index, IndexedEntry, open_index
 from ..index.scan import remove_leftovers
 from ..index.writer import rebuild_spellings
@@ -21,11 +21,14 @@ from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_fi
 from ..store.git import run_git
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
-from .outcome import Outcome, build_outcome
+from .outcome import Outcome, build_outcome, describe
 
 # A record or note whose text was purged.
-EMPTY_HISTORY_RECORD = re.compile(r"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*(?=^## |\Z)")
-EMPTY_NOTE = re.compile(r"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*\r?(?:\n|\Z)")
+CUT = "\0cut\0"
+EMPTY_HISTORY_RECORD = re.compile(
+    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
+)
+EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
 PURGED_PASSAGE = "[purged]"
 
 
@@ -59,7 +62,13 @@ def forget(
         }
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
-        done.outcomes.append(build_outcome(index, "forgotten", entry))
+        outcome = build_outcome(index, "forgotten", entry)
+        outcome.related = [
+            describe(index, other, "hides")
+            for other in find_copies(index, entry)
+            if other not in entries
+        ]
+        done.outcomes.append(outcome)
     done.result = commit(workspace, "forget", groups, summary=describe_entries(entries))
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
@@ -112,6 +121,15 @@ def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
     return list(entries.values())
 
 
+def find_copies(index: Index, entry: IndexedEntry) -> list[IndexedEntry]:
+    """Return the active entries with the same words, which forgetting an entry hides too."""
+    return index.list_entries(
+        "status = 'active' and path <> ? and same_words ="
+        " (select same_words from entries join files using(file) where path = ?)",
+        (entry.path, entry.path),
+    )
+
+
 def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     """Return the active entries that contain a text, for `forget --about`."""
     index = open_index(workspace)
@@ -130,7 +148,7 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
 def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
     """Delete memories and their text in every file, the index and the undo log."""
     workspace = index.workspace
-    texts = {entry.id: get_body(read_file(workspace, entry.path) or "") for entry in entries}
+    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
     finder = PassageFinder(texts)
     done = ForgetResult()
     changes: list[Replace | Append] = []
@@ -168,25 +186,30 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
 def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
     """Return a file's text without the purged passages, and without records that become empty."""
     if kind == "session":
-        return "\n".join(remove_from_event(line, finder) for line in text.split("\n"))
+        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
     normal = normalize(text)
     passages = finder.find(normal)
     if not passages:
         return text
-    clean = replace_passages(normal, passages, "")
+    clean = replace_passages(normal, passages, CUT)
     if kind == "history":
         clean = EMPTY_HISTORY_RECORD.sub("", clean)
     if kind == "note":
         clean = EMPTY_NOTE.sub("", clean)
-    return clean
+    return clean.replace(CUT, "")
+
+
+def remove_from_line(line: str, finder: PassageFinder) -> str:
+    """Return a line of a session with the purged passages replaced, and the rest as it is."""
+    try:
+        return remove_from_event(line, finder)
+    except (ValueError, RecursionError):
+        # Cut off by a crash, or nested too deeply.
+        return str(replace_strings(line, finder))
 
 
 def remove_from_event(line: str, finder: PassageFinder) -> str:
-    """Return a line of a session with the purged passages replaced, and the rest as it is."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return line
+    event = json.loads(line)
     for text in find_strings(event):
         normal = normalize(text)
         passages = finder.find(normal)
@@ -210,17 +233,6 @@ def replace_strings(value: Any, finder: PassageFinder) -> Any:
     if isinstance(value, list):
         return [replace_strings(item, finder) for item in value]
     return value
-
-
-def find_strings(value: object) -> list[str]:
-    """Return every text in a JSON value."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return (
-        [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
-    )
 
 
 def wipe_deleted_texts(index: Index) -> None:

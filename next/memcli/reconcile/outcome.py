@@ -13,7 +13,8 @@ class Related:
     id: str
     short_id: str
     text: str
-    relation: str  # replaces, contradicts or similar
+    relation: str  # replaces, contradicts, similar or hides
+    path: str = ""
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Outcome:
 
 
 def describe(index: Index, entry: IndexedEntry, relation: str) -> Related:
-    return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation)
+    return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation, entry.path)
 
 
 def build_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:

@@ -27,7 +27,11 @@ def find_named(index: Index, name: str) -> NamedFile | None:
         named = find(index, name.strip())
         if named is not None:
             return named
-    return None
+    title, number_sign, anchor = name.partition("#")
+    if not number_sign or not title.strip():
+        return None
+    named = find_named(index, title)
+    return named._replace(anchor=anchor) if named is not None else None
 
 
 def get_named(index: Index, name: str) -> NamedFile:
@@ -112,9 +116,11 @@ def choose(index: Index, name: str, entries: list[IndexedEntry]) -> NamedFile | 
         # Old versions share the title with the current one.
         active = [entry for entry in entries if entry.status == "active"]
         if len(active) != 1:
-            ids = ", ".join(index.shorten_id(entry.id) for entry in entries[:5])
+            ids = [index.shorten_id(entry.id) for entry in entries[:5]]
+            # A copied file has the id of the original.
+            names = ids if len(set(ids)) == len(ids) else [entry.path for entry in entries[:5]]
             raise UsageError(
-                f"{name!r} matches {len(entries)} memories", f"use one of these ids: {ids}"
+                f"{name!r} matches {len(entries)} memories", f"use one of these: {', '.join(names)}"
             )
         entries = active
     return NamedFile(entries[0].path, entries[0]) if entries else None

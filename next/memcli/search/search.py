@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import MemError, UnavailableError
+from ..errors import MemError, UnavailableError, UsageError
 from ..formats.text import count_noun, split_words
 from ..index.database import read_passages
 from ..index.filters import Filter, find_files
@@ -19,6 +19,7 @@ from .snippets import build_snippet
 
 EMBED_SECONDS = 2.0  # of new text, before a search answers
 CANDIDATES = 60  # chunks whose titles, speakers and texts are looked at
+MOST_CANDIDATES = 5000
 # Conversations are shown only if no memory is this relevant.
 GOOD_ANSWER = 0.5
 # Of two similar hits the later one comes first: measured on FactConsolidation, 36 → 98 of 100.
@@ -98,6 +99,8 @@ class Candidate(NamedTuple):
 
 def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) -> SearchResult:
     """Search several workspaces and return the best hits of all, exactly `limit` at most."""
+    if not query.strip():
+        raise UsageError("the query is empty", "list memories: mem ls")
     result = SearchResult()
     embedder = None
     for workspace in workspaces:
@@ -106,7 +109,7 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
         part = search_workspace(open_index(workspace), query, options)
         embedder = workspace.resources.get("embedder")
         result.hits += part.hits
-        result.messages += [text for text in part.messages if text not in result.messages]
+        result.messages = list(dict.fromkeys([*result.messages, *part.messages]))
         result.weak += part.weak
     result.hits.sort(key=lambda hit: -hit.relevance)
     del result.hits[options.limit :]
@@ -116,9 +119,15 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
-    scored = rank(index, query, terms, options, result)
-    candidates = build_candidates(index, query, terms, scored, options.wanted)
-    candidates = hide_talk(candidates, options.wanted)
+    # Several chunks may be one memory, and conversations may be hidden.
+    count = max(CANDIDATES, 4 * options.limit)
+    while True:
+        scored = rank(index, query, terms, options, result, count)
+        candidates = build_candidates(index, query, terms, scored, options.wanted)
+        candidates = hide_talk(candidates, options.wanted)
+        if len(candidates) >= options.limit or len(scored) < count or count > MOST_CANDIDATES:
+            break
+        count *= 8  # a long file has crowded out the others
     result.weak = sum(candidate.relevance < options.min_score for candidate in candidates)
     candidates = [item for item in candidates if item.relevance >= options.min_score]
     newer: dict[int, str] = {}
@@ -132,11 +141,14 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
 
 
 def rank(
-    index: Index, query: str, terms: list[Term], options: SearchOptions, result: SearchResult
+    index: Index,
+    query: str,
+    terms: list[Term],
+    options: SearchOptions,
+    result: SearchResult,
+    count: int,
 ) -> list[ScoredChunk]:
     """Return the best chunks. Without the model, words alone answer, and a message says so."""
-    # Several chunks may be one memory, and conversations may be hidden.
-    count = max(CANDIDATES, 4 * options.limit)
     if options.mode == "keyword":
         return rank_by_words(index, terms, options.wanted, count)
     try:

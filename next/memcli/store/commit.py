@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
 from ..formats.dates import format_time
-from ..formats.frontmatter import get_body
+from ..formats.frontmatter import get_content
 from ..formats.merge import merge_lines
 from .lock import LOCK_SECONDS, open_lock, sync_folder
 from .machine import make_mem_folder
@@ -109,7 +109,13 @@ def commit(
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
         result.number = write_changes(
-            workspace, log_folder, command, summary, changes, actor=actor, is_purge=is_purge
+            workspace,
+            log_folder,
+            command,
+            " ".join(summary.split()),
+            changes,
+            actor=actor,
+            is_purge=is_purge,
         )
         result.paths = [change.path for change in changes]
         if is_purge and log_folder is not None:
@@ -299,7 +305,7 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
     for path in purges:
         record = read_record(path)
         deleted = [change for change in record.changes if change.after is None]
-        bodies = [get_body(change.before or "") for change in deleted]
+        bodies = [get_content(change.before or "") for change in deleted]
         workspace.machine.store_purged_digests(bodies)
         purge_log(workspace, [change.path for change in deleted], bodies)
         save_record(log_folder, record._replace(changes=(), summary=""), "json")

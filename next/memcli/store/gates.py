@@ -38,7 +38,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     """Reject secrets, or mask them if the group asks for that. A name cannot be masked."""
     if group.allow_secrets:
         return group
-    from ..secrets.scanner import redact, scan
+    from ..secrets.scanner import scan
 
     personal = workspace.settings["secrets.personal"]
     for change in group.changes:
@@ -57,7 +57,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
                 "take it out of the text",
             )
         if findings:
-            change = redact_change(change, lambda text: redact(text, scan(text, personal=personal)))
+            change = redact_change(change, lambda text: redact_text(workspace, text))
         changes.append(change)
     return group._replace(changes=changes)
 
@@ -90,6 +90,13 @@ def get_added_text(workspace: Workspace, change: Replace | Append) -> str:
     if change.after is None:
         return ""
     return find_added_lines(change.before or "", change.after)
+
+
+def redact_text(workspace: Workspace, text: str) -> str:
+    """Return a text with its secrets masked."""
+    from ..secrets.scanner import redact, scan
+
+    return redact(text, scan(text, personal=workspace.settings["secrets.personal"]))
 
 
 def redact_change(change: Replace | Append, redact_text: Callable[[str], str]) -> Replace | Append:

@@ -1,5 +1,6 @@
 """Revert a command in the undo log, and keep what changed since."""
 
+import os
 import re
 
 from ..errors import NotFoundError, RejectedError
@@ -16,7 +17,8 @@ from .undo_log import (
 from .workspace import Workspace
 
 CONFLICT = "\0conflict"
-UPDATED_LINE = re.compile(r"(?m)^updated_at: .*$")
+# Only in the frontmatter: a page may have such a line in its text.
+UPDATED_LINE = re.compile(r"(?m)\A(\ufeff?---\r?\n(?:(?!---\r?$).*\n)*?updated_at: )(.*)$")
 
 
 def undo(workspace: Workspace, number: int) -> Commit:
@@ -39,17 +41,34 @@ def undo(workspace: Workspace, number: int) -> Commit:
             raise RejectedError(f"cannot undo {number}: it was a purge, or changed a purged text")
         changes = []
         for change in reversed(record.changes):
-            current = read_text(locate(workspace.root, change.path))
+            path = find_current_path(workspace, change)
+            current = read_text(locate(workspace.root, path))
             target = revert_change(change, current)
             if target is CONFLICT:
                 raise RejectedError(explain_conflict(workspace, record, change.path))
-            changes.append(Change(change.path, current, target))
+            changes.append(Change(path, current, target))
         changes = [change for change in changes if change.before != change.after]
         # Also without changes: the record marks the command as undone.
         written = write_changes(
             workspace, log_folder, "undo", record.summary, changes, undoes=number
         )
     return Commit(written, paths=[change.path for change in changes])
+
+
+def find_current_path(workspace: Workspace, change: Change) -> str:
+    """Return the path of a changed file, which a person may have renamed since."""
+    folder = workspace.entries_folder
+    if change.after is None or not change.path.startswith(folder):
+        return change.path
+    if os.path.lexists(workspace.root / change.path):
+        return change.path
+    # The id in the text makes it unique.
+    size = len(change.after.encode("utf-8", "surrogateescape"))
+    for path in (workspace.root / folder).rglob("*.md"):
+        is_candidate = path.is_file() and path.stat().st_size == size
+        if is_candidate and read_text(path) == change.after:
+            return path.relative_to(workspace.root).as_posix()
+    return change.path
 
 
 def revert_change(change: Change, current: str | None) -> str | None:
@@ -63,7 +82,9 @@ def revert_change(change: Change, current: str | None) -> str | None:
     stamp = UPDATED_LINE.search(current)
     after, before = change.after, change.before
     if stamp:
-        after, before = (UPDATED_LINE.sub(lambda _: stamp[0], side) for side in (after, before))
+        after, before = (
+            UPDATED_LINE.sub(lambda match: match[1] + stamp[2], side) for side in (after, before)
+        )
     merged = merge_lines(after, current, before)
     return CONFLICT if merged is None else merged
 
