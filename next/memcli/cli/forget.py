@@ -77,11 +77,6 @@ def render_forgetting(done: ForgetResult, purge: bool) -> Result:
         if done.git_commits:
             lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
     else:
-        lines += [
-            f"  also hides: {related.path}"
-            for outcome in done.outcomes
-            for related in outcome.related
-        ]
         lines.append(KEPT)
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
@@ -94,7 +89,9 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
     rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
     memories = [{name: getattr(item, name) for name in FIELDS[:5]} for item in done.outcomes]
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
-    messages = [*done.result.messages, *errors]
+    copies = [related.path for outcome in done.outcomes for related in outcome.related]
+    copy_messages = [f"this also hides {path}, which says the same" for path in copies]
+    messages = [*done.result.messages, *errors, *copy_messages]
     return Result(
         {"memories": memories, **data}, lines, rows, messages, exit_code=3 if errors else 0
     )
