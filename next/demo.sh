@@ -24,30 +24,38 @@ run() {
   echo
 }
 
+printf '#!/bin/sh\nsed -i.bak s/6543/7654/ "$1"\n' >"$folder/editor" && chmod +x "$folder/editor"
+# The main job. $1 is the folder that a purge must have cleaned.
+main_job() {
+  run "mem write 'The staging database listens on port 6543.' --key staging/port --source user"
+  run "mem search 'which port is staging on' -n 1"
+  run "EDITOR=$folder/editor mem edit \"\$(mem search 'which port is staging on' -n 1 --json id | grep -o 'mem_[0-9a-z]*')\""
+  run "mem search 'which port is staging on' -n 1"
+  run "mem write 'The staging database listens on port 8765.' --key staging/port --source user"
+  run "mem search 'which port is staging on' -n 2"
+  run "mem search 'which port is staging on' -n 2 --status superseded"
+  run "mem forget --about 'port 8765'"
+  run "mem search 'staging database port 8765' --mode keyword -n 1"
+  run "mem undo"
+  run "mem search 'which port is staging on' -n 1"
+  run "mem write 'The spare key is under the third flower pot.' --path spare-key --source user"
+  run "mem note 'told Jonas: the spare key is under the third flower pot'"
+  run "mem forget spare-key --purge --yes"
+  run "grep -rl 'third flower pot' $1 || echo 'no file has it'"
+  run "mem grep 'port 8765'"
+  run "mem status"
+}
+
 echo "== 1. A year of memories: init, write, search, edit, supersede, forget, undo, purge"
 echo
 mkdir "$folder/work"
 cp -R "$here/fixtures/workspace" "$folder/work/memory"
 cd "$folder/work"
+run mem init
 run mem trust
 run mem index
 run "mem search 'what editor theme does the user like' -n 1"
-run "mem write 'The staging database listens on port 6543.' --key staging/port --source user"
-run "mem search 'which port is staging on' -n 1"
-printf '#!/bin/sh\nsed -i.bak s/6543/7654/ "$1"\n' >"$folder/editor" && chmod +x "$folder/editor"
-run "EDITOR=$folder/editor mem edit \"\$(mem search 'which port is staging on' -n 1 --json id | grep -o 'mem_[0-9a-z]*')\""
-run "mem search 'which port is staging on' -n 1"
-run "mem write 'The staging database listens on port 8765.' --key staging/port --source user"
-run "mem search 'which port is staging on' -n 2"
-run "mem search 'which port is staging on' -n 2 --status superseded"
-run "mem forget --about 'port 8765'"
-run "mem search 'staging database port 8765' --mode keyword -n 1"
-run "mem undo"
-run "mem search 'which port is staging on' -n 1"
-run "mem write 'The spare key is under the third flower pot.' --path spare-key --source user"
-run "mem note 'told Jonas: the spare key is under the third flower pot'"
-run "mem forget spare-key --purge --yes"
-run "grep -rl 'third flower pot' . || echo 'no file has it'"
+main_job memory
 run "mem grep 'penicillin allergy'"
 run "mem write 'The deploy key is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m'"
 run "mem status --all"
@@ -76,6 +84,7 @@ run "mem search 'who talked about the harbour crane' -n 2"
 run "mem read 'Elsa from the harbour' | head -8"
 run "mem ls --where 'rating>=6' --json path"
 run "mem write 'Elsa prefers phone calls.' --source user"
+main_job .
 run "find mem -type f | grep -v .mem/"
 run "find . -newer mem.yaml -name '*.md' -not -path './mem/*' | wc -l   # notes that mem changed"
 
@@ -93,5 +102,7 @@ run "mem search 'what does the parser need' -n 1"
 cd "$folder/repo"
 run "git worktree remove --force $folder/one"
 run "mem search 'what does the parser need' -n 1"
+cd "$folder/two"
+main_job "$folder/repo/memory"
+cd "$folder/repo"
 run "git status --short"
-run "mem status"

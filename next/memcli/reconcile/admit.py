@@ -71,7 +71,7 @@ def write_memories(
     workspace.ensure_machine()
     index = open_index(workspace, refresh_first=deduplicate)
     # Before the lock: nobody should wait for the model.
-    similar = [find_similar(index, draft.body) if deduplicate else [] for draft in drafts]
+    similar = find_similar(index, [draft.body for draft in drafts]) if deduplicate else []
     with hold_lock(workspace):
         if deduplicate:
             index.refresh()  # another process may have said the same meanwhile
@@ -79,8 +79,9 @@ def write_memories(
         admitted = [admit(index, draft, deduplicate=deduplicate) for draft in drafts]
         groups = [group for group, _ in admitted]
         outcomes = [outcome for _, outcome in admitted]
-        for draft, outcome, others in zip(drafts, outcomes, similar, strict=True):
+        for outcome, others in zip(outcomes, similar, strict=False):
             add_similar(index, outcome, others)
+        for draft, outcome in zip(drafts, outcomes, strict=True):
             if draft.redact_secrets:
                 outcome.text = summarize(redact_text(workspace, draft.body.strip() or draft.title))
             elif draft.allow_secrets:
@@ -256,8 +257,11 @@ def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:
     return entries + [entry for entry in same_key if entry not in entries]
 
 
-def find_similar(index: Index, text: str) -> list[IndexedEntry]:
-    """Return the active entries whose meaning is closest to a text. Needs the model."""
+def find_similar(index: Index, texts: Sequence[str]) -> list[list[IndexedEntry]]:
+    """Return for each text the active entries that are closest in meaning.
+
+    The list is empty if there are no entries, or no model.
+    """
     import numpy as np
 
     from ..index.index import KINDS
@@ -266,7 +270,7 @@ def find_similar(index: Index, text: str) -> list[IndexedEntry]:
         return []
     try:
         index.embed_missing(EMBED_SECONDS)
-        vector = index.get_embedder().embed([text])[0]
+        vectors = index.get_embedder().embed(list(texts))
     except UnavailableError:
         return []
     rows = index.load_rows()
@@ -274,10 +278,12 @@ def find_similar(index: Index, text: str) -> list[IndexedEntry]:
     # A damaged matrix comes back shorter than the table says.
     matrix = index.matrix.load()
     rows = rows[rows[:, 2] < len(matrix)]
-    cosines = matrix[rows[:, 2]] @ vector
-    best = np.argsort(-cosines)[:MOST_SIMILAR]
-    files = [int(rows[row, 1]) for row in best if cosines[row] >= SIMILAR_COSINE]
-    entries = []
-    for file in dict.fromkeys(files):
-        entries += index.list_entries("file = ?", (file,))
-    return entries
+    similar = []
+    for cosines in vectors @ matrix[rows[:, 2]].T:
+        best = np.argsort(-cosines)[:MOST_SIMILAR]
+        files = [int(rows[row, 1]) for row in best if cosines[row] >= SIMILAR_COSINE]
+        entries: list[IndexedEntry] = []
+        for file in dict.fromkeys(files):
+            entries += index.list_entries("file = ?", (file,))
+        similar.append(entries)
+    return similar

@@ -1,6 +1,7 @@
 """Search: find by words and by meaning, order, and cut to exactly n hits."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -119,6 +120,8 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
     result = SearchResult(messages=index.messages + describe_unread_files(index))
     terms = look_up_terms(index, query)
+    if options.mode != "keyword":
+        embed_new_texts(index, terms, options, result)
     # Several chunks may be one memory, and conversations may be hidden.
     count = max(CANDIDATES, 4 * options.limit)
     while True:
@@ -140,6 +143,19 @@ def search_workspace(index: Index, query: str, options: SearchOptions) -> Search
     return result
 
 
+def embed_new_texts(
+    index: Index, terms: list[Term], options: SearchOptions, result: SearchResult
+) -> None:
+    """Embed new texts, first those that contain a word of the query."""
+    first = [chunk for term in terms for chunk in term.counts]
+    # Without the model, the ranking says so.
+    with suppress(UnavailableError):
+        missing = index.embed_missing(options.embed_seconds, first)
+        if missing:
+            number = count_noun(missing, "text")
+            result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
+
+
 def rank(
     index: Index,
     query: str,
@@ -152,11 +168,6 @@ def rank(
     if options.mode == "keyword":
         return rank_by_words(index, terms, options.wanted, count)
     try:
-        first = [chunk for term in terms for chunk in term.counts]
-        missing = index.embed_missing(options.embed_seconds, first)
-        if missing:
-            number = count_noun(missing, "text")
-            result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
         share = options.vector_weight if options.vector_weight >= 0 else None
         if options.mode == "vector":
             terms, share = [], 1.0
