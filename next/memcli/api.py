@@ -51,6 +51,23 @@ def open_all(context: Context) -> list[Workspace]:
     return get_workspaces(context)
 
 
+def open_recording(context: Context) -> Workspace:
+    """Return the workspace for what hooks record and for what is learned from it.
+
+    A workspace that git shares changes only by a command that somebody typed, so there the user's
+    own workspace takes it, labelled with the project.
+    """
+    from .store.init import is_shared
+
+    workspace = get_target_workspace(context)
+    if not workspace.is_own and not context.common.scope and is_shared(workspace.root):
+        common = context.common._replace(scope="user", workspace="")
+        project = workspace.project
+        workspace = get_target_workspace(context._replace(common=common))
+        workspace.project = project or workspace.project
+    return add_gates(workspace)
+
+
 def add_gates(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
     # Imported here and below, because reading commands need none of it.

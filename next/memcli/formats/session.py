@@ -30,18 +30,31 @@ def parse_messages(text: str) -> Iterator[Message | Problem]:
         # A crash can leave zeros at the end of a file.
         if not line.strip("\ufeff\x00 \t\r"):
             continue
-        try:
-            event = json.loads(line[:LONGEST_LINE])
-        except (ValueError, RecursionError):
+        event = parse_event(line)
+        if event is None:
             if number < len(lines):  # the last line may still be in the middle of being written
                 yield Problem(number, "not a JSON object: skipped")
-            continue
-        if not isinstance(event, dict):
-            yield Problem(number, "not a JSON object: skipped")
             continue
         message = read_message(event, number)
         if message is not None:
             yield message
+
+
+def parse_events(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the event of every line that is one."""
+    for number, line in enumerate(text.split("\n"), 1):
+        event = parse_event(line) if line.strip("\ufeff\x00 \t\r") else None
+        if event is not None:
+            yield number, event
+
+
+def parse_event(line: str) -> dict[str, Any] | None:
+    """Return the event of a line, or None if it is not a JSON object."""
+    try:
+        event = json.loads(line[:LONGEST_LINE].lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
 
 
 def read_message(event: Mapping[str, Any], line: int) -> Message | None:

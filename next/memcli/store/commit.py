@@ -411,6 +411,27 @@ def write_atomically(target: Path, data: bytes, *, sync_parent: bool = True) -> 
         sync_folder(target.parent)
 
 
+def append_lines(target: Path, lines: str) -> None:
+    """Append whole lines to a file, all or none. Only call it while holding the lock."""
+    make_folder(target.parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with open(os.open(target, flags, 0o666), "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        data = lines.encode(**FILE_ENCODING)
+        if size:
+            # A writer that was killed can have left half a line.
+            file.seek(size - 1)
+            data = data if file.read(1) == b"\n" else b"\n" + data
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(file.fileno(), size)
+            raise
+
+
 def remove_temporary_file(workspace: Workspace, path: str) -> None:
     """Delete a temporary file that a killed writer left. Only call it while holding the lock."""
     target = locate(workspace.root, path)

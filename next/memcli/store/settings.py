@@ -52,6 +52,56 @@ SETTINGS: dict[str, Setting] = {
         ("card-number", "national-id", "iban"),
         "personal data that the scanner also finds: card-number, national-id, iban, email, phone",
     ),
+    "llm.model": Setting(
+        "", "model that litellm calls, such as anthropic/claude-haiku-4-5", is_user_only=True
+    ),
+    "llm.command": Setting(
+        "",
+        "command that answers a prompt on standard input, such as `claude -p`",
+        is_user_only=True,
+    ),
+    "llm.url": Setting("", "address of an OpenAI-compatible server", is_user_only=True),
+    "llm.timeout": Setting(30.0, "seconds to wait for an answer", limits=(1, 600)),
+    "llm.input_tokens": Setting(
+        125_000, "tokens that the model accepts", limits=(1_000, 10_000_000)
+    ),
+    "llm.judge": Setting(
+        False, "ask the model whether memories contradict each other or fit a prompt", True
+    ),
+    "consolidate.automatic": Setting(True, "consolidate conversations in the background"),
+    "consolidate.messages": Setting(
+        50, "unprocessed messages at which a conversation is consolidated", limits=(2, 10_000)
+    ),
+    "consolidate.keep": Setting(
+        10, "latest messages of a running conversation that wait", limits=(0, 1_000)
+    ),
+    "consolidate.idle_minutes": Setting(
+        60, "minutes after which a conversation counts as ended", limits=(1, 100_000)
+    ),
+    "compact.tokens": Setting(
+        100_000, "tokens at which a conversation is compacted", limits=(1_000, 10_000_000)
+    ),
+    "compact.keep_tokens": Setting(
+        20_000, "latest tokens that a compaction leaves in place", limits=(0, 1_000_000)
+    ),
+    "page.bytes": Setting(
+        8192, "size of MEMORY.md above which a model shortens it", limits=(1_024, 1_000_000)
+    ),
+    "recall.tokens": Setting(1_800, "tokens that recall aims at", limits=(50, 100_000)),
+    "recall.most_tokens": Setting(3_500, "tokens that recall never exceeds", limits=(50, 100_000)),
+    "recall.prompt_tokens": Setting(800, "tokens added to a prompt", limits=(0, 100_000)),
+    "recall.start_tokens": Setting(
+        600, "tokens at the start in addition to MEMORY.md", limits=(0, 100_000)
+    ),
+    "recall.action_tokens": Setting(150, "tokens before an action", limits=(0, 10_000)),
+    "recall.late": Setting(False, "deliver memories one turn later, so that no agent waits"),
+    "recall.retention_weight": Setting(
+        0.3, "weight of age and use in recall, 0 to 1", limits=(0, 1)
+    ),
+    "decay.max_fraction": Setting(
+        0.25, "share of the active memories that may fade in one run", limits=(0, 1)
+    ),
+    "notify": Setting(True, "print a line when something was saved for you"),
     "undo.commands": Setting(200, "commands in the undo log", limits=(1, 10_000)),
     "undo.days": Setting(90, "days after which a command leaves the undo log", limits=(1, 3650)),
     "editor": Setting(

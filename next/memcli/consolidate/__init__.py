@@ -1,0 +1,1 @@
+"""Turn conversations into history and memories."""

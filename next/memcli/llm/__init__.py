@@ -1,0 +1,1 @@
+"""Ask a language model, and read its replies."""

@@ -1,0 +1,253 @@
+"""Conversations: `sessions/ID/session.jsonl` with one event per line, and `metadata.json`.
+
+`append_events` stands next to `commit`: it takes the same lock and uses the same scanner, but a
+secret is masked instead of rejected, and `mem undo` does not revert it. Whoever removes or rewrites
+events (compaction, `session clear`) does that through `commit`.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import NotFoundError, RejectedError, UsageError
+from ..formats.dates import format_time
+from ..formats.digests import build_digest
+from ..formats.session import parse_events
+from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
+from .gates import redact_text
+from .workspace import Workspace
+
+EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
+STATES = ("ACTIVE", "PAUSED", "TERMINATED")
+SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+BYTES_PER_TOKEN = 4
+# The keys of metadata.json, as other tools of this kind spell them.
+KEYS = {
+    "id": "id",
+    "created_at": "createdAt",
+    "updated_at": "updatedAt",
+    "state": "state",
+    "message_count": "messageCount",
+    "token_count": "tokenCount",
+    "tools_used": "toolsUsed",
+    "agent": "agent",
+    "project": "project",
+    "folder": "folder",
+    "consolidated_to": "consolidatedTo",
+    "size": "size",
+}
+
+
+@dataclass
+class Session:
+    """A conversation, as its metadata describes it."""
+
+    id: str
+    created_at: str = ""
+    updated_at: str = ""
+    state: str = "ACTIVE"
+    message_count: int = 0
+    token_count: int = 0
+    tools_used: list[str] = field(default_factory=list)
+    agent: str = ""
+    project: str = ""
+    folder: str = ""  # where the agent worked
+    consolidated_to: str = ""  # the id of the last event that was consolidated
+    size: int = 0  # bytes of the events that the counts include
+    other: dict[str, Any] = field(default_factory=dict)  # keys of other tools survive
+
+
+def append_events(
+    workspace: Workspace,
+    session_id: str,
+    events: Sequence[Mapping[str, Any]],
+    *,
+    agent: str = "",
+    project: str = "",
+    folder: str = "",
+    state: str = "",
+) -> int:
+    """Append the events that a session does not have yet, and return their number.
+
+    An event without an id gets one, and an event without a time gets the current one. Events with
+    the id of a stored event are skipped. Secrets are masked.
+    """
+    name = name_session(session_id)
+    path = f"{find_sessions_folder(workspace)}/{name}/{EVENTS}"
+    workspace.ensure_machine()
+    with hold_lock(workspace):
+        text = read_file(workspace, path) or ""
+        session = read_session(workspace, name, text=text)
+        known = {event.get("id") for _, event in parse_events(text)}
+        new = []
+        for event in events:
+            event = complete_event(workspace, event)
+            if event["id"] not in known:
+                known.add(event["id"])
+                new.append(mask_event(workspace, event))
+        for key, value in (("agent", agent), ("project", project), ("folder", folder)):
+            if value and not getattr(session, key):
+                setattr(session, key, value)
+        session.state = state or ("ACTIVE" if new else session.state)
+        lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
+        target = locate(workspace.root, path)
+        try:
+            append_lines(target, lines)
+            count_events(session, new)
+            session.size = target.stat().st_size
+            save_metadata(workspace, session)
+        except OSError as error:
+            reason = f"cannot save the conversation: {error.strerror}"
+            raise RejectedError(reason) from None
+    return len(new)
+
+
+def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event with an id and a time."""
+    completed = dict(event)
+    completed.setdefault("timestamp", format_time(workspace.now))
+    if not completed.get("id"):
+        completed["id"] = (
+            completed.get("uuid") or f"evt_{workspace.context.noise.randrange(16**12):012x}"
+        )
+    completed["id"] = str(completed["id"])
+    return completed
+
+
+def mask_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event without secrets in its texts."""
+    return {key: mask_value(workspace, value) for key, value in event.items()}
+
+
+def mask_value(workspace: Workspace, value: Any) -> Any:
+    if isinstance(value, str):
+        # JSON can spell half of a character, which no file can store.
+        clean = value.encode("utf-8", "replace").decode()
+        return redact_text(workspace, clean) if len(clean) > 7 else clean
+    if isinstance(value, list):
+        return [mask_value(workspace, item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): mask_value(workspace, item) for key, item in value.items()}
+    return value
+
+
+def read_session(workspace: Workspace, name: str, *, text: str | None = None) -> Session:
+    """Return the metadata of a session, counted again if its events changed without it.
+
+    A session without files is new.
+    """
+    folder = f"{find_sessions_folder(workspace)}/{name}"
+    session = parse_metadata(name, read_file(workspace, f"{folder}/{METADATA}") or "")
+    path = workspace.root / folder / EVENTS
+    size = path.stat().st_size if path.is_file() else 0
+    if size != session.size:
+        text = read_file(workspace, f"{folder}/{EVENTS}") if text is None else text
+        session.message_count = session.token_count = 0
+        count_events(session, [event for _, event in parse_events(text or "")])
+        session.size = size
+    now = format_time(workspace.now)
+    session.created_at = session.created_at or now
+    session.updated_at = session.updated_at or now
+    return session
+
+
+def parse_metadata(name: str, text: str) -> Session:
+    """Return a session's metadata. A damaged file counts as absent."""
+    session = Session(name)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return session
+    if not isinstance(data, dict):
+        return session
+    for attribute, key in KEYS.items():
+        value = data.pop(key, None)
+        if isinstance(value, type(getattr(session, attribute))) and not isinstance(value, bool):
+            setattr(session, attribute, value)
+    session.id = name
+    session.other = data
+    return session
+
+
+def format_metadata(session: Session) -> str:
+    """Return metadata.json: one key per line, so that an undo can merge it."""
+    data = {key: getattr(session, attribute) for attribute, key in KEYS.items()}
+    return json.dumps({**data, **session.other}, ensure_ascii=False, indent=1) + "\n"
+
+
+def save_metadata(workspace: Workspace, session: Session) -> None:
+    """Write a session's metadata. Only call it while holding the lock."""
+    path = f"{find_sessions_folder(workspace)}/{session.id}/{METADATA}"
+    write_atomically(locate(workspace.root, path), format_metadata(session).encode())
+
+
+def change_metadata(workspace: Workspace, session: Session) -> Replace:
+    """Return the change of a session's metadata, to commit with what was learned from it."""
+    path = f"{find_sessions_folder(workspace)}/{session.id}/{METADATA}"
+    return Replace(path, read_file(workspace, path), format_metadata(session))
+
+
+def count_events(session: Session, events: Sequence[Mapping[str, Any]]) -> None:
+    """Add events to the counts of a session."""
+    for event in events:
+        is_message = event.get("type", "message") in ("message", "user", "assistant")
+        session.message_count += is_message
+        session.token_count += count_tokens(json.dumps(event, ensure_ascii=False))
+        tool = event.get("name") if event.get("type") == "tool" else ""
+        if tool and tool not in session.tools_used:
+            session.tools_used.append(str(tool))
+        timestamp = str(event.get("timestamp") or "")
+        if timestamp:
+            session.created_at = min(session.created_at or timestamp, timestamp)
+            session.updated_at = max(session.updated_at, timestamp)
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of a text: four bytes per token."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def list_sessions(workspace: Workspace) -> list[Session]:
+    """Return all sessions, the latest first."""
+    folder = workspace.root / find_sessions_folder(workspace)
+    names: list[str] = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(folder) if SAFE_ID.fullmatch(name)]
+    sessions = [
+        read_session(workspace, name) for name in names if (folder / name / EVENTS).is_file()
+    ]
+    return sorted(sessions, key=lambda session: (session.updated_at, session.id), reverse=True)
+
+
+def get_session(workspace: Workspace, name: str) -> Session:
+    """Return a session by its id or by a unique start of it. Raises NotFoundError."""
+    matches = [item for item in list_sessions(workspace) if item.id.startswith(name)]
+    exact = [item for item in matches if item.id == name]
+    if name and (exact or len(matches) == 1):
+        return (exact or matches)[0]
+    if name and matches:
+        names = ", ".join(item.id for item in matches[:3])
+        raise UsageError(f"{name!r} is the start of several sessions", f"one of: {names}")
+    raise NotFoundError(f"no session {name!r}", "list them: mem session ls")
+
+
+def find_sessions_folder(workspace: Workspace) -> str:
+    return f"{workspace.prefix}sessions"
+
+
+def find_events_file(workspace: Workspace, name: str) -> Path:
+    return workspace.root / find_sessions_folder(workspace) / name / EVENTS
+
+
+def name_session(session_id: str) -> str:
+    """Return an agent's session id as the name of a folder."""
+    if SAFE_ID.fullmatch(session_id):
+        return session_id
+    if not session_id.strip():
+        raise UsageError("the session has no id")
+    return f"s-{build_digest(session_id.encode('utf-8', 'replace'))[:16]}"

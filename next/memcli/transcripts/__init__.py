@@ -1,0 +1,1 @@
+"""Read the conversations that agents store."""
