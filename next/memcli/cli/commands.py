@@ -102,6 +102,18 @@ COMMANDS: dict[str, Command] = {
     ),
     "ls": Command("Find", "list memories", ("mem ls", "mem ls --type preference --json id,text")),
     "tags": Command("Find", "list tags with counts", ("mem tags",)),
+    "session": Command(
+        "Learn",
+        "record, list, show, import, compact and delete conversations",
+        (
+            "mem session ls",
+            "mem session import ~/.claude/projects/shop/1c2d.jsonl",
+            'mem session append standup "We ship on Fridays."',
+            "mem session show standup",
+        ),
+        takes_text=True,
+        is_undoable=True,
+    ),
     "history": Command(
         "Learn",
         "list the log, or add to it",

@@ -99,6 +99,9 @@ def append_events(
         try:
             append_lines(target, lines)
             count_events(session, new)
+            # A session without a dated event begins now.
+            session.created_at = session.created_at or format_time(workspace.now)
+            session.updated_at = session.updated_at or session.created_at
             session.size = target.stat().st_size
             save_metadata(workspace, session)
         except OSError as error:
@@ -110,7 +113,7 @@ def append_events(
 def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event with an id and a time."""
     completed = dict(event)
-    completed.setdefault("timestamp", format_time(workspace.now))
+    completed["timestamp"] = completed.get("timestamp") or format_time(workspace.now)
     if not completed.get("id"):
         completed["id"] = (
             completed.get("uuid") or f"evt_{workspace.context.noise.randrange(16**12):012x}"
@@ -150,9 +153,6 @@ def read_session(workspace: Workspace, name: str, *, text: str | None = None) ->
         session.message_count = session.token_count = 0
         count_events(session, [event for _, event in parse_events(text or "")])
         session.size = size
-    now = format_time(workspace.now)
-    session.created_at = session.created_at or now
-    session.updated_at = session.updated_at or now
     return session
 
 

@@ -1,0 +1,198 @@
+"""mem session: record conversations, list, show, import, compact and delete them."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ..api import add_gates, open_all, open_target
+from ..context import Context
+from ..errors import NotFoundError, RejectedError, UsageError
+from ..formats.dates import describe_day
+from ..formats.session import parse_event
+from ..formats.text import count_noun, shorten
+from ..index.index import open_index
+from ..store import sessions
+from ..store.commit import Replace, commit_one, read_file
+from ..store.sessions import Session
+from ..store.workspace import Workspace
+from .confirm import ask
+from .render import Result
+
+FIELDS = ("id", "created_at", "updated_at", "state", "message_count", "token_count", "agent")
+ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete")
+
+
+def run_session(
+    context: Context,
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
+    name: Annotated[str, Argument(help="The session, or the file to import.")] = "",
+    text: Annotated[str, Argument(help="The message; - reads events from stdin.")] = "-",
+    role: Annotated[str, Option(help="user or assistant, for `append`.")] = "user",
+    all_: Annotated[
+        bool, Option("--all", help="Import the conversations of all agents in this project.")
+    ] = False,
+    limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
+    yes: Annotated[bool, Option("--yes", help="Delete without asking.")] = False,
+) -> Result:
+    """Record conversations, list, show, import, compact and delete them.
+
+    A conversation is one file of events below sessions/. git ignores it.
+    """
+    if action not in ACTIONS:
+        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
+    if action == "ls":
+        return list_all(context, limit)
+    if action == "import":
+        return import_conversations(context, name, is_all=all_)
+    if not name:
+        raise UsageError("no session named", f"mem session {action} ID")
+    if action == "append":
+        return append(context, name, text, role)
+    workspace, session = find_session(context, name)
+    if action == "show":
+        return show(workspace, session, limit)
+    if action == "compact":
+        return compact(workspace, session)
+    if action == "end":
+        sessions.append_events(workspace, session.id, [], state="TERMINATED")
+        return Result({"id": session.id}, [f"Ended {session.id}"])
+    return remove(context, workspace, session, is_delete=action == "delete", yes=yes)
+
+
+def find_session(context: Context, name: str) -> tuple[Workspace, Session]:
+    workspaces = [add_gates(workspace) for workspace in open_all(context)]
+    for workspace in workspaces[:-1]:
+        try:
+            return workspace, sessions.get_session(workspace, name)
+        except NotFoundError:
+            continue
+    return workspaces[-1], sessions.get_session(workspaces[-1], name)
+
+
+def list_all(context: Context, limit: int) -> Result:
+    lines, rows, items = [], [], []
+    for workspace in open_all(context):
+        for session in sessions.list_sessions(workspace)[:limit]:
+            day = describe_day(session.updated_at, workspace.now, workspace.zone)
+            count = count_noun(session.message_count, "message")
+            about = ", ".join(part for part in (session.agent, session.project) if part)
+            about = f"  {about}" if about else ""
+            lines.append(f"{day}  {count}, {session.state.lower()}{about}  ({session.id})")
+            rows.append([session.id, session.updated_at, session.state, session.message_count])
+            items.append({name: getattr(session, name) for name in FIELDS})
+    code = 0 if items else 1
+    return Result({"sessions": items[:limit]}, lines[:limit], rows[:limit], exit_code=code)
+
+
+def append(context: Context, name: str, text: str, role: str) -> Result:
+    """Add one message, or the events on standard input."""
+    if role not in ("user", "assistant"):
+        raise UsageError(f"unknown role {role!r}", "one of: user, assistant")
+    workspace = open_target(context)
+    events: list[dict[str, Any]] = [{"type": "message", "role": role, "content": text}]
+    if text == "-":
+        lines = [line for line in context.stdin.read().split("\n") if line.strip()]
+        parsed = [parse_event(line) for line in lines]
+        if not lines or None in parsed:
+            line = parsed.index(None) + 1 if lines else 1
+            raise UsageError(
+                f"line {line} is not a JSON object",
+                'give one event per line: {"role": "user", "content": "…"}',
+            )
+        events = [event for event in parsed if event is not None]
+    added = sessions.append_events(workspace, name, events, project=workspace.project)
+    label = sessions.name_session(name)
+    return Result({"id": label, "added": added}, [f"Added {count_noun(added, 'event')} to {label}"])
+
+
+def show(workspace: Workspace, session: Session, limit: int) -> Result:
+    """Print the latest messages, as the index has them: without secrets and forgotten text."""
+    index = open_index(workspace)
+    text = index.read_text(f"{sessions.find_sessions_folder(workspace)}/{session.id}/session.jsonl")
+    lines = [line for line in (text or "").split("\n") if line.strip()][-limit:]
+    data = {name: getattr(session, name) for name in FIELDS}
+    return Result({**data, "messages": lines}, lines)
+
+
+def compact(workspace: Workspace, session: Session) -> Result:
+    from ..consolidate.compaction import compact_session
+
+    moved = compact_session(workspace, session)
+    line = f"Moved {count_noun(moved, 'message')} of {session.id} to its archive"
+    return Result({"id": session.id, "moved": moved}, [line if moved else "Nothing to compact"])
+
+
+def remove(
+    context: Context, workspace: Workspace, session: Session, *, is_delete: bool, yes: bool
+) -> Result:
+    """Empty or delete a session, after everything in it was consolidated or if the user insists."""
+    has_news = has_unprocessed_messages(workspace, session)
+    if has_news and not yes:
+        if not is_delete:
+            raise RejectedError(
+                f"{session.id} was not consolidated yet",
+                f"mem consolidate {session.id}, or add --yes",
+            )
+        if not ask(context, f"Delete {session.id}? It was not consolidated yet."):
+            raise RejectedError("nothing was deleted", "add --yes to delete it in a script")
+    folder = f"{sessions.find_sessions_folder(workspace)}/{session.id}"
+    names = [sessions.EVENTS, sessions.ARCHIVE, *([sessions.METADATA] if is_delete else [])]
+    changes = []
+    for name in names:
+        before = read_file(workspace, f"{folder}/{name}")
+        if before is not None:
+            is_emptied = name == sessions.EVENTS and not is_delete
+            changes.append(Replace(f"{folder}/{name}", before, "" if is_emptied else None))
+    done = commit_one(workspace, "session", changes, summary=session.id)
+    verb = "Deleted" if is_delete else "Cleared"
+    return Result(
+        {"id": session.id, "undo": done.number}, [f"{verb} {session.id}", "Undo: mem undo"]
+    )
+
+
+def has_unprocessed_messages(workspace: Workspace, session: Session) -> bool:
+    text = read_file(
+        workspace, f"{sessions.find_sessions_folder(workspace)}/{session.id}/{sessions.EVENTS}"
+    )
+    events = [json.loads(line) for line in (text or "").split("\n") if parse_event(line)]
+    messages = [event.get("id") for event in events if event.get("type") != "tool"]
+    return bool(messages) and messages[-1] != session.consolidated_to
+
+
+def import_conversations(context: Context, name: str, *, is_all: bool) -> Result:
+    """Import one file, or the conversations of all agents in this project."""
+    from ..transcripts.importer import Imported, find_transcripts, import_file
+
+    workspace = open_target(context)
+    if bool(name) == is_all:
+        raise UsageError("name a file, or use --all", "mem session import FILE")
+    # The user's own workspace is for all projects.
+    folder = None if workspace.is_own else context.folder.resolve()
+    paths = (
+        [(context.folder / Path(name).expanduser()).resolve()]
+        if name
+        else find_transcripts(context, folder)
+    )
+    imported: list[Imported] = []
+    for path in paths:
+        imported.append(import_file(workspace, path))
+    lines = [
+        f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
+        for item in imported
+        if item.added or name
+    ]
+    total = sum(item.added for item in imported)
+    if is_all:
+        count = count_noun(len(imported), "conversation")
+        lines.append(f"{count} read, {count_noun(total, 'new event')}")
+    messages = [f"{item.path}: {problem}" for item in imported for problem in item.problems]
+    is_empty = bool(name) and not imported[0].session_id
+    return Result(
+        {"sessions": imported, "added": total},
+        lines,
+        None,
+        messages,
+        exit_code=1 if is_empty else 0,
+    )

@@ -1,0 +1,186 @@
+"""Import conversations that agents stored: detect the format, find the files, add the events.
+
+A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERN, is_line and read_lines. Other
+packages add formats under the entry point `mem.transcripts`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..context import Context
+from ..errors import NotFoundError, RejectedError
+from ..formats.session import parse_events, read_content
+from ..store.ignore import is_ignored, read_patterns
+from ..store.sessions import append_events, find_events_file, name_session
+from ..store.small_files import read_small_text
+from ..store.workspace import Workspace
+from ..store.worktrees import find_repository
+from . import claude_code, codex
+from .transcript import Transcript, build_message, remove_ignored_results
+
+LARGEST = 512 * 1024 * 1024  # bytes of a transcript
+DETECTION_LINES = 20
+# Files whose content is never stored, whatever the ignore files say.
+SECRET_FILES = (".env*",)
+
+
+@dataclass
+class Imported:
+    """The outcome of importing one conversation."""
+
+    path: str
+    session_id: str = ""
+    agent: str = ""
+    added: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def list_formats() -> list[ModuleType]:
+    """Return the modules of all transcript formats."""
+    from importlib.metadata import entry_points
+
+    return [claude_code, codex, *(item.load() for item in entry_points(group="mem.transcripts"))]
+
+
+def import_file(workspace: Workspace, path: Path, *, project: str = "") -> Imported:
+    """Add the events of a transcript to its session. What the session has already is skipped."""
+    imported = Imported(str(path))
+    transcript = read_transcript(path, imported.problems)
+    if not transcript.events:
+        reason = "no conversation in it"
+        imported.problems.append(reason)
+        return imported
+    session_id = choose_session_id(transcript, path)
+    patterns = (*SECRET_FILES, *read_patterns(workspace.root), *read_git_patterns(transcript))
+    remove_ignored_results(transcript.events, lambda word: is_ignored(patterns, word.removeprefix("./")))
+    events = remove_known_messages(workspace, session_id, transcript.events)
+    imported.session_id = name_session(session_id)
+    imported.agent = transcript.agent
+    imported.added = append_events(
+        workspace,
+        session_id,
+        events,
+        agent=transcript.agent,
+        project=project or find_project(transcript.folder),
+        folder=transcript.folder,
+    )
+    return imported
+
+
+def read_transcript(path: Path, problems: list[str]) -> Transcript:
+    """Read a file in whatever format it has. Raises NotFoundError or RejectedError."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise RejectedError(f"{path} is larger than {LARGEST >> 20} MiB")
+        text = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
+    lines = [data for _, data in parse_events(text)]
+    bad = sum(1 for line in text.split("\n")[:-1] if line.strip()) - len(lines)
+    if bad > 0:
+        problems.append(f"{bad} lines are not JSON objects: skipped")
+    for format_ in list_formats():
+        if any(format_.is_line(data) for data in lines[:DETECTION_LINES]):
+            transcript: Transcript = format_.read_lines(lines)
+            return transcript
+    return read_plain(lines)
+
+
+def read_plain(lines: list[dict[str, Any]]) -> Transcript:
+    """Read events of our own format, or objects with role and content."""
+    transcript = Transcript("")
+    for data in lines:
+        if data.get("type") == "tool":
+            transcript.events.append(data)
+            continue
+        role = str(data.get("role") or data.get("type") or "")
+        event = build_message(role, data.get("content", data.get("text")), data.get("timestamp"))
+        if role in ("user", "assistant") and event is not None:
+            transcript.events.append({**data, **event})
+    return transcript
+
+
+def choose_session_id(transcript: Transcript, path: Path) -> str:
+    """Return the session of a transcript: its own statement, or the name of its file."""
+    # A resumed conversation of Claude Code begins with lines of an earlier one.
+    is_named_by_file = transcript.agent == claude_code.NAME and path.stem.count("-") == 4
+    return path.stem if is_named_by_file or not transcript.session_id else transcript.session_id
+
+
+def remove_known_messages(
+    workspace: Workspace, session_id: str, events: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the events without messages that a hook has recorded under another id."""
+    path = find_events_file(workspace, name_session(session_id))
+    stored = path.read_text("utf-8", "replace") if path.is_file() else ""
+    known = Counter(build_signature(event) for _, event in parse_events(stored))
+    known_ids = {event.get("id") for _, event in parse_events(stored)}
+    new = []
+    for event in events:
+        signature = build_signature(event)
+        if known[signature] > 0 and event.get("id") not in known_ids:
+            known[signature] -= 1
+            continue
+        new.append(event)
+    return new
+
+
+def build_signature(event: Mapping[str, Any]) -> tuple[str, str]:
+    """Return who says what in an event. Tool calls are told apart by their arguments."""
+    if event.get("type") == "tool":
+        return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
+    text = read_content(event.get("content", event.get("text")))
+    return str(event.get("role")), " ".join(text.split())
+
+
+def find_project(folder: str) -> str:
+    """Return the project of the folder that an agent worked in, if it still exists."""
+    repository = find_repository(Path(folder)) if folder and Path(folder).is_dir() else None
+    return repository.project if repository else ""
+
+
+def read_git_patterns(transcript: Transcript) -> tuple[str, ...]:
+    folder = Path(transcript.folder or "/nonexistent")
+    lines = read_small_text(folder / ".gitignore").splitlines()
+    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
+    """Yield the transcripts of all agents, the oldest first.
+
+    With a folder, only conversations in its repository and in the worktrees of that repository.
+    """
+    paths: list[Path] = []
+    home = context.environment.get("HOME", "")
+    for format_ in list_formats():
+        base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
+        if base.startswith("/"):
+            paths += Path(base).glob(format_.PATTERN)
+    paths = [path for path in paths if not path.name.startswith("agent-")]  # of subagents
+    wanted = find_repository(folder) if folder else None
+    for path in sorted(paths, key=lambda path: path.stat().st_mtime):
+        if folder is None or is_about(path, folder, wanted.git_folder if wanted else None):
+            yield path
+
+
+def is_about(path: Path, folder: Path, git_folder: Path | None) -> bool:
+    """Return whether a transcript is of a folder, or of a worktree of its repository."""
+    with path.open("rb") as file:
+        head = file.read(256 * 1024).decode("utf-8", "replace")
+    folders = [find_folder(data) for _, data in parse_events(head)]
+    place = Path(next((text for text in folders if text), "/"))
+    if place.is_relative_to(folder):
+        return True
+    repository = find_repository(place) if place.is_dir() else None
+    return repository is not None and git_folder is not None and repository.git_folder == git_folder
+
+
+def find_folder(data: Mapping[str, Any]) -> str:
+    payload = data.get("payload")
+    inner = payload.get("cwd") if isinstance(payload, Mapping) else ""
+    return str(data.get("cwd") or inner or "")

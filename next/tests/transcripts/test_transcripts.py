@@ -1,0 +1,177 @@
+"""Conversations that Claude Code and Codex stored become sessions."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.errors import NotFoundError
+from memcli.store.sessions import find_events_file, list_sessions
+from memcli.store.workspace import Workspace
+from memcli.transcripts.importer import find_transcripts, import_file
+from tests.helpers import make_context, make_workspace
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make_workspace(tmp_path)
+
+
+@pytest.fixture
+def import_lines(workspace: Workspace, tmp_path: Path) -> Callable[..., Lines]:
+    """Return a function that imports lines, and returns the events of the session."""
+
+    def run(lines: Lines, name: str = "talk") -> Lines:
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        imported = import_file(workspace, path)
+        text = find_events_file(workspace, imported.session_id).read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    return run
+
+
+def say(role: str, content: Any, uuid: str = "u1", **fields: Any) -> dict[str, Any]:
+    """Return a line of Claude Code."""
+    message = {"role": role, "content": content}
+    line = {"type": role, "uuid": uuid, "sessionId": "s1", "message": message}
+    return {**line, "timestamp": "2026-11-20T10:00:00Z", **fields}
+
+
+def respond(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of Codex."""
+    return {"timestamp": "2026-11-20T10:00:00Z", "type": "response_item", "payload": payload}
+
+
+def test_claude_code_messages_and_tools(import_lines: Callable[..., Lines]) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make ship"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "x" * 900, "is_error": True}
+    events = import_lines(
+        [
+            say("user", "Ship it."),
+            say("assistant", [{"type": "text", "text": "Shipping."}, call], "u2"),
+            say("user", [result], "u3"),
+        ]
+    )
+    assert [event.get("content") for event in events] == ["Ship it.", "Shipping.", None]
+    assert events[2]["arguments"] == {"command": "make ship"}
+    assert events[2]["isError"]
+    assert "400 characters" in events[2]["result"]
+    assert events[0]["timestamp"] == "2026-11-20T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        say("user", "Inner question.", isSidechain=True),
+        say("user", "<command-name>/clear</command-name>"),
+        say("user", "<system-reminder>Today is Friday.</system-reminder>"),
+        say("user", "This session is being continued from a previous conversation.", isMeta=True),
+        {
+            "type": "api-request-blob",
+            "sessionId": "s1",
+            "message": {"role": "user", "content": "x"},
+        },
+    ],
+)
+def test_text_that_nobody_typed(import_lines: Callable[..., Lines], line: dict[str, Any]) -> None:
+    events = import_lines([say("user", "Hello."), line])
+    assert [event["content"] for event in events] == ["Hello."]
+
+
+def test_prompt_typed_while_the_agent_works(import_lines: Callable[..., Lines]) -> None:
+    attachment = {"type": "queued_command", "prompt": "And the fonts.", "commandMode": "prompt"}
+    events = import_lines([say("user", "Go."), {"sessionId": "s1", "attachment": attachment}])
+    assert [event["content"] for event in events] == ["Go.", "And the fonts."]
+
+
+def test_codex_messages_and_tools(import_lines: Callable[..., Lines]) -> None:
+    header = {"type": "session_meta", "payload": {"id": "r1", "cwd": "/home/ana/shop"}}
+    part = {"type": "input_text", "text": "<environment_context>linux</environment_context>"}
+    typed = {"type": "input_text", "text": "Ship it."}
+    output = "Exit code: 2\nWall time: 1 s\nOutput:\nno rule to make target"
+    events = import_lines(
+        [
+            header,
+            respond({"type": "message", "role": "developer", "content": [typed]}),
+            respond({"type": "message", "role": "user", "content": [part, typed]}),
+            # A result can come before its call.
+            respond({"type": "function_call_output", "call_id": "c1", "output": output}),
+            respond({"type": "function_call", "call_id": "c1", "name": "shell", "arguments": "{}"}),
+            {"type": "event_msg", "payload": {"type": "user_message", "message": "Ship it."}},
+        ]
+    )
+    assert [event.get("content") for event in events] == ["Ship it.", None]
+    assert events[1]["result"] == "no rule to make target"
+    assert events[1]["isError"]
+    assert events[1]["name"] == "shell"
+
+
+def test_result_of_an_ignored_file(
+    workspace: Workspace, import_lines: Callable[..., Lines]
+) -> None:
+    (workspace.root / ".secretsignore").write_text("vault/\n")
+    events: Lines = []
+    for number, command in enumerate(("cat .env.local", "cat vault/keys.txt", "ls")):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "Bash"}
+        call["input"] = {"command": command}  # type: ignore[assignment]
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "blue horse"}
+        events += [say("assistant", [call], f"a{number}"), say("user", [result], f"b{number}")]
+    stored = import_lines(events)
+    assert [event["result"] for event in stored] == [
+        "[not stored: an ignored file]",
+        "[not stored: an ignored file]",
+        "blue horse",
+    ]
+
+
+def test_second_import_and_messages_of_a_hook(
+    workspace: Workspace, import_lines: Callable[..., Lines]
+) -> None:
+    from memcli.store.sessions import append_events
+
+    append_events(workspace, "s1", [{"role": "user", "content": "yes"}])
+    lines = [say("user", "yes", "u1"), say("user", "yes", "u2"), say("assistant", "Done.", "u3")]
+    # The hook recorded one of the two.
+    assert len(import_lines(lines)) == 3
+    assert len(import_lines(lines)) == 3
+
+
+def test_metadata(workspace: Workspace, import_lines: Callable[..., Lines]) -> None:
+    import_lines([say("user", "Hello."), say("assistant", "Hi.", "u2")])
+    (session,) = list_sessions(workspace)
+    assert session.created_at == session.updated_at == "2026-11-20T10:00:00Z"
+    assert session.message_count == 2
+    assert session.agent == "claude-code"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}\n", b"\x00\x01\x02", b'{"type": "user", "mess', b"[1]\n"]
+)
+def test_files_without_a_conversation(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "odd.jsonl"
+    path.write_bytes(data)
+    assert import_file(workspace, path).problems[-1] == "no conversation in it"
+    assert not list_sessions(workspace)
+
+
+def test_missing_file(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        import_file(workspace, tmp_path / "none.jsonl")
+
+
+def test_conversations_of_this_project(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    folder = Path(context.environment["HOME"]) / ".claude" / "projects" / "x"
+    folder.mkdir(parents=True)
+    (tmp_path / "shop").mkdir()
+    for name in ("shop", "other"):
+        line = say("user", "Hello.", cwd=str(tmp_path / name))
+        (folder / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+    names = [path.stem for path in find_transcripts(context, tmp_path / "shop")]
+    assert names == ["shop"]
+    assert len(list(find_transcripts(context, None))) == 2
