@@ -57,7 +57,9 @@ def import_file(workspace: Workspace, path: Path, *, project: str = "") -> Impor
         return imported
     session_id = choose_session_id(transcript, path)
     patterns = (*SECRET_FILES, *read_patterns(workspace.root), *read_git_patterns(transcript))
-    remove_ignored_results(transcript.events, lambda word: is_ignored(patterns, word.removeprefix("./")))
+    remove_ignored_results(
+        transcript.events, lambda word: is_ignored(patterns, word.removeprefix("./"))
+    )
     events = remove_known_messages(workspace, session_id, transcript.events)
     imported.session_id = name_session(session_id)
     imported.agent = transcript.agent
