@@ -48,6 +48,12 @@ class UnavailableError(MemError):
     exit_code = 6
 
 
+class LlmError(MemError):
+    """The language model cannot be reached, or its answer cannot be used."""
+
+    exit_code = 7
+
+
 class BusyError(MemError):
     """Another process holds a lock for too long."""
 

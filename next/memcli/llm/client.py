@@ -1,0 +1,259 @@
+"""Ask a language model one question, with a deadline that a slow server cannot extend.
+
+Three settings choose the model, and only the user can set them: `llm.command` runs a program,
+`llm.url` asks an OpenAI-compatible server, and `llm.model` alone asks through litellm. Nothing is
+imported, run or sent before a question.
+"""
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO
+
+from ..errors import LlmError
+from ..formats.text import shorten
+from ..store.workspace import Workspace
+
+LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
+MOST_OUTPUT_TOKENS = 4096
+TEMPERATURE = 0.3
+# Set for the command, so that the hooks of an agent that is run as a model do nothing.
+INSIDE_VARIABLE = "MEM_INSIDE_LLM"
+# With these, Claude Code takes itself for a session inside of another one and refuses to start.
+SESSION_VARIABLES = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
+WARNING_OF_PROVIDER = re.compile(r"^litellm\.(\w+): (?:(?:litellm\.)?\1: )?(?:\w+Exception - )?")
+
+
+def is_configured(workspace: Workspace) -> bool:
+    """Return whether the user chose a language model."""
+    names = ("llm.command", "llm.url", "llm.model")
+    return any(str(workspace.settings[name]) for name in names)
+
+
+def ask(
+    workspace: Workspace, prompt: str, *, system: str = "", seconds: float | None = None
+) -> str:
+    """Return the answer to a prompt. Raises LlmError if there is none within the time."""
+    settings = workspace.settings
+    if not is_configured(workspace):
+        raise LlmError("no language model is configured", "mem config set llm.command 'claude -p'")
+    seconds = seconds or float(settings["llm.timeout"])
+    # The prompt contains what people and agents wrote, which may have half of a character.
+    prompt, system = (text.encode("utf-8", "replace").decode() for text in (prompt, system))
+    if settings["llm.command"]:
+        answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)
+    else:
+        messages = [{"role": "user", "content": prompt}]
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
+        call = build_call(workspace, messages, seconds)
+        answer = wait_for(call, seconds)
+    if not answer.strip():
+        raise LlmError("the model answered nothing")
+    return answer
+
+
+def build_call(
+    workspace: Workspace, messages: list[dict[str, str]], seconds: float
+) -> Callable[[], str]:
+    """Return the function that asks a server or a library."""
+    url, model = (str(workspace.settings[name]) for name in ("llm.url", "llm.model"))
+    if url:
+        key = workspace.context.environment.get("OPENAI_API_KEY", "")
+        return lambda: ask_server(url, model or "default", messages, key, seconds)
+    return lambda: ask_litellm(model, messages, seconds)
+
+
+def wait_for(call: Callable[[], str], seconds: float) -> str:
+    """Return the result of a call, or abandon it at the deadline.
+
+    A timeout of the socket starts again with every byte that arrives, so the call has a thread of
+    its own. It is a daemon: the process can end while the thread still waits.
+    """
+    results: list[str] = []
+    errors: list[BaseException] = []
+    is_done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+        is_done.set()
+
+    threading.Thread(target=run, name="llm", daemon=True).start()
+    if not is_done.wait(seconds):
+        raise LlmError(f"the model did not answer within {seconds:g} s")
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def ask_server(
+    url: str, model: str, messages: list[dict[str, str]], key: str, seconds: float
+) -> str:
+    """Ask an OpenAI-compatible server."""
+    import http.client
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise LlmError(
+            f"llm.url is not an address: {url}", "for example: http://localhost:11434/v1"
+        )
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    headers = {"Content-Type": "application/json"}
+    # A key never travels unencrypted to another machine.
+    if key and (parts.scheme == "https" or is_local):
+        headers["Authorization"] = f"Bearer {key}"
+    body = {
+        "model": model,
+        "messages": messages,
+        "temperature": TEMPERATURE,
+        "max_tokens": MOST_OUTPUT_TOKENS,
+    }
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    try:
+        connection = connect(parts.hostname, parts.port, timeout=seconds)
+        try:
+            connection.request("POST", f"{path}/chat/completions", json.dumps(body), headers)
+            response = connection.getresponse()
+            data = response.read(LARGEST_ANSWER + 1)
+        finally:
+            connection.close()
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise LlmError(f"cannot reach {parts.netloc}: {reason}", "check llm.url") from None
+    text = data.decode("utf-8", "replace")
+    if response.status != 200:
+        raise LlmError(f"{parts.netloc} answered {response.status}: {shorten(text, 120)}")
+    if len(data) > LARGEST_ANSWER:
+        raise LlmError(f"{parts.netloc} sent more than {LARGEST_ANSWER >> 20} MiB")
+    return read_completion(text, parts.netloc)
+
+
+def read_completion(text: str, server: str) -> str:
+    """Return the text of a completion."""
+    try:
+        content = json.loads(text)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        raise LlmError(f"{server} did not answer as OpenAI's servers do", "check llm.url") from None
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def ask_litellm(model: str, messages: list[dict[str, str]], seconds: float) -> str:
+    """Ask a model by its name in litellm, without the library's network use, retries and output."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # Otherwise the import reads a `.env` file, which may have come with a clone.
+    os.environ["LITELLM_MODE"] = "PRODUCTION"
+    os.environ.setdefault("LITELLM_LOG", "CRITICAL")
+    try:
+        import litellm
+    except ImportError:
+        raise LlmError(
+            "llm.model needs litellm, which is not installed",
+            "pip install 'memcli[llm]', or set llm.command or llm.url",
+        ) from None
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    try:
+        response = litellm.completion(
+            model=model,
+            messages=messages,
+            temperature=TEMPERATURE,
+            max_tokens=MOST_OUTPUT_TOKENS,
+            timeout=seconds,
+            max_retries=0,
+            num_retries=0,
+            drop_params=True,
+        )
+        return str(response.choices[0].message.content or "")
+    except Exception as error:  # each provider has errors of its own
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = WARNING_OF_PROVIDER.sub(r"\1: ", lines[0]) if lines else type(error).__name__
+        raise LlmError(f"{model}: {shorten(reason, 160)}") from None
+
+
+def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
+    """Run a command with the prompt on standard input. Its processes are killed at the deadline."""
+    import shlex
+    from tempfile import TemporaryDirectory, TemporaryFile
+
+    command = str(workspace.settings["llm.command"])
+    name = command.split()[0]
+    environment = {
+        variable: value
+        for variable, value in workspace.context.environment.items()
+        if variable not in SESSION_VARIABLES
+    }
+    environment[INSIDE_VARIABLE] = "1"
+    # Files instead of pipes: nothing blocks, and a child that stays behind delays nothing. An empty
+    # folder: a conversation that gives orders to the agent finds no files of the user there.
+    with (
+        TemporaryDirectory(prefix="mem-llm-", ignore_cleanup_errors=True) as folder,
+        TemporaryFile() as question,
+        TemporaryFile() as answer,
+        TemporaryFile() as complaint,
+    ):
+        question.write(prompt.encode())
+        question.seek(0)
+        try:
+            words = shlex.split(command)
+            code = run_process(words, environment, folder, (question, answer, complaint), seconds)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise LlmError(f"cannot run {name!r}: {reason}", "check llm.command") from None
+        text = read_output(answer)
+        problem = shorten(read_output(complaint) or text, 120)
+    if code is None:
+        raise LlmError(f"{name} did not answer within {seconds:g} s")
+    if code:
+        raise LlmError(f"{name} failed with {code}: {problem}")
+    if len(text) > LARGEST_ANSWER:
+        raise LlmError(f"{name} wrote more than {LARGEST_ANSWER >> 20} MiB")
+    return text
+
+
+def run_process(
+    words: list[str],
+    environment: dict[str, str],
+    folder: str,
+    files: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    seconds: float,
+) -> int | None:
+    """Return the exit code of a process; None if it was killed for its time or its output."""
+    import signal
+    import subprocess
+
+    question, answer, complaint = files
+    end = time.monotonic() + seconds
+    process = subprocess.Popen(
+        words,
+        stdin=question,
+        stdout=answer,
+        stderr=complaint,
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+    )
+    try:
+        while time.monotonic() < end and os.fstat(answer.fileno()).st_size <= LARGEST_ANSWER:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(0.05, max(end - time.monotonic(), 0.001)))
+        return None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def read_output(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(LARGEST_ANSWER + 1).decode("utf-8", "replace")
