@@ -1,0 +1,83 @@
+"""Find corrections: "no, the port is 7654, not 6543", "oops, godot is 4.2", "it moved to Tuesday"."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .language import find, find_content, has_number, split_opening
+from .own_words import find_own_sentences
+
+if TYPE_CHECKING:
+    from ..formats.session import Message
+
+MESSAGES_BACK = 8
+FEWEST_WORDS = 3
+NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
+NEW_NUMBER = re.compile(rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)")
+# A correction says what something is, or names a number or a name.
+VALUE = re.compile(r"\d|\b(?:is|are|was|were|in|on|at)\b|(?<=[a-z] )[A-Z]")
+
+
+def find_correction(
+    sentence: str, body: str, previous: str, earlier: Sequence["Message"], is_correcting: bool
+) -> tuple[str, str] | None:
+    """Return the text of a correction and the words that it corrects, or None if it is none.
+
+    `body` is the sentence without its opening words, `previous` the sentence before it.
+    """
+    contrast = find("contrast", body)
+    if not (is_correcting or contrast or find("changed", body)):
+        return None
+    statements = [*find_earlier_statements(earlier), previous]
+    if is_correcting:
+        replaced = replace_number(body, statements)
+        if replaced:
+            return replaced
+    old = next(filter(None, contrast.groups()), "") if contrast else ""
+    if old and not is_correcting:
+        # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
+        is_contradicting = any(old.casefold() in line.casefold() for line in statements)
+        return (body, old) if is_contradicting else None
+    corrects = old or find_corrected(f"{body} {previous}", statements[:-1])
+    if corrects:
+        return body, corrects
+    if not is_correcting or not (VALUE.search(body) or find("openly_correcting", sentence)):
+        return None
+    numbers = [line for line in statements if has_number(line)] if has_number(body) else []
+    return body, numbers[-1] if numbers else ""
+
+
+def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
+    """Return the sentences of the last messages of both sides, without questions."""
+    lines = []
+    for message in earlier[-MESSAGES_BACK:]:
+        for sentence in find_own_sentences(message.text):
+            _, body = split_opening(sentence.text)
+            if len(body.split()) >= FEWEST_WORDS and not find("question", body):
+                lines.append(body)
+    return lines
+
+
+def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | None:
+    """Put the right number into the statement with the wrong one: "no, 89" after "free from 79".
+
+    Returns None unless the latest statement with a number has exactly one.
+    """
+    match = NEW_NUMBER.match(body)
+    wrong = next((line for line in reversed(statements) if has_number(line)), "")
+    if not match or len(NUMBER.findall(wrong)) != 1:
+        return None
+    text = NUMBER.sub(match[1], wrong).rstrip(" .!")
+    reason = body[match.end() :]
+    return text + (reason if reason.startswith(",") else ""), wrong
+
+
+def find_corrected(body: str, statements: Sequence[str]) -> str:
+    """Return the earlier statement that shares most words with a correction, the latest of equals."""
+    words = find_content(body)
+    best, best_score = "", 3
+    for line in statements:
+        score = 2 * len(words & find_content(line)) + (has_number(body) and has_number(line))
+        if score >= best_score and words & find_content(line):
+            best, best_score = line, score
+    return best

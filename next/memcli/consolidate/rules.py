@@ -1,0 +1,86 @@
+"""Find what a conversation asks to remember or to forget, its rules, preferences and corrections.
+
+Only sentences of the user count, and only in their own words. The prompt hook calls
+`find_requests` with every prompt, so the patterns are imported when a prompt may need them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..formats.session import Message
+
+PROJECT_LINE = re.compile(r"(?im)^\s*project\s*[:=]\s*([\w./-]{1,80})\s*$")
+REQUEST_WORD = re.compile(
+    r"remember|memor|note|mind|forget|save|store|record|write|keep|merk|denk|notier|vergiss|recuerda|souviens"
+    r"|rappelle|记住",
+    re.IGNORECASE,
+)
+
+
+class Statement(NamedTuple):
+    """A statement of the user that is worth a memory, or a wish to forget one."""
+
+    text: str
+    type: str  # of the memory; empty for kind forget
+    kind: str  # request, rule, preference, correction, forget
+    message_id: str = ""
+    timestamp: str = ""
+    project: str = ""
+    corrects: str = ""  # the words of the wrong value, or the sentence with it
+
+
+def find_statements(messages: Sequence["Message"]) -> list[Statement]:
+    """Return the statements of a conversation in their order, without those taken back."""
+    from .reading import read_message
+
+    statements: list[Statement] = []
+    project = last_id = ""
+    for number, message in enumerate(messages):
+        if message.speaker != "user":
+            continue
+        named = PROJECT_LINE.search(message.text)
+        project = named[1] if named else project
+        for statement in read_message(message.text, messages[:number]):
+            new = statement._replace(
+                message_id=message.id, timestamp=message.timestamp, project=project
+            )
+            if new.kind == "forget" and not new.text:
+                new = take_back_last(statements, last_id, new)
+            else:
+                statements = [old for old in statements if not is_replaced(old, new)]
+            if new.text and all(new.text != old.text for old in statements):
+                statements.append(new)
+        last_id = message.id
+    return statements
+
+
+def find_requests(text: str) -> list[Statement]:
+    """Return what a prompt asks to remember or to forget."""
+    if not REQUEST_WORD.search(text):
+        return []
+    from .reading import read_message
+
+    found = read_message(text, [])
+    return [item for item in found if item.kind in ("request", "forget") and item.text]
+
+
+def take_back_last(statements: list[Statement], last_id: str, new: Statement) -> Statement:
+    """Remove the last statement if "forget that" follows it. Return what else is to be forgotten."""
+    if not statements or statements[-1].message_id != last_id:
+        return new
+    last = statements.pop()
+    # The prompt hook has saved a request already.
+    return new._replace(text=last.text) if last.kind == "request" else new
+
+
+def is_replaced(old: Statement, new: Statement) -> bool:
+    """Return whether a new statement takes back or corrects an older one."""
+    from .language import find_content
+
+    shared = find_content(old.text) & find_content(new.text)
+    if new.kind == "forget":
+        return len(shared) * 2 > len(find_content(new.text))
+    wrong, text = new.corrects.casefold(), old.text.casefold()
+    return bool(wrong) and len(shared) >= 2 and (wrong in text or text.rstrip(".") in wrong)
