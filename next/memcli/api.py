@@ -84,8 +84,10 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
     from .index.forgotten import load_forgotten
 
     # `write` has scanned just now, or must not scan; the index hides what this misses.
-    index = open_index(workspace, refresh_first=not workspace.resources.pop("is scanned", False))
-    repeats = load_forgotten(index.database, workspace).find_repeats(normalize(text))
+    forgotten = workspace.resources.get("forgotten texts")
+    if forgotten is None:
+        forgotten = load_forgotten(open_index(workspace).database, workspace)
+    repeats = forgotten.find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
 
 

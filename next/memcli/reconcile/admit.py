@@ -1,63 +1,318 @@
-"""Compare new memories with those that exist, and decide what becomes of each.
+"""Save drafts: compare each with the memories that exist, and with the drafts before it.
 
-Only conclusive evidence changes an existing memory: the same words confirm it, the same key or an
-explicit `supersedes` replaces it. Similar memories are reported and left alone.
+Only conclusive evidence changes an existing memory: the same words confirm it; the same key, an
+explicit `supersedes` or a correction that names it replaces it. Similar memories are reported and
+left alone.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..errors import RejectedError, UnavailableError, UsageError
-from ..formats.dates import format_time
+from ..errors import MemError
 from ..formats.digests import build_words_digest
-from ..formats.entry import SOURCES, TRUST, TYPES, Entry, fold_key, format_entry
-from ..formats.ids import build_id, build_slug
+from ..formats.entry import Entry, fold_key, format_entry, read_list
+from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.text import summarize
+from ..index.forgotten import load_forgotten
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock
+from ..store.commit import ChangeGroup, Commit, Replace, check_group, commit, hold_lock, read_file
 from ..store.gates import redact_text
+from ..store.small_files import read_small_text
 from ..store.workspace import Workspace
-from .changes import edit_file, find_same_key, replace_entries
-from .outcome import Outcome, build_outcome, describe
-
-# At .75 most reported memories say something about the same; the model finds few repeats above .9.
-SIMILAR_COSINE = 0.75
-MOST_SIMILAR = 3
-# Usually one text is missing, the memory written before. After a large pull, nobody should wait.
-EMBED_SECONDS = 0.5
+from .changes import edit_file, find_same_key
+from .draft import Draft as Draft
+from .draft import build_entry, build_path, complete_draft
+from .inbox import build_inbox_entry, find_held
+from .outcome import Outcome, Related, describe
+from .similar import Neighbors, find_neighbors
 
 
-@dataclass
-class Draft:
-    """A memory that somebody wants to save."""
+class Planned:
+    """A memory that the command creates or changes, with its new fields."""
 
-    body: str
-    type: str = ""
-    title: str = ""
-    tags: Sequence[str] = ()
-    aliases: Sequence[str] = ()
-    key: str = ""
-    project: str = ""
-    owner: str = ""
-    source: str = "inferred"
-    confidence: float | None = None
-    pinned: bool = False
-    expires_at: str = ""
-    created_at: str = ""
-    files: Sequence[str] = ()
-    sources: Sequence[str] = ()
-    metadata: dict[str, Any] = field(default_factory=dict)
-    path: str = ""  # relative to the folder of entries
-    supersedes: Sequence[str] = ()
-    allow_secrets: bool = False
-    redact_secrets: bool = False
+    def __init__(
+        self, path: str, base: Entry | IndexedEntry, sources: Sequence[str], *, is_new: bool = False
+    ) -> None:
+        self.path = path
+        self.base = base
+        self.sources = tuple(sources)
+        self.is_new = is_new
+        self.is_confirmed = False  # once per command, however often it is said
+        self.fields: dict[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        return self.fields.get(name, getattr(self.base, name))
 
     @property
-    def trust(self) -> float:
-        return TRUST[self.source]
+    def id(self) -> str:
+        return self.base.id
+
+    @property
+    def is_active(self) -> bool:
+        return self.get("status") in ("active", None) and not self.get("superseded_by")
+
+
+class Admission:
+    """The drafts of one command."""
+
+    def __init__(self, index: Index, *, deduplicate: bool = True) -> None:
+        self.index = index
+        self.workspace = index.workspace
+        self.deduplicate = deduplicate
+        self.memories: dict[str, Planned] = {}  # by path
+        self.by_words: dict[tuple[object, ...], list[Planned]] = {}
+        self.groups: list[tuple[Draft, Outcome, list[Planned]]] = []
+        self.held: dict[bytes, Outcome] = {}  # by the digest of their words
+        self.last_forgotten = find_last_forgotten(index)
+
+    def admit(self, draft: Draft, near: Neighbors) -> Outcome:
+        """Plan the changes that save a completed draft. Raises the error of a gate."""
+        known = self.find_same_words(draft) if self.deduplicate else None
+        if known is not None and known.is_active:
+            return self.confirm(draft, known)
+        if known is not None and known.get("superseded_by"):
+            if is_repeated(draft, known):
+                return self.build_outcome("unchanged", known)
+        # For others the gate rejects the text, since it repeats a forgotten memory.
+        elif known is not None and is_said_after(draft, known.base):
+            return self.bring_back(draft, known)
+        forgotten = near.forgotten
+        if forgotten and not draft.inbox_path and not is_said_after(draft, forgotten):
+            return self.hold(draft, forgotten)
+        entry = build_entry(self.workspace, draft)
+        path = build_path(self.workspace, draft, entry)
+        planned = Planned(path, entry, entry.sources, is_new=True)
+        self.check(draft, planned)
+        outcome = self.build_outcome("saved", planned)
+        self.relate(draft, planned, self.find_replaced(draft, near), outcome)
+        known_ids = {planned.id, *(related.id for related in outcome.related)}
+        outcome.related += [
+            describe(self.index, item, "similar")
+            for item in near.similar
+            if item.id not in known_ids and not self.is_replaced(item)
+        ]
+        return outcome
+
+    def confirm(self, draft: Draft, known: Planned) -> Outcome:
+        """Confirm a memory instead of storing the same words twice. Given fields are updated."""
+        if is_repeated(draft, known):
+            return self.build_outcome("unchanged", known)
+        sources = tuple(dict.fromkeys([*known.sources, *draft.sources]))
+        changes: dict[str, Any] = {
+            "strength": known.get("strength") + (not known.is_confirmed),
+            "updated_at": max(draft.created_at, known.get("updated_at")),
+        }
+        if draft.sources:
+            changes["sources"] = sources
+        for name in ("tags", "aliases", "files"):
+            changes[name] = tuple(dict.fromkeys([*known.get(name), *getattr(draft, name)]))
+        for name in ("title", "key", "expires_at", "pinned"):
+            if value := getattr(draft, name):
+                changes[name] = value
+        # Two people who say the same are as credible as the better one.
+        if draft.trust > known.get("trust"):
+            changes.update(source=draft.source, trust=draft.trust)
+        self.check(draft, known, changes)
+        known.sources, known.is_confirmed = sources, True
+        outcome = self.build_outcome("confirmed", known)
+        self.relate(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        return outcome
+
+    def bring_back(self, draft: Draft, known: Planned) -> Outcome:
+        """Restore a faded memory, or a forgotten one, because the user said it again."""
+        changes = dict.fromkeys(("status", "forgotten_at", "reason"))
+        self.check(draft, known, {**changes, "updated_at": draft.created_at})
+        outcome = self.build_outcome("restored", known)
+        draft = replace(draft, key=draft.key or known.get("key"))
+        self.relate(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        return outcome
+
+    def hold(self, draft: Draft, forgotten: IndexedEntry) -> Outcome:
+        """Put a draft in the inbox, because it nearly repeats a forgotten memory."""
+        digest = build_words_digest(draft.text)
+        if digest in self.held:
+            return replace(self.held[digest])
+        held = find_held(self.workspace, draft)
+        entry = build_entry(self.workspace, draft)
+        reason = f"resembles a memory that was forgotten: {forgotten.id}"
+        path, entry = build_inbox_entry(self.workspace, entry, reason)
+        if held is not None:
+            return Outcome("held", held.id, self.index.shorten_id(held.id), held.path, held.text)
+        planned = Planned(path, entry, entry.sources, is_new=True)
+        self.check(draft, planned)
+        outcome = self.held[digest] = self.build_outcome("held", planned)
+        self.add(draft, outcome, planned)
+        return outcome
+
+    def check(self, draft: Draft, planned: Planned, changes: dict[str, Any] | None = None) -> None:
+        """Add changes to a memory if its file passes the gates. Raises the error of a gate.
+
+        A rejected draft must not replace another memory, so this comes first.
+        """
+        before = planned.fields
+        planned.fields = {**before, **(changes or {})}
+        try:
+            check_group(self.workspace, self.build_group(draft, [self.build_change(planned)]))
+        except MemError:
+            planned.fields = before
+            raise
+
+    def relate(
+        self, draft: Draft, planned: Planned, others: Iterable[Planned], outcome: Outcome
+    ) -> None:
+        """Supersede the older of two statements, unless it is trusted more: then both stay.
+
+        A less trusted source can contradict a memory, but cannot replace it.
+        """
+        touched = [planned]
+        for other in others:
+            if other.id == planned.id:
+                continue
+            if not other.is_new:
+                self.build_change(other)  # raises if its file cannot be edited
+            # What is said now is the latest, whatever the clock of another machine says.
+            is_older = draft.is_dated and draft.created_at < other.get("updated_at")
+            newer, older = (other, planned) if is_older else (planned, other)
+            relation = "replaced by" if is_older else "replaces"
+            if newer.get("trust") < older.get("trust"):
+                relation = "contradicts"
+                planned.fields["conflicts_with"] = (*planned.get("conflicts_with"), other.id)
+            else:
+                older.fields.update(superseded_by=newer.id, status=None)
+            touched.append(other)
+            outcome.related.append(self.describe(other, relation))
+        self.add(draft, outcome, *touched)
+
+    def add(self, draft: Draft, outcome: Outcome, *touched: Planned) -> None:
+        self.groups.append((draft, outcome, list(touched)))
+        self.memories.update({planned.path: planned for planned in touched})
+        if outcome.action != "held":
+            self.by_words.setdefault(self.build_words_key(draft), []).append(touched[0])
+
+    def is_replaced(self, entry: IndexedEntry) -> bool:
+        planned = self.memories.get(entry.path)
+        return planned is not None and not planned.is_active
+
+    def find_same_words(self, draft: Draft) -> Planned | None:
+        """Return the memory with the same words. Memories of different owners never merge."""
+        words_key = self.build_words_key(draft)
+        # "enabled" under one key says something else than under another.
+        keys = ("", fold_key(draft.key))
+        earlier = [
+            planned
+            for planned in self.by_words.get(words_key, ())
+            if planned.is_active and (not draft.key or fold_key(planned.get("key")) in keys)
+        ]
+        if earlier:
+            return earlier[0]
+        entries = self.index.list_entries("same_words = ? and owner = ? and project = ?", words_key)
+        entries = [entry for entry in entries if not draft.key or entry.key in keys]
+        # A note of the user's own vault is never rewritten unless a command names it.
+        entries = [entry for entry in entries if self.workspace.is_managed(entry.path)]
+        entries.sort(key=lambda entry: (entry.status != "active", entry.status == "superseded"))
+        known = next(iter(entries), None)
+        return self.get_planned(known) if known is not None else None
+
+    def find_replaced(self, draft: Draft, near: Neighbors) -> list[Planned]:
+        """Return the active memories that a draft is about: by name, by key, by its correction."""
+        entries = [get_entry(self.index, name) for name in draft.supersedes]
+        entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
+        entries += near.replaced
+        memories = [self.get_planned(entry) for entry in entries]
+        slot = (fold_key(draft.key), draft.project, draft.owner)
+        memories += [
+            planned
+            for planned in self.memories.values()
+            if slot[0]
+            and not planned.path.startswith(f"{self.workspace.prefix}inbox/")
+            and (fold_key(planned.get("key")), planned.get("project"), planned.get("owner")) == slot
+        ]
+        unique = {planned.id: planned for planned in memories if planned.is_active}
+        return list(unique.values())
+
+    def get_planned(self, entry: IndexedEntry) -> Planned:
+        """Return a memory as the command leaves it."""
+        if entry.path in self.memories:
+            return self.memories[entry.path]
+        return Planned(entry.path, entry, read_sources(self.index, entry))
+
+    def build_words_key(self, draft: Draft) -> tuple[object, ...]:
+        return build_words_digest(draft.text), draft.owner, draft.project
+
+    def build_outcome(self, action: str, planned: Planned) -> Outcome:
+        return Outcome(
+            action,
+            planned.id,
+            self.index.shorten_id(planned.id),
+            planned.path,
+            planned.base.summary,
+            planned.get("strength"),
+        )
+
+    def describe(self, planned: Planned, relation: str) -> Related:
+        short_id = self.index.shorten_id(planned.id)
+        return Related(planned.id, short_id, planned.base.summary, relation, planned.path)
+
+    def build_change(self, planned: Planned) -> Replace:
+        """Return the change of a memory's file."""
+        if isinstance(planned.base, Entry):
+            fields = {name: value for name, value in planned.fields.items() if value is not None}
+            return Replace(planned.path, None, format_entry(replace(planned.base, **fields)))
+        fields = dict(planned.fields)
+        # The trust that belongs to a source is not written.
+        if "source" in fields:
+            fields["trust"] = None
+        return edit_file(self.workspace, planned.path, fields)
+
+    def build_group(self, draft: Draft, changes: Sequence[Replace]) -> ChangeGroup:
+        return ChangeGroup(
+            changes,
+            allow_secrets=draft.allow_secrets,
+            redact_secrets=draft.redact_secrets,
+            # An old message does not say again what was forgotten since.
+            is_said_by_user=draft.source == "user"
+            and (not draft.is_dated or draft.created_at >= self.last_forgotten),
+        )
+
+    def build_groups(self) -> list[ChangeGroup]:
+        """Return one group of changes for each draft. A file changes in the first that needs it."""
+        groups = []
+        done: set[str] = set()
+        for number, (draft, _, touched) in enumerate(self.groups):
+            changes = [
+                self.build_change(planned)
+                for planned in touched
+                if planned.path not in done and (planned.is_new or planned.fields)
+            ]
+            done.update(planned.path for planned in touched)
+            if draft.inbox_path:
+                text = read_file(self.workspace, draft.inbox_path)
+                changes.append(Replace(draft.inbox_path, text, None))
+            if number == len(self.groups) - 1:
+                changes += self.change_page()
+            groups.append(self.build_group(draft, changes))
+        return groups
+
+    def change_page(self) -> list[Replace]:
+        """Return the change of MEMORY.md, whose lines follow their memories."""
+        replaced = {
+            planned.id: planned.get("superseded_by")
+            for planned in self.memories.values()
+            if planned.fields.get("superseded_by")
+        }
+        page = read_file(self.workspace, self.workspace.page_path) if replaced else None
+        after = page or ""
+        for promoted, _ in list(find_promoted_lines(after)):
+            current = promoted
+            while current in replaced:
+                current = replaced[current]
+            if current != promoted:
+                newest = next(item for item in self.memories.values() if item.id == current)
+                after = replace_promoted_line(after, promoted, newest.base.summary, current)
+        return [Replace(self.workspace.page_path, page, after)] if after != (page or "") else []
 
 
 def write_memories(
@@ -66,224 +321,88 @@ def write_memories(
     *,
     command: str = "write",
     deduplicate: bool = True,
+    actor: str = "person",
+    extra_groups: Sequence[ChangeGroup] = (),
 ) -> tuple[list[Outcome], Commit]:
-    """Save drafts in one commit. A rejected draft does not stop the others."""
+    """Save drafts and `extra_groups` in one commit. A rejected draft does not stop the others."""
     workspace.ensure_machine()
     index = open_index(workspace, refresh_first=deduplicate)
+    outcomes: list[Outcome | None] = [None] * len(drafts)
+    completed: dict[int, Draft] = {}
+    for number, draft in enumerate(drafts):
+        try:
+            completed[number] = complete_draft(index, draft)
+        except MemError as error:
+            outcomes[number] = Outcome("rejected", text=summarize(draft.text), error=error)
     # Before the lock: nobody should wait for the model.
-    similar = find_similar(index, [draft.body for draft in drafts]) if deduplicate else []
+    near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
     with hold_lock(workspace):
         if deduplicate:
             index.refresh()  # another process may have said the same meanwhile
-        workspace.resources["is scanned"] = True
-        admitted = [admit(index, draft, deduplicate=deduplicate) for draft in drafts]
-        groups = [group for group, _ in admitted]
-        outcomes = [outcome for _, outcome in admitted]
-        for outcome, others in zip(outcomes, similar, strict=False):
-            add_similar(index, outcome, others)
-        for draft, outcome in zip(drafts, outcomes, strict=True):
-            if draft.redact_secrets:
-                outcome.text = summarize(redact_text(workspace, draft.body.strip() or draft.title))
-            elif draft.allow_secrets:
-                outcome.text = outcome.path  # the sentence may contain a secret
-        summary = outcomes[0].text if len(outcomes) == 1 else f"{len(outcomes)} memories"
-        result = commit(workspace, command, groups, summary=summary)
+        # Otherwise the gate would scan the folder for each draft.
+        workspace.resources["forgotten texts"] = load_forgotten(index.database, workspace)
+        try:
+            admission = Admission(index, deduplicate=deduplicate)
+            for (number, draft), neighbors in zip(completed.items(), near, strict=True):
+                try:
+                    outcomes[number] = admission.admit(draft, neighbors)
+                except MemError as error:
+                    text = "" if draft.redact_secrets else summarize(draft.text)
+                    outcomes[number] = Outcome("rejected", text=text, error=error)
+            groups = admission.build_groups()
+            done = [outcome for outcome in outcomes if outcome is not None]
+            hide_secrets(workspace, drafts, done)
+            summary = done[0].text if len(done) == 1 else f"{len(groups)} memories"
+            result = commit(
+                workspace, command, [*groups, *extra_groups], summary=summary, actor=actor
+            )
+        finally:
+            workspace.resources.pop("forgotten texts", None)
     errors = {id(group): error for group, error in result.rejected}
-    for group, outcome in zip(groups, outcomes, strict=True):
-        outcome.undo = result.number
+    for group, (_, outcome, _) in zip(groups, admission.groups, strict=True):
         if id(group) in errors:
-            outcome.action = "rejected"
-            outcome.error = errors[id(group)]
-    return outcomes, result
+            outcome.action, outcome.error = "rejected", errors[id(group)]
+    for outcome in done:
+        outcome.undo = result.number
+    return done, result
 
 
-def admit(index: Index, draft: Draft, *, deduplicate: bool = True) -> tuple[ChangeGroup, Outcome]:
-    """Return the changes that save a draft, and the outcome if they pass the gates."""
-    if not draft.body.strip() and not draft.title:
-        raise RejectedError("the memory is empty", 'write some text: mem write "…"')
-    draft = complete_draft(index, draft)
-    known = find_same_words(index, draft) if deduplicate else None
-    if known is not None and known.status == "active":
-        return confirm(index, draft, known)
-    # For others the gate rejects the text, since it repeats a forgotten memory.
-    if known is not None and draft.source == "user":
-        return bring_back(index, draft, known)
-    entry = build_entry(index.workspace, draft)
-    path = build_path(index.workspace, draft, entry)
-    outcome = Outcome("saved", entry.id, index.shorten_id(entry.id), path, entry.summary)
-    replaced = replace_entries(
-        index, entry.id, draft.trust, entry.summary, find_superseded(index, draft)
-    )
-    entry = replace(entry, conflicts_with=replaced.conflicts)
-    outcome.related += replaced.related
-    changes = [Replace(path, None, format_entry(entry)), *replaced.changes]
-    return build_group(draft, changes), outcome
+def hide_secrets(
+    workspace: Workspace, drafts: Sequence[Draft], outcomes: Sequence[Outcome]
+) -> None:
+    """Leave no secret in the sentences that the terminal and the undo log show."""
+    for draft, outcome in zip(drafts, outcomes, strict=True):
+        if draft.redact_secrets:
+            outcome.text = summarize(redact_text(workspace, draft.text))
+        elif draft.allow_secrets:
+            outcome.text = outcome.path  # the sentence may contain a secret
 
 
-def add_similar(index: Index, outcome: Outcome, others: Sequence[IndexedEntry]) -> None:
-    """Mention similar memories in the outcome of a new one."""
-    if outcome.action == "saved":
-        known = {outcome.id, *(related.id for related in outcome.related)}
-        outcome.related += [
-            describe(index, item, "similar") for item in others if item.id not in known
-        ]
+def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
+    """Return whether the user said something after it was forgotten, or anybody after it faded."""
+    if entry.status == "faded":
+        return True
+    is_later = not draft.is_dated or draft.created_at >= entry.forgotten_at
+    return draft.source == "user" and is_later
 
 
-def complete_draft(index: Index, draft: Draft) -> Draft:
-    """Fill in the defaults of the workspace, and the key of a memory that the draft replaces."""
-    if draft.source not in SOURCES:
-        raise UsageError(f"unknown source {draft.source!r}", f"one of: {', '.join(SOURCES)}")
-    if draft.type and draft.type not in TYPES:
-        raise UsageError(f"unknown type {draft.type!r}", f"one of: {', '.join(TYPES)}")
-    workspace = index.workspace
-    # In the user's own workspace, memories of several projects live together.
-    project = workspace.project if workspace.is_own else str(workspace.settings["project"])
-    replaced = [get_entry(index, name).key for name in draft.supersedes]
-    return replace(
-        draft,
-        key=draft.key or next((key for key in replaced if key), ""),
-        type=draft.type or "fact",
-        owner=draft.owner or str(workspace.settings["owner"]),
-        project=draft.project or project,
-        created_at=draft.created_at or format_time(workspace.now),
-    )
+def is_repeated(draft: Draft, known: Planned) -> bool:
+    """Return whether the same messages said a draft before, as in a fork of their session."""
+    return bool(draft.sources) and set(draft.sources) <= set(known.sources)
 
 
-def build_group(draft: Draft, changes: Sequence[Replace | Append]) -> ChangeGroup:
-    return ChangeGroup(
-        changes,
-        allow_secrets=draft.allow_secrets,
-        redact_secrets=draft.redact_secrets,
-        is_said_by_user=draft.source == "user",
-    )
-
-
-def build_entry(workspace: Workspace, draft: Draft) -> Entry:
-    moment = workspace.now
-    return Entry(
-        id=build_id("mem", moment, workspace.context.noise),
-        body=draft.body.strip(),
-        type=draft.type,
-        title=draft.title,
-        tags=tuple(draft.tags),
-        aliases=tuple(draft.aliases),
-        key=draft.key,
-        project=draft.project,
-        owner=draft.owner,
-        source=draft.source,
-        trust=draft.trust,
-        confidence=draft.confidence,
-        pinned=draft.pinned,
-        created_at=draft.created_at,
-        updated_at=draft.created_at,
-        expires_at=draft.expires_at,
-        files=tuple(draft.files),
-        sources=tuple(draft.sources),
-        metadata=draft.metadata,
-    )
-
-
-def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
-    """Return the path of a new entry: the month, its first words, and the end of its id."""
-    if draft.path:
-        if any(part.startswith(".") for part in PurePosixPath(draft.path).parts):
-            raise RejectedError(f"{draft.path} is hidden or outside", "choose another --path")
-        name = draft.path if draft.path.endswith(".md") else f"{draft.path}.md"
-        return workspace.entries_folder + name.removeprefix(workspace.entries_folder)
-    month = workspace.now.astimezone(workspace.zone).strftime("%Y-%m")
-    has_secrets = draft.redact_secrets or draft.allow_secrets
-    slug = "" if has_secrets else build_slug(entry.title or summarize(entry.body))
-    name = f"{slug}-{entry.id[-6:]}" if slug else entry.id[-6:]
-    return f"{workspace.entries_folder}{month}/{name}.md"
-
-
-def find_same_words(index: Index, draft: Draft) -> IndexedEntry | None:
-    """Return the entry with the same words. Memories of different owners never merge."""
-    entries = index.list_entries(
-        "same_words = ? and owner = ? and project = ?"
-        " and status in ('active', 'forgotten', 'faded')",
-        (build_words_digest(draft.body.strip() or draft.title), draft.owner, draft.project),
-    )
-    # "enabled" under one key says something else than under another.
-    key = fold_key(draft.key)
-    entries = [entry for entry in entries if not key or not entry.key or entry.key == key]
-    # A note of the user's own vault is never rewritten unless a command names it.
-    entries = [entry for entry in entries if index.workspace.is_managed(entry.path)]
-    active = [entry for entry in entries if entry.status == "active"]
-    return next(iter(active or entries), None)
-
-
-def confirm(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGroup, Outcome]:
-    """Confirm an entry instead of storing the same words twice. Given fields are updated."""
-    changes: dict[str, Any] = {
-        "strength": known.strength + 1,
-        "updated_at": max(draft.created_at, known.updated_at),
-        "tags": tuple(dict.fromkeys([*known.tags, *draft.tags])),
-        "aliases": tuple(dict.fromkeys([*known.aliases, *draft.aliases])),
-        "files": tuple(dict.fromkeys([*known.files, *draft.files])),
-    }
-    for field_name in ("title", "key", "expires_at", "pinned"):
-        if value := getattr(draft, field_name):
-            changes[field_name] = value
-    # Two people who say the same are as credible as the better one.
-    trust = max(draft.trust, known.trust)
-    if draft.trust > known.trust:
-        changes["source"] = draft.source
-    replaced = replace_entries(index, known.id, trust, known.summary, find_superseded(index, draft))
-    if replaced.conflicts:
-        changes["conflicts_with"] = (*known.conflicts_with, *replaced.conflicts)
-    outcome = build_outcome(index, "confirmed", known)
-    outcome.strength = known.strength + 1
-    outcome.related = replaced.related
-    edited = edit_file(index.workspace, known.path, changes)
-    return build_group(draft, [edited, *replaced.changes]), outcome
-
-
-def bring_back(index: Index, draft: Draft, known: IndexedEntry) -> tuple[ChangeGroup, Outcome]:
-    """Restore a forgotten memory, because the user said it again."""
-    changes = {"status": None, "forgotten_at": None, "reason": None, "updated_at": draft.created_at}
-    edited = edit_file(index.workspace, known.path, changes)
-    others = find_same_key(index, draft.key or known.key, known.project, known.owner)
-    replaced = replace_entries(index, known.id, draft.trust, known.summary, others)
-    outcome = build_outcome(index, "restored", known)
-    outcome.related = replaced.related
-    return build_group(draft, [edited, *replaced.changes]), outcome
-
-
-def find_superseded(index: Index, draft: Draft) -> list[IndexedEntry]:
-    """Return the active entries that a draft replaces: by name, and by key, project and owner."""
-    entries = [get_entry(index, name) for name in draft.supersedes]
-    same_key = find_same_key(index, draft.key, draft.project, draft.owner)
-    return entries + [entry for entry in same_key if entry not in entries]
-
-
-def find_similar(index: Index, texts: Sequence[str]) -> list[list[IndexedEntry]]:
-    """Return for each text the active entries that are closest in meaning.
-
-    The list is empty if there are no entries, or no model.
-    """
-    import numpy as np
-
-    from ..index.index import KINDS
-
-    if not index.run("select 1 from chunks where kind = 'entry' and active limit 1").fetchone():
-        return []
+def read_sources(index: Index, entry: IndexedEntry) -> tuple[str, ...]:
+    row = index.run(
+        "select fields from entries join files using(file) where path = ?", (entry.path,)
+    ).fetchone()
     try:
-        index.embed_missing(EMBED_SECONDS)
-        vectors = index.get_embedder().embed(list(texts))
-    except UnavailableError:
-        return []
-    rows = index.load_rows()
-    rows = rows[(rows[:, 3] == KINDS.index("entry")) & (rows[:, 4] == 1) & (rows[:, 2] >= 0)]
-    # A damaged matrix comes back shorter than the table says.
-    matrix = index.matrix.load()
-    rows = rows[rows[:, 2] < len(matrix)]
-    similar = []
-    for cosines in vectors @ matrix[rows[:, 2]].T:
-        best = np.argsort(-cosines)[:MOST_SIMILAR]
-        files = [int(rows[row, 1]) for row in best if cosines[row] >= SIMILAR_COSINE]
-        entries: list[IndexedEntry] = []
-        for file in dict.fromkeys(files):
-            entries += index.list_entries("file = ?", (file,))
-        similar.append(entries)
-    return similar
+        return read_list(json.loads(row[0]).get("sources") or ())
+    except (TypeError, ValueError):
+        return ()
+
+
+def find_last_forgotten(index: Index) -> str:
+    """Return when something was last forgotten or purged; empty if never."""
+    last = index.run("select max(forgotten_at) from entries where status = 'forgotten'").fetchone()
+    lines = read_small_text(index.workspace.root / index.workspace.purged_path).splitlines()
+    return max([last[0] or "", *(line.split()[-1] for line in lines if line.strip())])

@@ -7,8 +7,10 @@ from ..errors import RejectedError
 from ..formats.entry import edit_entry, fold_key, replace_body
 from ..formats.frontmatter import FrontmatterError
 from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..index.index import Index, IndexedEntry
+from ..index.forgotten import load_forgotten
+from ..index.index import Index, IndexedEntry, open_index
 from ..store.commit import Append, Replace, read_file
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
 from .outcome import Related, describe
 
@@ -93,3 +95,10 @@ def edit_file(
     if body is not None:
         edited = replace_body(edited, body)
     return Replace(path, text, edited)
+
+
+def mask_text(workspace: Workspace, text: str) -> str:
+    """Return a text without secrets and forgotten passages."""
+    index = open_index(workspace, refresh_first=False)
+    hidden, _ = load_forgotten(index.database, workspace).hide(text)
+    return redact_text(workspace, hidden)

@@ -9,7 +9,6 @@ from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
-from ..index.forgotten import load_forgotten
 from ..index.index import open_index
 from ..search.names import NamedFile, find_named, get_entry
 from ..store.commit import (
@@ -21,10 +20,9 @@ from ..store.commit import (
     commit_one,
     read_file,
 )
-from ..store.gates import redact_text
 from ..store.undo import undo
 from ..store.workspace import Workspace
-from .changes import change_page_line, edit_file, find_same_key, replace_entries
+from .changes import change_page_line, edit_file, find_same_key, mask_text, replace_entries
 from .outcome import Outcome, build_outcome
 
 
@@ -76,15 +74,10 @@ def stamp_edit(
             stamp.update(lower_source(entry.source, "inferred"))
         after = edit_entry(after, stamp)
     # The terminal and the undo log must not show what searches hide.
-    entry = replace(entry, title=mask(workspace, entry.title), body=mask(workspace, entry.body))
+    entry = replace(
+        entry, title=mask_text(workspace, entry.title), body=mask_text(workspace, entry.body)
+    )
     return after, entry.id, entry.summary
-
-
-def mask(workspace: Workspace, text: str) -> str:
-    """Return a text without secrets and forgotten passages."""
-    index = open_index(workspace, refresh_first=False)
-    hidden, _ = load_forgotten(index.database, workspace).hide(text)
-    return redact_text(workspace, hidden)
 
 
 def lower_source(current: str, source: str) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
         text = read_file(workspace, path) or ""
         clean = text
         for entry_id in ids if kind == "memory" else ():
-            clean = replace_promoted_line(clean, entry_id, None)
+            clean = replace_promoted_line(clean, entry_id, None, even_protected=True)
         clean = remove_passages(clean, kind, finder)
         if clean != text:
             changes.append(Replace(path, text, clean))

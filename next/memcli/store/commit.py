@@ -95,10 +95,8 @@ def commit(
         changes: list[Change] = []
         for group in groups:
             try:
-                checked = group
                 # A purge only removes text, also from files that contain a secret.
-                for gate in workspace.gates if not is_purge else ():
-                    checked = gate(workspace, checked)
+                checked = group if is_purge else check_group(workspace, group)
             except MemError as error:
                 result.rejected.append((group, error))
                 continue
@@ -127,6 +125,13 @@ def commit(
     return result
 
 
+def check_group(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
+    """Return a group as it may be written. Raises the error of a gate."""
+    for gate in workspace.gates or ():
+        group = gate(workspace, group)
+    return group
+
+
 def delete_purged_files(workspace: Workspace, log_folder: Path | None) -> None:
     """Delete the memories that another machine purged and a merge brought back."""
     returned = workspace.find_purged_files(workspace) if workspace.find_purged_files else []
@@ -145,11 +150,12 @@ def commit_one(
     changes: Sequence[Replace | Append],
     *,
     summary: str = "",
+    actor: str = "person",
     is_said_by_user: bool = False,
 ) -> Commit:
     """Commit one group. Raises the error of the gate that rejects it."""
     group = ChangeGroup(changes, is_said_by_user=is_said_by_user)
-    result = commit(workspace, command, [group], summary=summary)
+    result = commit(workspace, command, [group], summary=summary, actor=actor)
     if result.rejected:
         raise result.rejected[0][1]
     return result

@@ -1,0 +1,96 @@
+"""The inbox: memories that wait for a person's decision. Nothing in it is searched or recalled."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from ..errors import MemError
+from ..formats.dates import format_time
+from ..formats.digests import build_words_digest
+from ..formats.entry import Entry, read_entry
+from ..formats.frontmatter import parse
+from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
+from ..store.workspace import Workspace
+from .changes import mask_text
+from .draft import Draft
+
+
+@dataclass
+class InboxItem:
+    """A memory in the inbox."""
+
+    id: str
+    path: str
+    text: str  # in one line, masked
+    reason: str  # why it waits
+    held_at: str
+    entry: Entry
+
+
+def build_inbox_entry(workspace: Workspace, entry: Entry, reason: str) -> tuple[str, Entry]:
+    """Return the path and the entry of a memory that waits for a decision."""
+    path = f"{workspace.prefix}inbox/{entry.id}.md"
+    return path, replace(entry, reason=reason, updated_at=format_time(workspace.now))
+
+
+def list_inbox(workspace: Workspace) -> list[InboxItem]:
+    """Return the memories in the inbox, the oldest first."""
+    folder = f"{workspace.prefix}inbox"
+    names: list[str] = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(workspace.root / folder) if name.endswith(".md")]
+    items = []
+    for path in (f"{folder}/{name}" for name in sorted(names)):
+        try:
+            document = parse(read_file(workspace, path) or "")
+        except (MemError, OSError, ValueError):
+            continue  # a link, or a file that mem did not write
+        entry, _ = read_entry(document, path, workspace.now)
+        text, reason = (mask_text(workspace, value) for value in (entry.summary, entry.reason))
+        items.append(InboxItem(entry.id, path, text, reason, entry.updated_at, entry))
+    return sorted(items, key=lambda item: (item.held_at, item.id))
+
+
+def find_held(workspace: Workspace, draft: Draft) -> InboxItem | None:
+    """Return the memory in the inbox that has the words of a draft."""
+    digest = build_words_digest(draft.text)
+    for item in list_inbox(workspace):
+        if build_words_digest(item.entry.body or item.entry.title) == digest:
+            return item
+    return None
+
+
+def build_draft(workspace: Workspace, item: InboxItem) -> Draft:
+    """Return the draft of a memory that a person accepts."""
+    entry = item.entry
+    # A clone can bring an inbox along.
+    source = entry.source if entry.source in ("user", "observed") else "inferred"
+    return Draft(
+        entry.body,
+        entry.type,
+        entry.title,
+        entry.tags,
+        entry.aliases,
+        entry.key,
+        entry.project,
+        entry.owner,
+        source if workspace.is_trusted else "inferred",
+        entry.confidence,
+        created_at=entry.created_at,
+        files=entry.files,
+        sources=entry.sources,
+        metadata=dict(entry.metadata),
+        inbox_path=item.path,
+    )
+
+
+def delete_inbox(
+    workspace: Workspace, ids: Sequence[str], *, command: str = "tend", actor: str = "hook"
+) -> Commit:
+    """Delete memories that nobody decided about."""
+    items = [item for item in list_inbox(workspace) if item.id in ids]
+    groups = [
+        ChangeGroup([Replace(item.path, read_file(workspace, item.path), None)]) for item in items
+    ]
+    return commit(workspace, command, groups, summary=f"inbox: {len(items)}", actor=actor)
