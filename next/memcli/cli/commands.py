@@ -120,6 +120,23 @@ COMMANDS: dict[str, Command] = {
         ("mem history", 'mem history --add "Released 1.2."'),
         is_undoable=True,
     ),
+    "promote": Command(
+        "Learn",
+        "put confirmed memories into MEMORY.md, or remove their lines",
+        ("mem promote 4kq7tz", "mem promote --auto --dry-run", "mem promote 4kq7tz --remove"),
+        is_undoable=True,
+    ),
+    "decay": Command(
+        "Learn",
+        "show what has faded, and mark it",
+        ("mem decay --dry-run", "mem decay", "mem decay --max-fraction 0.5"),
+        is_undoable=True,
+    ),
+    "tend": Command(
+        "Learn",
+        "do what is due; meant for cron",
+        ("mem tend", "mem tend --dry-run"),
+    ),
     "check": Command(
         "Maintain",
         "find problems in files, and fix them",

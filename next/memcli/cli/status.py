@@ -10,10 +10,17 @@ from ..formats.text import count_noun
 from ..index.index import open_index
 from ..store.undo_log import read_log
 from ..store.workspace import Workspace
-from ..upkeep.statistics import Statistics, count_everything
+from ..upkeep.statistics import (
+    Pending,
+    Statistics,
+    Usage,
+    count_everything,
+    count_pending,
+    count_usage,
+)
 from .render import Result
 
-FIELDS = ("path", "reason", "trusted", "project", "layout", "statistics")
+FIELDS = ("path", "reason", "trusted", "project", "layout", "statistics", "pending", "usage")
 
 
 def run_status(
@@ -25,7 +32,7 @@ def run_status(
     items = []
     for workspace in open_all(context):
         index = open_index(workspace)
-        numbers = count_everything(index)
+        numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)
         items.append(
             {
                 "path": str(workspace.root),
@@ -34,18 +41,22 @@ def run_status(
                 "project": workspace.project,
                 "layout": workspace.settings["layout"],
                 "statistics": numbers,
+                "pending": pending,
+                "usage": usage,
             }
         )
         if lines:
             lines.append("")
-        lines += describe(workspace, numbers)
+        lines += describe(workspace, numbers, pending, usage)
         lines += index.messages
         if all_:
-            lines += describe_statistics(workspace, numbers)
+            lines += describe_statistics(workspace, numbers, usage)
     return Result({"workspaces": items}, lines)
 
 
-def describe(workspace: Workspace, numbers: Statistics) -> list[str]:
+def describe(
+    workspace: Workspace, numbers: Statistics, pending: Pending, usage: Usage
+) -> list[str]:
     active = numbers.statuses.get("active", 0)
     lines = [
         f"{workspace.root}  ({workspace.reason})",
@@ -59,6 +70,15 @@ def describe(workspace: Workspace, numbers: Statistics) -> list[str]:
         lines.append(
             f"  pending    {count_noun(numbers.not_embedded, 'text')} to embed (mem index)"
         )
+    if pending.inbox:
+        lines.append(
+            f"  inbox      {count_noun(pending.inbox, 'memory')} to decide about (mem review)"
+        )
+    if pending.conflicts:
+        number = count_noun(pending.conflicts, "memory")
+        lines.append(f"  conflicts  {number} in conflict with another one (mem review)")
+    if usage.sessions:
+        lines.append(f"  shown      {usage.tokens_per_session:,} tokens per session")
     if numbers.problems:
         lines.append(f"  problems   {numbers.problems:,} (mem check)")
     return lines
@@ -71,12 +91,21 @@ def describe_others(numbers: Statistics) -> str:
     return f", {', '.join(others)}" if others else ""
 
 
-def describe_statistics(workspace: Workspace, numbers: Statistics) -> list[str]:
-    types = ", ".join(f"{name} {count:,}" for name, count in numbers.types.items())
-    files = ", ".join(f"{name} {count:,}" for name, count in numbers.files.items())
-    return [
-        f"  types      {types or 'none'}",
-        f"  files      {files or 'none'}",
+def describe_statistics(workspace: Workspace, numbers: Statistics, usage: Usage) -> list[str]:
+    lines = [
+        f"  types      {format_counts(numbers.types)}",
+        f"  sources    {format_counts(numbers.sources)}",
+        f"  ages       {format_counts(numbers.ages)}",
+        f"  new        {format_counts(numbers.growth)}",
+        f"  used       {count_noun(usage.shown, 'time')}; {usage.never_shown:,} never",
+        f"  files      {format_counts(numbers.files)}",
         f"  size       {numbers.bytes / 1e6:.1f} MB in {count_noun(numbers.texts, 'text')}",
         f"  undo log   {count_noun(len(read_log(workspace)), 'command')}",
     ]
+    # The memories that are used most, below the number of uses.
+    most = [f"             {item['count']:,} {item['text']}" for item in usage.most_shown]
+    return [*lines[:5], *most, *lines[5:]]
+
+
+def format_counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"

@@ -1,20 +1,24 @@
 """MEMORY.md: a free page with sections, and the lines that mem promotes into it.
 
-Promoted lines are between two markers. Each ends with the id of its memory, so that the line
-follows the memory when it changes.
+New lines go between two markers. Each ends with the id of its memory, so that the line follows the
+memory when it changes, and with a digest of its words, which tells whether a person changed them.
+A person can protect a part of the page with `<!-- mem:keep -->` and `<!-- /mem:keep -->`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from .digests import build_text_digest
 from .ids import build_slug
 
 HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")
 PROMOTED_LINE = re.compile(
-    r"- (?P<statement>.*\S) <!-- (?P<id>[a-z]+_\w{16})(?: [0-9a-f]+)? -->\s*"
+    r"- (?P<statement>.*\S) <!-- (?P<id>[a-z]+_\w{16})(?: (?P<digest>[0-9a-f]+))? -->\s*"
 )
+OPENING, CLOSING = "<!-- mem:promoted -->", "<!-- /mem:promoted -->"
+KEEP, KEEP_END = "<!-- mem:keep -->", "<!-- /mem:keep -->"
 
 
 class Section(NamedTuple):
@@ -60,24 +64,129 @@ def split_sections(text: str) -> list[Section]:
     return sections
 
 
+class PromotedLine(NamedTuple):
+    """A line of the page that states a memory."""
+
+    id: str
+    statement: str
+    line: int  # from 1
+    digest: str  # of the words that mem wrote; empty in a line that mem did not write
+
+    @property
+    def is_reworded(self) -> bool:
+        """Whether a person changed the words of mem."""
+        return self.digest not in ("", build_line_digest(self.statement))
+
+
+class PageError(ValueError):
+    """A marker of the page has no partner."""
+
+
 def find_promoted_lines(page: str) -> Iterator[tuple[str, str]]:
-    """Yield the id and the statement of every promoted line."""
+    """Yield the id and the statement of every promoted line, also of protected ones."""
     for line in page.splitlines():
         match = PROMOTED_LINE.fullmatch(line)
         if match:
             yield match["id"], match["statement"]
 
 
-def replace_promoted_line(page: str, entry_id: str, statement: str | None, new_id: str = "") -> str:
-    """Return the page with a memory's line reworded, or without it if the statement is None."""
+def list_promoted_lines(page: str) -> list[PromotedLine]:
+    """Return the promoted lines that mem may change."""
     lines = []
-    for line in page.splitlines(keepends=True):
+    for number, (_, line, is_protected) in enumerate(split_lines(page), 1):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
-        if match and match["id"] == entry_id:
-            if statement is None:
+        if match and not is_protected:
+            lines.append(
+                PromotedLine(match["id"], match["statement"], number, match["digest"] or "")
+            )
+    return lines
+
+
+def split_lines(page: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the offset and text of every line, and whether it is code or protected by a person."""
+    offset = 0
+    fence = ""
+    is_kept = False
+    for line in page.splitlines(keepends=True):
+        content = line.strip("\ufeff \t\r\n")
+        mark = FENCE.match(line)
+        is_fence = bool(mark and (not fence or mark[1].startswith(fence)))
+        if mark and is_fence:
+            fence = "" if fence else mark[1]
+        is_kept = (is_kept and content != KEEP_END) or content == KEEP
+        yield offset, line, bool(fence or is_fence or is_kept)
+        offset += len(line)
+
+
+def format_promoted_line(entry_id: str, statement: str) -> str:
+    """Return the line of a memory, without its line end."""
+    # A comment in the statement would hide the id, or everything below it.
+    plain = " ".join(statement.replace("<!--", "&lt;!--").replace("-->", "--&gt;").split())
+    return f"- {plain} <!-- {entry_id} {build_line_digest(plain)} -->"
+
+
+def build_line_digest(statement: str) -> str:
+    return build_text_digest(statement).hex()[:6]
+
+
+def add_promoted_lines(page: str, statements: Mapping[str, str]) -> str:
+    """Return the page with a line for each memory, by id, before the closing marker.
+
+    A page without markers gets them at its end. Raises PageError.
+    """
+    newline = "\r\n" if "\r\n" in page else "\n"
+    lines = "".join(
+        format_promoted_line(entry_id, statement) + newline
+        for entry_id, statement in statements.items()
+    )
+    position = find_closing_marker(page)
+    if position is not None:
+        return page[:position] + lines + page[position:]
+    gap = ("" if page.endswith("\n") else newline) + newline if page.strip("\ufeff") else ""
+    new_page = f"{page}{gap}{OPENING}{newline}{lines}{CLOSING}{newline}"
+    if find_closing_marker(new_page) is None:
+        raise PageError("the page ends inside code or a protected part, which has no end")
+    return new_page
+
+
+def find_closing_marker(page: str) -> int | None:
+    """Return the offset of the first closing marker, or None without markers."""
+    opening = closing = None
+    for offset, line, is_protected in split_lines(page):
+        content = "" if is_protected else line.strip("\ufeff \t\r\n")
+        if content == OPENING and opening is None:
+            opening = offset
+        elif content == CLOSING and opening is not None and closing is None:
+            closing = offset
+    if opening is not None and closing is None:
+        raise PageError(f"{OPENING} has no {CLOSING} after the lines")
+    return closing
+
+
+def replace_promoted_line(
+    page: str,
+    entry_id: str,
+    statement: str | None,
+    new_id: str = "",
+    *,
+    even_protected: bool = False,
+) -> str:
+    """Return the page with a memory's line reworded, or without it if the statement is None.
+
+    A line that a person reworded stays until its memory is replaced by the one with `new_id`.
+    """
+    lines = []
+    promoted = list_promoted_lines(page)
+    reworded = {line.line for line in promoted if line.is_reworded}
+    is_successor_there = any(line.id == new_id for line in promoted)
+    for number, (_, line, is_protected) in enumerate(split_lines(page), 1):
+        bare = line.rstrip("\r\n")
+        match = PROMOTED_LINE.fullmatch(bare)
+        if match and match["id"] == entry_id and (even_protected or not is_protected):
+            if statement is None or is_successor_there:
                 continue
-            ending = line[len(line.rstrip("\r\n")) :]
-            line = f"- {' '.join(statement.split())} <!-- {new_id or entry_id} -->{ending}"
+            if new_id or even_protected or number not in reworded:
+                line = format_promoted_line(new_id or entry_id, statement) + line[len(bare) :]
         lines.append(line)
     return "".join(lines)
 

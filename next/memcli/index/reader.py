@@ -115,7 +115,7 @@ def parse_file(
         # A promoted line may word its memory differently, so its id decides.
         for entry_id, _ in list(find_promoted_lines(text)):
             if entry_id in forgotten.ids:
-                text = replace_promoted_line(text, entry_id, HIDDEN_MARK)
+                text = replace_promoted_line(text, entry_id, HIDDEN_MARK, even_protected=True)
                 parsed.hidden += 1
     parsed.text = pass_gate(workspace, parsed, text, forgotten)
     if parsed.kind == "memory":

@@ -1,8 +1,25 @@
 """Numbers about a workspace."""
 
+import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from statistics import median
+from typing import Any
 
+from ..formats.dates import format_time
 from ..index.index import Index
+from ..recall.shown import FOLDER
+from ..reconcile.inbox import list_inbox
+from ..store.counters import read_access_counts
+from ..store.workspace import Workspace
+
+# Ages in days, and how they are called.
+AGES = ((7, "this week"), (30, "this month"), (90, "3 months"), (365, "a year"))
+OLDER = "older"
+MONTHS = 6
+MOST_USED = 3
 
 
 @dataclass
@@ -11,29 +28,117 @@ class Statistics:
 
     files: dict[str, int] = field(default_factory=dict)  # by kind
     statuses: dict[str, int] = field(default_factory=dict)  # of entries
-    types: dict[str, int] = field(default_factory=dict)  # of active entries
+    types: dict[str, int] = field(default_factory=dict)  # of active entries, as the next ones
+    sources: dict[str, int] = field(default_factory=dict)
+    ages: dict[str, int] = field(default_factory=dict)
+    growth: dict[str, int] = field(default_factory=dict)  # new entries of the last months
     texts: int = 0
     not_embedded: int = 0
     problems: int = 0
     bytes: int = 0
 
 
+@dataclass
+class Pending:
+    """What waits for a person's decision."""
+
+    inbox: int = 0
+    conflicts: int = 0
+
+
+@dataclass
+class Usage:
+    """How the memories were used on this machine."""
+
+    shown: int = 0  # how often memories were shown, in total
+    never_shown: int = 0  # active memories
+    most_shown: list[dict[str, Any]] = field(default_factory=list)
+    sessions: int = 0  # agent sessions whose tokens were counted, in all workspaces
+    tokens_per_session: int = 0  # median
+
+
 def count_everything(index: Index) -> Statistics:
     """Return the numbers of an index that is in step with the files."""
 
     # Each table is small compared with reading the files, so nothing is cached.
-    def count(statement: str) -> dict[str, int]:
-        return dict(index.run(statement).fetchall())
+    def count(statement: str, values: tuple[str, ...] = ()) -> dict[str, int]:
+        return dict(index.run(statement, values).fetchall())
 
+    def count_active(column: str) -> dict[str, int]:
+        return count(
+            f"select {column}, count(*) from entries where status = 'active'"
+            " group by 1 order by 2 desc, 1"
+        )
+
+    now = index.workspace.now
+    first_month = format_time(now - timedelta(days=30 * (MONTHS - 1)))[:7]
     return Statistics(
         files=count("select kind, count(*) from files group by kind order by kind"),
         statuses=count("select status, count(*) from entries group by status order by status"),
-        types=count(
-            "select type, count(*) from entries where status = 'active'"
-            " group by type order by 2 desc, 1"
+        types=count_active("type"),
+        sources=count_active("source"),
+        ages=count_ages(index),
+        growth=count(
+            "select substr(created_at, 1, 7), count(*) from entries where created_at >= ?"
+            " group by 1 order by 1",
+            (first_month,),
         ),
         texts=index.run("select count(*) from chunks").fetchone()[0],
         not_embedded=index.run("select count(*) from chunks where vector is null").fetchone()[0],
         problems=index.run("select count(*) from problems").fetchone()[0],
         bytes=index.run("select coalesce(sum(size), 0) from files").fetchone()[0],
     )
+
+
+def count_ages(index: Index) -> dict[str, int]:
+    """Return how many active memories are at most so old, each counted once."""
+    ages = dict.fromkeys([*(name for _, name in AGES), OLDER], 0)
+    limits = [
+        (format_time(index.workspace.now - timedelta(days=days)), name) for days, name in AGES
+    ]
+    for (created_at,) in index.run("select created_at from entries where status = 'active'"):
+        ages[next((name for limit, name in limits if created_at >= limit), OLDER)] += 1
+    return {name: number for name, number in ages.items() if number}
+
+
+def count_pending(index: Index) -> Pending:
+    """Return how many memories wait for a decision."""
+    conflicts = index.run(
+        "select count(*) from entries where status = 'active' and conflicts_with <> '[]'"
+    ).fetchone()[0]
+    return Pending(len(list_inbox(index.workspace)), conflicts)
+
+
+def count_usage(index: Index) -> Usage:
+    """Return how often memories were shown on this machine."""
+    counts = read_access_counts(index.workspace)
+    active = dict(index.run("select id, summary from entries where status = 'active'").fetchall())
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    tokens = read_shown_tokens(index.workspace)
+    return Usage(
+        shown=sum(counts.values()),
+        never_shown=sum(entry_id not in counts for entry_id in active),
+        most_shown=[
+            {"id": entry_id, "text": active[entry_id], "count": count}
+            for entry_id, count in ranked
+            if entry_id in active
+        ][:MOST_USED],
+        sessions=len(tokens),
+        tokens_per_session=round(median(tokens)) if tokens else 0,
+    )
+
+
+def read_shown_tokens(workspace: Workspace) -> list[int]:
+    """Return the tokens that each recent agent session was shown, in all workspaces."""
+    state_folder = workspace.context.state_folder
+    tokens = []
+    with suppress(OSError):
+        for file in os.scandir(f"{state_folder}/{FOLDER}"):
+            with (
+                suppress(OSError, ValueError, AttributeError),
+                open(file, encoding="utf-8") as text,
+            ):
+                number = json.load(text).get("tokens")
+                if isinstance(number, int):
+                    tokens.append(number)
+    return tokens

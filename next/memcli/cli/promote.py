@@ -1,0 +1,61 @@
+"""mem promote: put confirmed memories into MEMORY.md, or remove their lines."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_existing
+from ..context import Context
+from ..errors import UsageError
+from ..index.index import open_index
+from ..upkeep.promote import commit_promotion, promote, remove_lines
+from .render import Result
+
+FIELDS = ("id", "path", "text", "memories", "changed", "undo")
+
+
+def run_promote(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    auto: Annotated[
+        bool, Option("--auto", help="All memories that were confirmed and have no line yet.")
+    ] = False,
+    remove: Annotated[
+        bool, Option("--remove", help="Remove the lines of these memories instead.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be changed.")] = False,
+) -> Result:
+    """Put memories into MEMORY.md, which agents see at the start of every session.
+
+    A memory is confirmed if it was said three times, if it is trusted and sure, or if it is a
+    standing rule of yours.
+    """
+    if not names and not auto:
+        raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")
+    if remove and auto:
+        raise UsageError("name the memories whose lines to remove")
+    workspace = open_existing(context)
+    if remove:
+        done = remove_lines(workspace, names)
+    else:
+        done = promote(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
+    if done.changes and not dry_run:
+        commit_promotion(workspace, done, verb="remove: " if remove else "")
+    label = "Removed from MEMORY.md" if remove else "Promoted"
+    if dry_run:
+        label = "Would remove from MEMORY.md" if remove else "Would promote"
+    index = open_index(workspace, refresh_first=False)
+    lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
+    if len(done.result.paths) > 1:
+        lines.append("Undo: mem undo")
+    if not done.entries and not done.messages:
+        lines = ["Nothing to promote."] if context.is_terminal else []
+    data = {
+        "memories": [
+            {"id": entry.id, "path": entry.path, "text": entry.summary} for entry in done.entries
+        ],
+        "changed": done.result.paths,
+        "undo": done.result.number,
+    }
+    rows = [[entry.id, entry.path, entry.summary] for entry in done.entries]
+    return Result(data, lines, rows, [*done.messages, *done.result.messages])

@@ -1,0 +1,136 @@
+"""Find the memories that have faded, and mark them in their files.
+
+A memory fades with its age, and later if it is used or trusted (`formats/retention.py`). How often
+it was used is known on each machine separately, so a workspace that git carries to other machines
+is only marked by a command that somebody typed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..errors import MemError, RejectedError
+from ..formats.retention import FADED, can_fade, compute_retention, is_expired
+from ..formats.text import count_noun
+from ..index.index import Index, IndexedEntry, open_index
+from ..reconcile.changes import change_page_line, edit_file
+from ..store.commit import ChangeGroup, Commit, commit
+from ..store.counters import read_access_counts
+from ..store.git import run_git
+from ..store.init import is_shared
+from ..store.undo_log import find_undone_numbers, read_log
+from ..store.workspace import Workspace
+from ..store.worktrees import find_repository
+
+
+class FadingEntry(NamedTuple):
+    """An active memory that has faded."""
+
+    entry: IndexedEntry
+    retention: float
+    access_count: int
+
+
+@dataclass
+class DecayResult:
+    """The memories that were marked as faded, and those that could not be."""
+
+    faded: list[FadingEntry] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    result: Commit = field(default_factory=Commit)
+
+
+def find_fading(workspace: Workspace) -> list[FadingEntry]:
+    """Return the active memories that have faded, the weakest first."""
+    # The weight of an untrusted memory is not known, so everything would fade.
+    if not workspace.is_trusted:
+        return []
+    index = open_index(workspace)
+    counts = read_access_counts(workspace)
+    fading = []
+    for entry in list_managed_entries(index):
+        count = counts.get(entry.id, 0)
+        retention = compute_retention(entry, workspace.now, count)
+        if retention < FADED and can_fade(entry) and not is_expired(entry, workspace.now):
+            fading.append(FadingEntry(entry, retention, count))
+    revived = find_revived_paths(workspace) if fading else set()
+    fading = [item for item in fading if item.entry.path not in revived]
+    return sorted(fading, key=lambda item: (item.retention, item.entry.id))
+
+
+def list_managed_entries(index: Index) -> list[IndexedEntry]:
+    """Return the active memories that mem may change: no notes of a vault, no unreadable files."""
+    unreadable = {
+        row[0]
+        for row in index.run(
+            "select path from problems join entries using(file) where entries.id = path"
+        )
+    }
+    entries = index.list_entries("status = 'active'")
+    return [
+        entry
+        for entry in entries
+        if index.workspace.is_managed(entry.path) and entry.path not in unreadable
+    ]
+
+
+def find_revived_paths(workspace: Workspace) -> set[str]:
+    """Return the files that somebody restored. They would fade again the same night."""
+    records = read_log(workspace)
+    undone = find_undone_numbers(records)
+    return {
+        change.path
+        for record in records
+        if record.command == "restore" or (record.command == "decay" and record.number in undone)
+        for change in record.changes
+    }
+
+
+def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: float) -> None:
+    """Raise RejectedError if more than a share of the active memories would fade in one run."""
+    if not fading:
+        return
+    active = len(list_managed_entries(open_index(workspace, refresh_first=False)))
+    if len(fading) > limit * active:
+        needed = min(-(-100 * len(fading) // active) / 100, 1.0)
+        raise RejectedError(
+            f"{len(fading):,} of {count_noun(active, 'memory')} would fade, more than {limit:.0%}",
+            f"look at them: mem decay --dry-run; to mark them: mem decay --max-fraction {needed:g}",
+        )
+
+
+def mark_faded(
+    workspace: Workspace, fading: Sequence[FadingEntry], *, actor: str = "person"
+) -> DecayResult:
+    """Set the status of memories to faded, and remove their lines from MEMORY.md."""
+    done = DecayResult()
+    groups = []
+    for item in fading:
+        entry = item.entry
+        try:
+            edited = edit_file(workspace, entry.path, {"status": "faded"})
+            line = change_page_line(workspace, entry.id, None)
+        except MemError as error:
+            done.messages.append(f"{entry.path}: {error.message}")
+            continue
+        groups.append(ChangeGroup([edited, *line]))
+        done.faded.append(item)
+    texts = [item.entry.summary for item in done.faded]
+    summary = texts[0] if len(texts) == 1 else count_noun(len(texts), "memory")
+    done.result = commit(workspace, "decay", groups, summary=summary, actor=actor)
+    done.messages += done.result.messages
+    return done
+
+
+def has_remote(workspace: Workspace) -> bool:
+    """Return whether git carries the workspace to other machines."""
+    repository = find_repository(workspace.root)
+    if repository is None:
+        return False
+    is_own_repository = repository.top.resolve() == workspace.root
+    if not is_own_repository and not is_shared(workspace.root):
+        return False
+    try:
+        return bool(run_git(workspace.root, "remote").strip())
+    except MemError:
+        return True  # git cannot tell, and a wrong yes changes nothing

@@ -1,0 +1,221 @@
+"""Put confirmed memories into MEMORY.md, which agents see at every start, and remove their lines.
+
+A memory is confirmed if it was said three times, if its source and mem are sure of it, or if it is
+a standing rule of the user.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import NotFoundError, RejectedError
+from ..formats.digests import build_words_digest
+from ..formats.entry import EPISODIC, TRUST
+from ..formats.ids import is_id
+from ..formats.page import (
+    PageError,
+    add_promoted_lines,
+    find_promoted_lines,
+    format_promoted_line,
+    replace_promoted_line,
+    strip_comments,
+)
+from ..formats.retention import is_expired
+from ..formats.text import count_noun, find_conflict_line
+from ..index.forgotten import HIDDEN_MARK
+from ..index.index import Index, IndexedEntry, open_index
+from ..reconcile.changes import edit_file
+from ..search.names import get_entry
+from ..store.commit import Append, Commit, Replace, commit_one, read_file
+from ..store.workspace import Workspace
+from .decay import list_managed_entries
+
+CONFIRMATIONS = 3
+TRUSTED = SURE = 0.75
+RULES = ("constraint", "preference")
+
+
+@dataclass
+class Promotion:
+    """The memories whose lines were added to MEMORY.md or removed from it."""
+
+    entries: list[IndexedEntry] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    changes: list[Replace | Append] = field(default_factory=list)
+    result: Commit = field(default_factory=Commit)
+
+
+def is_confirmed(entry: IndexedEntry) -> bool:
+    """Return whether a memory is sure or important enough to be shown at every start."""
+    is_sure = entry.trust >= TRUSTED and (entry.confidence or 0) >= SURE
+    is_rule = entry.type in RULES and entry.source == "user"
+    return entry.strength >= CONFIRMATIONS or is_sure or is_rule
+
+
+def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
+    """Return the confirmed memories that MEMORY.md does not state yet, the most valuable first."""
+    # What a clone claims about its memories does not count.
+    if not workspace.is_trusted:
+        return []
+    index = open_index(workspace)
+    page = read_page(workspace) or ""
+    ids = {entry_id for entry_id, _ in find_promoted_lines(page)} | find_removed_ids(index)
+    texts = {build_words_digest(line) for line in list_statements(page)}
+    entries = []
+    for entry in list_managed_entries(index):
+        text = build_words_digest(entry.summary)
+        if entry.id in ids or text in texts or entry.conflicts_with or not is_confirmed(entry):
+            continue
+        if not find_obstacle(workspace, entry):
+            texts.add(text)
+            entries.append(entry)
+    return sorted(
+        entries, key=lambda entry: (entry.pinned, entry.trust, entry.strength), reverse=True
+    )
+
+
+def find_removed_ids(index: Index) -> set[str]:
+    """Return the memories whose lines somebody removed. They must not come back automatically."""
+    rows = index.run("select id, fields from entries where instr(fields, 'promote') > 0")
+    return {entry_id for entry_id, fields in rows if read_metadata(fields).get("promote") is False}
+
+
+def read_metadata(fields: str) -> dict[str, Any]:
+    """Return the metadata among the stored fields of an entry."""
+    metadata = json.loads(fields).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def list_statements(page: str) -> list[str]:
+    """Return the lines of a page as memories would say them."""
+    return [line.strip().removeprefix("- ") for line in strip_comments(page).splitlines()]
+
+
+def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
+    """Return why a memory cannot be promoted at all, or an empty text."""
+    if entry.status != "active":
+        return f"it is {entry.status}"
+    if is_expired(entry, workspace.now):
+        return "it has expired"
+    # MEMORY.md of the user's own workspace is shown in every project.
+    if entry.project not in ("", "" if workspace.is_own else workspace.project):
+        return f"it belongs to the project {entry.project}"
+    if entry.type in EPISODIC:
+        return f"it is of type {entry.type}"
+    if HIDDEN_MARK in entry.summary:
+        return "it repeats a forgotten memory"
+    return "" if is_id(entry.id) else "it has no id (mem check --fix adds one)"
+
+
+def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> list[IndexedEntry]:
+    """Return the memories for which MEMORY.md has room, in their order."""
+    room = int(workspace.settings["page.bytes"])
+    room -= len((read_page(workspace) or "").encode("utf-8", "surrogateescape"))
+    fitting = []
+    for entry in entries:
+        size = len(format_promoted_line(entry.id, entry.summary).encode()) + 1
+        if size <= room:
+            room -= size
+            fitting.append(entry)
+    return fitting
+
+
+def promote(
+    workspace: Workspace, names: Sequence[str], *, auto: bool = False, is_said_by_user: bool = False
+) -> Promotion:
+    """Prepare lines for the named memories and, with `auto`, for all confirmed ones."""
+    index = open_index(workspace)
+    text = read_page(workspace)
+    done = Promotion()
+    ids = {entry_id for entry_id, _ in find_promoted_lines(text or "")}
+    for entry in [get_entry(index, name) for name in names]:
+        check_promotable(workspace, entry, is_said_by_user=is_said_by_user)
+        if entry.id in ids:
+            done.messages.append(f"{index.shorten_id(entry.id)} is in MEMORY.md already")
+            continue
+        ids.add(entry.id)
+        done.entries.append(entry)
+        done.changes += mark_wanted(index, entry, is_wanted=True)
+    if auto:
+        promotable = [entry for entry in find_promotable(workspace) if entry.id not in ids]
+        fitting = choose_fitting(workspace, promotable)
+        done.entries += fitting
+        if len(fitting) < len(promotable):
+            more = count_noun(len(promotable) - len(fitting), "confirmed memory")
+            done.messages.append(f"no room in MEMORY.md for {more} (page.bytes)")
+    try:
+        statements = {entry.id: entry.summary for entry in done.entries}
+        page = add_promoted_lines(text or "", statements) if statements else text
+    except PageError as error:
+        raise RejectedError(f"MEMORY.md: {error}", "fix it: mem edit MEMORY.md") from None
+    if page is not None and page != text:
+        done.changes.insert(0, Replace(workspace.page_path, text, page))
+    return done
+
+
+def check_promotable(workspace: Workspace, entry: IndexedEntry, *, is_said_by_user: bool) -> None:
+    """Raise RejectedError if a named memory cannot be promoted."""
+    obstacle = find_obstacle(workspace, entry)
+    if obstacle:
+        raise RejectedError(f"cannot promote {entry.summary!r}: {obstacle}")
+    # An agent must not give its own guesses the weight of MEMORY.md.
+    if entry.trust < TRUST["observed"] and not is_confirmed(entry) and not is_said_by_user:
+        raise RejectedError(
+            f"only a person can promote what was {entry.source}: {entry.summary!r}",
+            "run mem promote at a terminal",
+        )
+
+
+def remove_lines(workspace: Workspace, names: Sequence[str]) -> Promotion:
+    """Prepare the removal of the lines of the named memories."""
+    index = open_index(workspace)
+    text = read_page(workspace)
+    page = text or ""
+    done = Promotion()
+    ids = {entry_id for entry_id, _ in find_promoted_lines(page)}
+    for entry in [get_entry(index, name) for name in names]:
+        if entry.id not in ids:
+            raise NotFoundError(f"MEMORY.md has no line of {index.shorten_id(entry.id)}")
+        page = replace_promoted_line(page, entry.id, None)
+        done.entries.append(entry)
+        if is_confirmed(entry):
+            done.changes += mark_wanted(index, entry, is_wanted=False)
+    if page == text:
+        raise RejectedError("the line is protected by <!-- mem:keep -->", "mem edit MEMORY.md")
+    done.changes.insert(0, Replace(workspace.page_path, text, page))
+    return done
+
+
+def mark_wanted(index: Index, entry: IndexedEntry, *, is_wanted: bool) -> list[Replace | Append]:
+    """Return the change that lets `--auto` promote a memory, or forbids it."""
+    if (entry.id not in find_removed_ids(index)) == is_wanted:
+        return []
+    row = index.run("select fields from entries where id = ?", (entry.id,)).fetchone()
+    metadata = read_metadata(row[0])
+    metadata.pop("promote", None)
+    if not is_wanted:
+        metadata["promote"] = False
+    return [edit_file(index.workspace, entry.path, {"metadata": metadata or None})]
+
+
+def commit_promotion(
+    workspace: Workspace, done: Promotion, *, actor: str = "person", verb: str = ""
+) -> None:
+    """Write the prepared changes. Raises the error of the gate that rejects them."""
+    texts = [entry.summary for entry in done.entries]
+    summary = texts[0] if len(texts) == 1 else count_noun(len(texts), "memory")
+    done.result = commit_one(
+        workspace, "promote", done.changes, summary=f"{verb}{summary}", actor=actor
+    )
+
+
+def read_page(workspace: Workspace) -> str | None:
+    """Return the text of MEMORY.md, or None without one. Raises RejectedError for a conflict."""
+    text = read_file(workspace, workspace.page_path)
+    line = find_conflict_line(text or "")
+    if line is not None:
+        raise RejectedError(
+            f"MEMORY.md:{line}: a git conflict marker", "resolve the conflict, then try again"
+        )
+    return text
