@@ -102,6 +102,21 @@ COMMANDS: dict[str, Command] = {
     ),
     "ls": Command("Find", "list memories", ("mem ls", "mem ls --type preference --json id,text")),
     "tags": Command("Find", "list tags with counts", ("mem tags",)),
+    "recall": Command(
+        "Find",
+        "print the memories for a prompt",
+        (
+            'mem recall "Write the config for staging"',
+            'mem recall "Deploy the shop" --format block',
+            "mem recall - --explain",
+        ),
+        takes_text=True,
+    ),
+    "context": Command(
+        "Find",
+        "print the text for the start of a session",
+        ("mem context", "mem context --explain"),
+    ),
     "session": Command(
         "Learn",
         "record, list, show, import, compact and delete conversations",

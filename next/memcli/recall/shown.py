@@ -68,7 +68,9 @@ def load_shown(state_folder: str, session_id: str) -> Shown:
             record = json.load(file)
     except (OSError, ValueError):
         record = {}
-    return Shown(path, record if isinstance(record, dict) else {})
+    record = record if isinstance(record, dict) else {}
+    record["session"] = session_id
+    return Shown(path, record)
 
 
 def delete_old_records(state_folder: str) -> None:

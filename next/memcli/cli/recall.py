@@ -1,0 +1,105 @@
+"""mem recall: print the memories for a prompt."""
+
+import json
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ..api import open_all
+from ..context import Context
+from ..errors import UsageError
+from ..recall.gate import get_least_relevance, measure_need, needs_memory
+from ..recall.late import save_pending
+from ..recall.memories import Memory
+from ..recall.pack import FORMATS, Pack, build_pack
+from ..recall.prompt import find_for_prompt
+from ..recall.render import count_tokens
+from ..recall.shown import load_shown
+from .render import Result
+
+MEMORY_FIELDS = (
+    *("id", "name", "layer", "kind", "type", "text", "date", "source", "path"),
+    *("relevance", "score", "parts"),
+)
+FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
+
+
+def run_recall(
+    context: Context,
+    prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
+    format_: Annotated[
+        str, Option("--format", help="context (default), block or json.")
+    ] = "context",
+    tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
+    session: Annotated[
+        str, Option(help="Id of a session: print only what it was not shown yet.")
+    ] = "",
+    explain: Annotated[
+        bool, Option("--explain", help="Show why each memory was chosen or left out.")
+    ] = False,
+    late: Annotated[
+        bool, Option("--late", help="Save the result for the next prompt of the session.")
+    ] = False,
+) -> Result:
+    """Print the memories that fit a prompt, then MEMORY.md, today's notes and the last days.
+
+    With a session, each memory is printed once. Agents get memories through their hooks, and only
+    for prompts that need memory.
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"unknown format {format_!r}", f"one of: {', '.join(FORMATS)}")
+    text = context.stdin.read() if prompt == ["-"] else " ".join(prompt)
+    if not text.strip():
+        raise UsageError("the prompt is empty")
+    if late and not session:
+        raise UsageError("--late needs --session")
+    workspaces = open_all(context)
+    shown = load_shown(str(context.state_folder or ""), session)
+    if late:
+        # The record of the session belongs to the hook, which may be changing it now.
+        save_pending(find_for_prompt(workspaces, text), shown)
+        return Result()
+    pack = build_pack(workspaces, text, shown, tokens=tokens)
+    shown.save()
+    data = describe_pack(pack)
+    messages = list(pack.messages)
+    if explain:
+        return Result(data, explain_pack(pack, text), None, messages)
+    if format_ == "json":
+        return Result(data, [json.dumps(data, ensure_ascii=False)], None, messages)
+    output = pack.render(format_)
+    if not output:
+        messages.append("no memory fits this prompt")
+    return Result(data, output.splitlines(), None, messages)
+
+
+def describe_pack(pack: Pack) -> dict[str, Any]:
+    return {
+        "memories": [
+            {name: getattr(memory, name) for name in MEMORY_FIELDS} for memory in pack.memories
+        ],
+        "sections": pack.sections,
+        "left_out": [vars(item) for item in pack.left_out],
+        "tokens": count_tokens(pack.render()),
+    }
+
+
+def explain_pack(pack: Pack, prompt: str) -> list[str]:
+    """Return lines that say what was chosen, what was left out, and what a hook would do."""
+    least = get_least_relevance(measure_need(prompt))
+    gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
+    if not needs_memory(prompt):
+        gate = "With this prompt, a hook shows nothing: it says too little."
+    lines = [gate, f"{count_tokens(pack.render()):,} tokens"]
+    for memory in pack.memories:
+        lines += [memory.text, f"  {describe_choice(memory)}"]
+    for item in pack.left_out:
+        lines += [item.text, f"  left out: {item.why}"]
+    return lines
+
+
+def describe_choice(memory: Memory) -> str:
+    parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
+    relevance = f"relevance {memory.relevance:.2f}"
+    relevance += f" ({', '.join(parts)})" if parts else ""
+    return " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])

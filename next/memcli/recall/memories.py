@@ -1,0 +1,251 @@
+"""Find the memories that fit a prompt, in all workspaces, ordered by relevance and retention.
+
+Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..formats.dates import format_time, parse_time
+from ..formats.entry import EPISODIC, PROCEDURAL
+from ..formats.page import PROMOTED_LINE, strip_comments
+from ..formats.retention import can_fade, compute_retention
+from ..formats.text import fold_name, split_words
+from ..index.database import read_passages
+from ..index.filters import Filter
+from ..index.index import Index, IndexedEntry, open_index
+from ..index.words import get_stop_words
+from ..search.search import Hit, SearchOptions, search
+from ..search.snippets import build_snippet
+from ..store.counters import read_access_counts
+from ..store.sessions import read_session
+from ..store.workspace import Workspace
+
+LAYERS = ("working", "episodic", "semantic", "procedural")
+EMBED_SECONDS = 0.3  # of new text; an agent waits
+CANDIDATES = 40  # in each workspace; other projects, limits and repeats take from them
+LONGEST_TEXT = 400  # characters; of a longer memory, the sentences that fit the prompt
+LONGEST_NAME = 4  # words
+MOST_WORDS = 200  # of a prompt that are compared with names
+OUTDATED = "may be outdated"
+NAME_PART = re.compile(r"[^\W_]+(?:[-.'’][^\W_]+)*")
+
+
+@dataclass
+class Memory:
+    """A memory or passage that may be shown."""
+
+    id: str  # of an entry
+    name: str  # what `mem read` accepts
+    layer: str
+    kind: str
+    type: str
+    text: str
+    date: str
+    source: str
+    path: str
+    relevance: float
+    score: float  # relevance, lowered by age and disuse
+    workspace: Workspace
+    files: Sequence[str] = ()
+    updated_at: str = ""
+    is_disputed: bool = False  # another memory says otherwise
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+def find_memories(
+    workspaces: Sequence[Workspace],
+    prompt: str,
+    *,
+    least: float,
+    kinds: Sequence[str] = ("entry",),
+    with_names: bool = True,
+) -> tuple[list[Memory], list[str]]:
+    """Return the memories with at least this relevance, the best first, and messages.
+
+    With `with_names`, a memory whose name or alias is in the prompt needs no relevance.
+    """
+    memories: list[Memory] = []
+    messages: list[str] = []
+    options = SearchOptions(
+        limit=CANDIDATES, wanted=Filter(kinds=tuple(kinds)), embed_seconds=EMBED_SECONDS
+    )
+    for workspace in workspaces:
+        result = search([workspace], prompt, options)
+        messages += result.messages
+        index = open_index(workspace, refresh_first=False)
+        named = find_named_entries(index, prompt) if with_names else {}
+        hits = {hit.path: hit for hit in result.hits if hit.id}
+        entries = {**read_entries(index, list(hits)), **named}
+        reader = MemoryReader(index, prompt)
+        for path, entry in entries.items():
+            relevance = hits[path].relevance if path in hits else 0.0
+            if path in named:
+                relevance = max(relevance, least)
+            if relevance >= least and is_recallable(workspace, entry):
+                memories.append(reader.build_from_entry(entry, relevance, hits.get(path)))
+        for hit in result.hits:
+            if not hit.id and hit.relevance >= least and is_passage_for(workspace, hit.path):
+                memories.append(reader.build_from_passage(hit))
+    memories.sort(key=lambda memory: -memory.score)
+    return memories, list(dict.fromkeys(messages))
+
+
+class MemoryReader:
+    """Reads the texts of memories of one workspace for one prompt."""
+
+    def __init__(self, index: Index, prompt: str) -> None:
+        self.index = index
+        self.workspace = index.workspace
+        self.words = split_words(prompt)
+        self.counts = read_access_counts(self.workspace)
+        self.weight = float(self.workspace.settings["recall.retention_weight"])
+
+    def build_from_entry(
+        self, entry: IndexedEntry, relevance: float, hit: Hit | None = None
+    ) -> Memory:
+        retention = 1.0
+        if can_fade(entry):
+            count = self.counts.get(entry.id, 0)
+            # Frequent use must not make a memory relevant to every prompt.
+            retention = min(compute_retention(entry, self.workspace.now, count), 1.0)
+        text = build_snippet(read_body(self.index, entry.path), self.words, LONGEST_TEXT)
+        return Memory(
+            id=entry.id,
+            name=self.index.shorten_id(entry.id),
+            layer=get_layer(entry.type),
+            kind="entry",
+            type=entry.type,
+            text=text or entry.title or entry.summary,
+            date=self.get_day(entry.updated_at),
+            source=entry.source,
+            path=entry.path,
+            relevance=relevance,
+            score=relevance * (1 - self.weight + self.weight * retention),
+            workspace=self.workspace,
+            files=entry.files,
+            updated_at=entry.updated_at,
+            is_disputed=bool(entry.conflicts_with or (hit is not None and hit.newer)),
+            parts=dict(hit.parts) if hit else {},
+        )
+
+    def build_from_passage(self, hit: Hit) -> Memory:
+        is_now = hit.kind == "session" or hit.path == self.workspace.notes_path
+        layer = "semantic" if hit.kind in ("memory", "document") else "episodic"
+        name = f"{hit.path}:{hit.line}" if hit.kind == "session" else hit.path
+        return Memory(
+            id="",
+            name=name,
+            layer="working" if is_now else layer,
+            kind=hit.kind,
+            type="",
+            text=build_snippet(read_passage(self.index, hit), self.words, LONGEST_TEXT) or hit.text,
+            # A page has no date, and that of its file is the day of the last checkout.
+            date="" if hit.kind == "memory" else self.get_day(hit.timestamp),
+            source="",
+            path=hit.path,
+            relevance=hit.relevance,
+            score=hit.relevance,
+            workspace=self.workspace,
+            parts=dict(hit.parts),
+        )
+
+    def get_day(self, stored: str) -> str:
+        moment = parse_time(stored)
+        return f"{moment.astimezone(self.workspace.zone):%Y-%m-%d}" if moment else ""
+
+
+def get_layer(type_: str) -> str:
+    if type_ in PROCEDURAL:
+        return "procedural"
+    return "episodic" if type_ in EPISODIC else "semantic"
+
+
+def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
+    """Return whether an active memory may be shown to an agent here and now."""
+    if entry.expires_at and entry.expires_at < format_time(workspace.now):
+        return False
+    # The user's own workspace is shared by all projects; their rules are not.
+    return not workspace.is_own or entry.project in ("", workspace.project)
+
+
+def is_passage_for(workspace: Workspace, path: str) -> bool:
+    """Return whether a passage of a note, record or conversation may be shown here."""
+    if not workspace.is_own or not workspace.project:
+        return True
+    # Notes and records of the user's own workspace do not name their project.
+    if workspace.get_kind(path) != "session":
+        return False
+    session = read_session(workspace, path.split("/")[-2])
+    return session.project in ("", workspace.project)
+
+
+def read_page(index: Index) -> tuple[list[str], set[str]]:
+    """Return the lines of MEMORY.md to show here, without comments, and their memories' ids."""
+    lines = []
+    ids = set()
+    for line in (index.read_text(index.workspace.page_path) or "").splitlines():
+        match = PROMOTED_LINE.fullmatch(line)
+        entry = index.find_by_id(match["id"]) if match else None
+        if entry is not None:
+            # Expired, or a rule of another project in the user's own page.
+            if not is_recallable(index.workspace, entry):
+                continue
+            ids.add(entry.id)
+        lines.append(line)
+    return strip_comments("\n".join(lines)).splitlines(), ids
+
+
+def read_entries(index: Index, paths: Sequence[str]) -> dict[str, IndexedEntry]:
+    """Return entries by path, in the order of the paths."""
+    marks = ", ".join("?" * len(paths))
+    entries = {entry.path: entry for entry in index.list_entries(f"path in ({marks})", paths)}
+    return {path: entries[path] for path in paths if path in entries}
+
+
+def find_named_entries(index: Index, prompt: str) -> dict[str, IndexedEntry]:
+    """Return the active entries whose title or alias is in a prompt, by path."""
+    words = NAME_PART.findall(prompt)[:MOST_WORDS]
+    names: dict[str, str] = {}
+    for size in range(1, LONGEST_NAME + 1):
+        for start in range(len(words) - size + 1):
+            typed = " ".join(words[start : start + size])
+            if size > 1 or typed.lower() not in get_stop_words():
+                names.setdefault(fold_name(typed), typed)
+    marks = ", ".join("?" * len(names))
+    entries = index.list_entries(
+        f"status = 'active' and file in (select file from names where name in ({marks}))",
+        tuple(names),
+    )
+    return {entry.path: entry for entry in entries if is_named_in(entry, names)}
+
+
+def is_named_in(entry: IndexedEntry, names: dict[str, str]) -> bool:
+    """Return whether one of the typed names means this entry."""
+    for name in map(fold_name, (entry.title, *entry.aliases)):
+        typed = names.get(name, "")
+        # An ordinary word may be a title: "Deploy" is one, "deploy" in a sentence is not.
+        if typed and (entry.type == "entity" or not typed.islower() or not typed.isalpha()):
+            return True
+    return False
+
+
+def read_body(index: Index, path: str) -> str:
+    """Return the text of an entry below its frontmatter."""
+    row = index.run(
+        "select file, min(start), max(stop) from chunks join files using(file)"
+        " where path = ? group by file",
+        (path,),
+    ).fetchone()
+    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""
+
+
+def read_passage(index: Index, hit: Hit) -> str:
+    """Return the passage of a hit that is not an entry."""
+    row = index.run(
+        "select file, start, stop from chunks join files using(file)"
+        " where path = ? and line = ? and anchor = ?",
+        (hit.path, hit.line, hit.anchor),
+    ).fetchone()
+    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""

@@ -1,0 +1,138 @@
+"""The prompt moment: the memories that fit a prompt, shown once per session."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UnavailableError
+from ..index.index import open_index
+from ..store.counters import count_access
+from ..store.workspace import Workspace
+from .changed_files import describe_changed_files
+from .gate import GENERAL, get_least_relevance, measure_need, needs_memory
+from .late import read_pending, start_late_search
+from .memories import LAYERS, OUTDATED, Memory, find_memories
+from .render import Budget, get_new_sentences, join_marks, render_context, render_memory
+from .shown import Shown
+
+LIMITS = {"working": 6, "episodic": 8, "semantic": 6, "procedural": 4}
+NEAR_BEST = 0.5  # weaker memories than this share of the best are its noise
+LONGEST_PROMPT = 4000
+# A session starts anew: what it was shown is no longer before the agent's eyes.
+MOST_TURNS = 50
+SAME_TOPIC = 0.3
+TOPIC_WEIGHT = 0.3  # of a prompt in the running topic
+LEAST_TOPIC_WORDS = 6  # "yes, the second one" has no topic of its own
+
+
+def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> str:
+    """Return the memories for a prompt, or an empty text. The caller saves `shown`."""
+    settings = workspaces[0].settings
+    prompt = shorten_prompt(prompt)
+    tokens = int(settings["recall.prompt_tokens"])
+    if settings["recall.late"]:
+        memories = read_pending(workspaces, shown)
+        if needs_memory(prompt):
+            start_late_search(workspaces[0], prompt, shown)
+    elif needs_memory(prompt):
+        reset_for_new_topic(workspaces[0], prompt, shown)
+        memories = find_for_prompt(workspaces, prompt)
+    else:
+        return ""
+    return render_memories(memories, shown, tokens)
+
+
+def find_for_prompt(workspaces: Sequence[Workspace], prompt: str) -> list[Memory]:
+    """Return the memories that a prompt needs, at most the limit of each layer."""
+    need = measure_need(prompt)
+    least = get_least_relevance(need)
+    # In "Mum asked why the sky is blue", mum is not the subject.
+    memories, _ = find_memories(workspaces, prompt, least=least, with_names=need > GENERAL)
+    best = memories[0].relevance if memories else 0.0
+    left = dict(LIMITS)
+    chosen = []
+    for memory in memories:
+        if memory.relevance >= NEAR_BEST * best and left[memory.layer]:
+            left[memory.layer] -= 1
+            chosen.append(memory)
+    return chosen
+
+
+def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> str:
+    """Return memories as text within a budget, and record them as shown."""
+    budget = Budget(tokens)
+    if not memories or not budget.take(render_context(["-"])):
+        return ""
+    lines: dict[str, list[str]] = {layer: [] for layer in LAYERS}
+    for memory in memories:
+        if memory.id in shown.ids:
+            continue
+        text = get_new_sentences(memory.text, shown)
+        if not text:
+            continue
+        line = render_memory(memory.name, describe_memory(memory), text)
+        if budget.take(line):
+            lines[memory.layer].append(line)
+            record_shown(memory, text, shown)
+    return render_context(line for layer in LAYERS for line in lines[layer])
+
+
+def describe_memory(memory: Memory) -> dict[str, str]:
+    """Return what an agent has to know about a memory besides its text."""
+    marks = [OUTDATED] if memory.is_disputed else []
+    if memory.files:
+        marks += describe_changed_files(memory.workspace, memory.files, memory.updated_at)
+    return {
+        "type": memory.type or memory.kind,
+        "date": memory.date,
+        "source": memory.source if memory.source != "user" else "",
+        "note": join_marks(marks),
+    }
+
+
+def record_shown(memory: Memory, text: str, shown: Shown) -> None:
+    shown.add(text, memory.id)
+    if memory.id:
+        count_access(memory.workspace, [memory.id])
+
+
+def shorten_prompt(prompt: str) -> str:
+    """Return the beginning and the end of a long prompt: a pasted log is between them."""
+    if len(prompt) <= LONGEST_PROMPT:
+        return prompt.strip()
+    half = LONGEST_PROMPT // 2
+    return f"{prompt[:half]}\n{prompt[-half:]}".strip()
+
+
+def reset_for_new_topic(workspace: Workspace, prompt: str, shown: Shown) -> None:
+    """Forget what was shown if the conversation has left its topic, and after 50 turns.
+
+    What the start of the session showed stays shown.
+    """
+    record = shown.record
+    turns = int(record.get("turns", 0)) + 1
+    topic, is_new = update_topic(workspace, prompt, record.get("topic"))
+    if is_new or turns > MOST_TURNS:
+        shown.forget_all()
+        shown.sentences.update(record.get("start", ()))
+        turns = 1
+    record["turns"] = turns
+    if topic:
+        record["topic"] = topic
+
+
+def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[float], bool]:
+    """Return the running topic after a prompt, and whether the prompt starts another one."""
+    if len(prompt.split()) < LEAST_TOPIC_WORDS:
+        return [], False
+    import numpy as np
+
+    try:
+        vector = open_index(workspace).get_embedder().embed([prompt])[0]
+    except UnavailableError:
+        return [], False
+    old = np.asarray(topic if isinstance(topic, list) else [], np.float32)
+    is_new = len(old) == len(vector) and float(old @ vector) < SAME_TOPIC
+    if len(old) == len(vector) and not is_new:
+        vector = (1 - TOPIC_WEIGHT) * old + TOPIC_WEIGHT * vector
+        vector = vector / (np.linalg.norm(vector) or 1.0)
+    return [round(float(number), 3) for number in vector], is_new
