@@ -10,7 +10,10 @@ from .own_words import find_own_sentences
 if TYPE_CHECKING:
     from ..formats.session import Message
 
-MESSAGES_BACK = 8
+MESSAGES_BACK = 12
+# A shared word counts 2, and numbers in both sentences count 1.
+SCORE_OF_ANSWER = 3
+SCORE_OF_STATEMENT = 4
 FEWEST_WORDS = 3
 NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
 NEW_NUMBER = re.compile(rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)")
@@ -38,10 +41,14 @@ def find_correction(
         # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
         is_contradicting = any(old.casefold() in line.casefold() for line in statements)
         return (body, old) if is_contradicting else None
-    corrects = old or find_corrected(f"{body} {previous}", statements[:-1])
+    is_open = bool(find("openly_correcting", f"{previous} {sentence}"))
+    enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
+    corrects = old or find_corrected(f"{body} {previous}", statements[:-1], enough)
     if corrects:
         return body, corrects
-    if not is_correcting or not (VALUE.search(body) or find("openly_correcting", sentence)):
+    # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
+    is_answer = bool(earlier) and earlier[-1].text.rstrip().endswith("?")
+    if not is_correcting or not (is_open or (VALUE.search(body) and not is_answer)):
         return None
     numbers = [line for line in statements if has_number(line)] if has_number(body) else []
     return body, numbers[-1] if numbers else ""
@@ -72,10 +79,10 @@ def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | No
     return text + (reason if reason.startswith(",") else ""), wrong
 
 
-def find_corrected(body: str, statements: Sequence[str]) -> str:
+def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
     """Return the earlier statement that shares most words with a correction, the latest of equals."""
     words = find_content(body)
-    best, best_score = "", 3
+    best, best_score = "", enough
     for line in statements:
         score = 2 * len(words & find_content(line)) + (has_number(body) and has_number(line))
         if score >= best_score and words & find_content(line):

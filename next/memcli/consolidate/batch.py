@@ -1,0 +1,163 @@
+"""Batches: messages of a conversation that are consolidated together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..formats.dates import format_time, parse_time
+from ..formats.digests import build_digest
+from ..formats.session import Message
+from ..index.index import Index, open_index
+from ..store.sessions import ARCHIVE, Session, read_session
+from ..store.workspace import Workspace
+from .own_words import CONTEXT
+from .rules import PROJECT_LINE
+from .waiting import TOOL
+
+BATCH_CHARACTERS = 60_000
+LONGEST_MESSAGE = 4_000  # characters of a message that count towards the size of a batch
+# A conversation that was resumed later is another piece of history.
+LONG_PAUSE = timedelta(hours=12)
+QUERY_SIZE = 500  # ids in one query
+
+
+@dataclass
+class Batch:
+    """Messages that are consolidated together."""
+
+    session_id: str
+    after: str  # the cursor before the batch
+    last_id: str  # the cursor after it
+    project: str = ""
+    # What people and assistants said, without texts that repeat mem's own context.
+    messages: list[Message] = field(default_factory=list)
+    tools: list[Message] = field(default_factory=list)
+    is_last: bool = True  # nothing waits behind it
+
+    @property
+    def id(self) -> str:
+        return build_batch_id(self.session_id, self.after, self.last_id)
+
+    def get_moment(self, now: datetime) -> datetime:
+        """Return when the last message was said. Nothing was said in the future."""
+        moments = [parse_time(item.timestamp) for item in self.messages if item.timestamp]
+        known = [moment for moment in moments if moment is not None]
+        return min(known[-1], now) if known else now
+
+
+def build_batch_id(session_id: str, after: str, last_id: str) -> str:
+    return build_digest(f"{session_id}\0{after}\0{last_id}".encode("utf-8", "replace"))[:12]
+
+
+def build_batches(workspace: Workspace, session: Session, items: Sequence[Message]) -> list[Batch]:
+    """Cut messages into batches that a language model can read, and leave out repeated ones."""
+    foreign = find_foreign_messages(open_index(workspace), session, items) if items else set()
+    most = min(BATCH_CHARACTERS, int(workspace.settings["llm.input_tokens"]) * 2)
+    batches: list[Batch] = []
+    cursor = session.consolidated_to
+    project = choose_project(workspace, session.project)
+    parts = list(cut_items(items, most))
+    for part in parts:
+        spoken = [item for item in part if item.speaker != TOOL]
+        if not spoken:
+            continue
+        project = choose_project(workspace, find_project(spoken)) or project
+        messages = [
+            item._replace(text=CONTEXT.sub("\n", item.text).strip())
+            for item in spoken
+            if (item.id, item.timestamp) not in foreign
+        ]
+        batch = Batch(session.id, cursor, spoken[-1].id, project)
+        batch.messages = [item for item in messages if item.text]
+        batch.tools = [item for item in part if item.speaker == TOOL]
+        batch.is_last = part is parts[-1]
+        batches.append(batch)
+        cursor = batch.last_id
+    return batches
+
+
+def cut_items(items: Sequence[Message], most: int) -> Iterator[list[Message]]:
+    """Cut where the user speaks, or after a long pause."""
+    part: list[Message] = []
+    size = 0
+    previous: datetime | None = None
+    for item in items:
+        length = min(len(item.text), LONGEST_MESSAGE) + 40
+        moment = parse_time(item.timestamp) if item.timestamp else None
+        is_resumed = bool(previous and moment and moment - previous > LONG_PAUSE)
+        is_full = size + length > most and (item.speaker == "user" or size + length > 1.5 * most)
+        if part and (is_resumed or is_full):
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += length
+        previous = moment or previous
+    if part:
+        yield part
+
+
+def find_project(messages: Sequence[Message]) -> str:
+    """Return the project that a line of the user names."""
+    for message in messages:
+        match = PROJECT_LINE.search(message.text) if message.speaker == "user" else None
+        if match:
+            return match[1]
+    return ""
+
+
+def choose_project(workspace: Workspace, project: str) -> str:
+    """Return the project of memories. In a project's own workspace, its name says nothing."""
+    return "" if not workspace.is_own and project == workspace.project else project
+
+
+def find_foreign_messages(
+    index: Index, session: Session, items: Sequence[Message]
+) -> set[tuple[str, str]]:
+    """Return id and time of the messages that belong to another session.
+
+    A resumed or forked session repeats the messages of an earlier one. A message belongs to the
+    session that has consolidated it, otherwise to the earliest one.
+    """
+    known = {(item.id, item.timestamp) for item in items if item.id and item.timestamp}
+    foreign = set()
+    sessions: dict[str, Session] = {}
+    for anchor, timestamp, path, line in find_places(index, [key[0] for key in known]):
+        name = path.split("/")[-2]
+        # Two tools may count their messages from 1, so the time must be the same too.
+        if name == session.id or (anchor, timestamp) not in known:
+            continue
+        if name not in sessions:
+            sessions[name] = read_session(index.workspace, name)
+        other = sessions[name]
+        is_earlier = (other.created_at, other.id) < (session.created_at, session.id)
+        if is_earlier or is_behind_cursor(index, other, path, line):
+            foreign.add((anchor, timestamp))
+    return foreign
+
+
+def find_places(index: Index, ids: Sequence[str]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield id, time, path and line of the messages with certain ids, in all sessions."""
+    for start in range(0, len(ids), QUERY_SIZE):
+        some = ids[start : start + QUERY_SIZE]
+        marks = ", ".join("?" * len(some))
+        yield from index.run(
+            "select distinct anchor, timestamp, path, line from chunks join files using(file)"
+            f" where chunks.kind = 'session' and anchor in ({marks})",
+            some,
+        ).fetchall()
+
+
+def is_behind_cursor(index: Index, session: Session, path: str, line: int) -> bool:
+    """Return whether a session has consolidated the message in a line of its file."""
+    if not session.consolidated_to:
+        return False
+    for _, _, cursor_path, cursor_line in find_places(index, [session.consolidated_to]):
+        if cursor_path == path:
+            return line <= cursor_line
+    return path.endswith(ARCHIVE)
+
+
+def get_said_at(message: Message, now: datetime) -> str:
+    """Return when a message was said, as drafts store it. Empty: unknown."""
+    moment = parse_time(message.timestamp) if message.timestamp else None
+    return format_time(min(moment, now)) if moment else ""

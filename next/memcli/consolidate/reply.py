@@ -1,0 +1,226 @@
+"""The reply of a language model: tolerant of wrong types, strict about whose words they are."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ..errors import LlmError
+from ..formats.entry import TYPES
+from ..formats.session import Message
+from ..formats.text import CONTROL, find_words
+from ..llm.json_parser import read_fields
+from ..reconcile.draft import Draft
+from .batch import Batch, get_said_at
+from .own_words import find_own_sentences
+
+FIELDS = ("batch", "history_entry", "memories", "memory_update")
+TEXT_KEYS = ("text", "content", "memory", "statement", "fact", "value", "body", "summary")
+LONGEST_MEMORY = 2_000  # characters; a longer text is no statement
+LONGEST_HISTORY = 8_000
+MOST_MEMORIES = 50
+TYPE_SPELLINGS = {
+    "decision": "fact",
+    "rule": "constraint",
+    "user_preference": "preference",
+    "user_correction": "correction",
+    "workflow": "procedure",
+    "how_to": "procedure",
+    "debugging": "lesson",
+    "mistake": "lesson",
+    "person": "entity",
+}
+# Texts of the prompt, or that say there is nothing.
+PLACEHOLDER = re.compile(r"(?i)[\W_]*|[\W_]*(?:string|text|none|null|n/a|empty|todo)[\W_]*")
+# A memory is shown to agents, so it must not give them orders of a stranger.
+ORDER_TO_AGENT = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all)\b"
+    r".{0,30}\b(?:instructions?|rules|prompts?|messages)"
+    r"|\b(?:system prompt|system message|developer message|jailbreak)\b"
+    r"|</?(?:system|system-reminder|instructions?|memory-context|assistant)\b"
+    r"|\byou (?:are|must|should) now\b|\bdo not (?:tell|inform|alert) the user\b"
+    r"|\b(?:reveal|exfiltrate|upload|send)\b.{0,40}\b(?:secrets?|passwords?|credentials|keys)\b"
+)
+OWN_TIME = re.compile(r"^\s*\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d[^\]]*)?\]\s*")
+NUMBER = re.compile(r"\d+")
+STEM = 5  # letters by which two forms of a word are the same
+SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
+FRAME_WORDS = frozenset(
+    "user users the a an is are was and or of to in on for with they their".split()
+)
+
+
+@dataclass
+class Proposal:
+    """A memory that a model proposes."""
+
+    text: str
+    type: str = "fact"
+    said_by: str = "inferred"
+    message: int = 0
+    key: str = ""
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    supersedes: str = ""
+
+
+@dataclass
+class Reply:
+    """The contents of a reply."""
+
+    history: str = ""
+    memories: list[Proposal] = field(default_factory=list)
+    page: str = ""  # a shorter MEMORY.md
+    batch: str = ""
+    is_cut: bool = False
+
+
+def parse_reply(text: str) -> Reply:
+    """Parse a reply. Raises LlmError if it contains nothing of what was asked for."""
+    try:
+        reading = read_fields(text, FIELDS, "memories")
+    except ValueError as error:
+        raise LlmError(f"the reply of the model cannot be used: {error}") from None
+    fields = reading.fields
+    history = OWN_TIME.sub("", read_text(fields.get("history_entry")))[:LONGEST_HISTORY]
+    return Reply(
+        "" if is_useless(history) else history,
+        read_proposals(fields.get("memories")),
+        read_text(fields.get("memory_update")),
+        read_text(fields.get("batch")),
+        reading.is_cut,
+    )
+
+
+def read_proposals(value: Any) -> list[Proposal]:
+    """Return the usable memories of a list, a single memory, or an object of memories."""
+    if isinstance(value, dict):
+        value = [value] if find_text(value) else list(value.values())
+    if isinstance(value, str):
+        value = [value]
+    proposals: list[Proposal] = []
+    for item in value if isinstance(value, list) else []:
+        fields = item if isinstance(item, dict) else {"text": item}
+        text = find_text(fields)
+        if is_useless(text) or len(text) > LONGEST_MEMORY:
+            continue
+        proposal = Proposal(
+            text,
+            read_type(fields.get("type")),
+            read_text(fields.get("said_by") or fields.get("source")).lower(),
+            read_number(fields.get("message")),
+            read_line(fields.get("key")),
+            read_list(fields.get("tags")),
+            read_list(fields.get("files")),
+            read_line(fields.get("supersedes")),
+        )
+        if all(proposal.text != other.text for other in proposals):
+            proposals.append(proposal)
+    return proposals[:MOST_MEMORIES]
+
+
+def find_text(fields: Mapping[str, Any]) -> str:
+    texts = (read_text(fields.get(key)) for key in TEXT_KEYS)
+    return next((text for text in texts if text), "")
+
+
+def read_text(value: Any) -> str:
+    """Return a text, also of a list of texts or of an object with one text."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        value = "\n".join(item for item in value if isinstance(item, str))
+    if not isinstance(value, str):
+        return ""
+    clean = value.encode("utf-8", "replace").decode()
+    return CONTROL.sub("", clean.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def read_line(value: Any) -> str:
+    return " ".join(read_text(value).split())[:200]
+
+
+def read_list(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    lines = [read_line(item) for item in items] if isinstance(items, list) else []
+    return tuple(dict.fromkeys(line for line in lines if line))
+
+
+def read_type(value: Any) -> str:
+    name = re.sub(r"\W+", "_", read_line(value).lower())
+    name = TYPE_SPELLINGS.get(name, name)
+    return name if name in TYPES else "fact"
+
+
+def read_number(value: Any) -> int:
+    match = re.fullmatch(r"#?(\d{1,6})(?:\.0)?", str(value).strip())
+    return int(match[1]) if match else 0
+
+
+def is_useless(text: str) -> bool:
+    """Return whether a text says nothing, or gives an order to the agent that will read it."""
+    return bool(PLACEHOLDER.fullmatch(text) or ORDER_TO_AGENT.search(text))
+
+
+def build_drafts(
+    batch: Batch, reply: Reply, known_ids: Sequence[str], now: datetime
+) -> list[Draft]:
+    """Return the drafts of a reply. The conversation decides whose words they are, and of when."""
+    own_words = {
+        message.id: "\n".join(sentence.text for sentence in find_own_sentences(message.text))
+        for message in batch.messages
+        if message.speaker == "user"
+    }
+    drafts = []
+    for proposal in reply.memories:
+        message, is_own = find_message(batch, proposal, own_words)
+        claims_user = proposal.said_by in ("user", "user_stated", "stated", "human")
+        source = "inferred"
+        if claims_user:
+            source = "user" if is_own else "observed"
+        elif proposal.said_by in ("assistant", "observed", "agent", "tool"):
+            source = "observed"
+        supersedes = [
+            name for name in known_ids if proposal.supersedes and name.endswith(proposal.supersedes)
+        ]
+        drafts.append(
+            Draft(
+                proposal.text,
+                type=proposal.type,
+                key=proposal.key,
+                tags=proposal.tags,
+                files=proposal.files,
+                source=source,
+                project=batch.project,
+                created_at=get_said_at(message, now) if message else "",
+                sources=(f"{batch.session_id}#{message.id if message else batch.last_id}",),
+                supersedes=supersedes[:1],
+            )
+        )
+    return drafts
+
+
+def find_message(
+    batch: Batch, proposal: Proposal, own_words: Mapping[str, str]
+) -> tuple[Message | None, bool]:
+    """Return the message that a memory comes from, and whether its words are the user's own."""
+    cited = batch.messages[proposal.message - 1 : proposal.message] if proposal.message else []
+    wanted = find_stems(proposal.text)
+    numbers = set(NUMBER.findall(proposal.text))
+    for message in [*cited, *reversed(batch.messages)]:
+        text = own_words.get(message.id, "")
+        shared = wanted & find_stems(text)
+        # A number that the user did not say makes it another statement.
+        has_numbers = numbers <= set(NUMBER.findall(text))
+        if text and wanted and has_numbers and len(shared) >= SHARED_WORDS * len(wanted):
+            return message, True
+    if cited:
+        return cited[0], False
+    shares = [(len(wanted & find_stems(item.text)), item.line, item) for item in batch.messages]
+    return (max(shares)[2] if shares else None), False
+
+
+def find_stems(text: str) -> set[str]:
+    words = [word for _, _, word in find_words(text)]
+    return {word[:STEM] for word in words if word not in FRAME_WORDS}
