@@ -129,6 +129,17 @@ COMMANDS: dict[str, Command] = {
         takes_text=True,
         is_undoable=True,
     ),
+    "consolidate": Command(
+        "Learn",
+        "turn conversations into history and memories",
+        (
+            "mem consolidate",
+            "mem consolidate --all --dry-run",
+            "mem consolidate --ask > question.txt",
+            "mem consolidate --answer answer.json",
+        ),
+        is_undoable=True,
+    ),
     "history": Command(
         "Learn",
         "list the log, or add to it",

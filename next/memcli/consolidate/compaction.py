@@ -18,7 +18,7 @@ from ..llm.client import ask, is_configured
 from ..reconcile.admit import write_memories
 from ..reconcile.changes import mask_text
 from ..reconcile.draft import Draft
-from ..store.commit import Append, ChangeGroup, Replace, hold_lock, read_file
+from ..store.commit import Append, ChangeGroup, Replace, read_file
 from ..store.sessions import (
     ARCHIVE,
     EVENTS,
@@ -57,7 +57,7 @@ def needs_compaction(workspace: Workspace, session: Session) -> bool:
     """Return whether a session has as many tokens as agents should be given."""
     settings = workspace.settings
     limit = min(INPUT_SHARE * settings["llm.input_tokens"], settings["compact.tokens"], HARD_LIMIT)
-    return session.token_count >= limit
+    return bool(session.token_count >= limit)
 
 
 def compact_session(workspace: Workspace, session: Session, *, actor: str = "person") -> int:

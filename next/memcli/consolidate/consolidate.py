@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import ChangedError, LlmError, MemError, UsageError
+from ..formats.dates import format_time, parse_time
 from ..formats.ids import build_id
 from ..formats.records import format_history_record
 from ..formats.text import CONTROL
 from ..index.index import open_index
 from ..reconcile.admit import write_memories
 from ..reconcile.changes import mask_text
+from ..reconcile.forget import forget_described
 from ..reconcile.outcome import Outcome
 from ..store.commit import Append, ChangeGroup, Replace
 from ..store.sessions import Session, change_metadata, list_sessions, read_session
@@ -25,6 +27,7 @@ from .page import build_page_change
 from .plan import Plan, build_plan, build_plan_of_reply
 from .prompt import build_prompt, find_known_memories
 from .reply import parse_reply
+from .rules import Statement
 from .waiting import CONSOLIDATED_SIZE, FALLBACK_TO, TOOL, find_due_messages, read_waiting
 
 COMMAND = "consolidate"
@@ -78,22 +81,33 @@ def consolidate_session(
     return done
 
 
-def consolidate_pending(
+def find_due_sessions(workspace: Workspace, *, is_forced: bool = False) -> list[Session]:
+    """Return the sessions that are due, in the order in which to consolidate them.
+
+    A session is due if it has many unprocessed messages, has ended, was idle for long, or if a
+    language model failed on it.
+    """
+    sessions = sorted(list_sessions(workspace), key=get_order)
+    return [
+        session
+        for session in sessions
+        if find_due_messages(workspace, session, is_forced=is_forced)
+    ]
+
+
+def consolidate_sessions(
     workspace: Workspace,
+    sessions: Sequence[Session],
     *,
     is_forced: bool = False,
     use_llm: bool = True,
     actor: str = "person",
     is_dry_run: bool = False,
 ) -> list[Consolidated]:
-    """Consolidate every session that is due, the earliest first.
-
-    A session is due if it has many unprocessed messages, has ended, was idle for long, or if a
-    language model failed on it.
-    """
+    """Consolidate what is due in sessions. Some failures of a language model end the run."""
     done: list[Consolidated] = []
     failures = 0
-    for session in sorted(list_sessions(workspace), key=get_order):
+    for session in sessions:
         if failures == MOST_FAILURES:
             break  # each try takes half a minute
         try:
@@ -124,8 +138,8 @@ def save_plan(workspace: Workspace, batch: Batch, plan: Plan, actor: str) -> Con
     """Save everything that a batch leaves. Raises ChangedError if another process did."""
     result = Consolidated(batch.session_id, len(batch.messages), plan.how, error=plan.error)
     # Before the commit: if the process is killed in between, the next one does it again.
-    for text in plan.forget:
-        result.forgotten += forget_text(workspace, text, actor)
+    for statement in plan.forget:
+        result.forgotten += forget_statement(workspace, statement, batch.project, actor)
     history = clean_history(workspace, plan.history)
     groups = build_groups(workspace, batch, plan, history, result)
     project = workspace.project
@@ -191,12 +205,20 @@ def clean_history(workspace: Workspace, text: str) -> str:
     return "\n".join(lines)
 
 
-def forget_text(workspace: Workspace, text: str, actor: str) -> list[str]:
+def forget_statement(
+    workspace: Workspace, statement: Statement, project: str, actor: str
+) -> list[str]:
     """Forget what the user asked to forget. Return the sentences that are hidden now."""
-    from ..reconcile.forget import forget_described
-
+    said = parse_time(statement.timestamp) if statement.timestamp else None
     try:
-        done = forget_described(workspace, text, actor=actor)
+        done = forget_described(
+            workspace,
+            statement.text,
+            said_at=format_time(said) if said else "",
+            project=project,
+            command=COMMAND,
+            actor=actor,
+        )
     except MemError:
         return []  # there is no such memory, or it is forgotten already
     return [outcome.text for outcome in done.outcomes if not outcome.error]
@@ -211,7 +233,7 @@ def preview(batch: Batch, plan: Plan) -> Consolidated:
         plan.how,
         plan.history,
         memories=memories,
-        forgotten=plan.forget,
+        forgotten=[statement.text for statement in plan.forget],
         error=plan.error,
     )
 

@@ -13,7 +13,7 @@ from .batch import Batch, choose_project, get_said_at
 from .digest import build_history_text
 from .prompt import SYSTEM, build_prompt, find_known_memories
 from .reply import build_drafts, parse_reply
-from .rules import find_statements
+from .rules import Statement, find_statements
 
 FALLBACK_MARK = "[raw-fallback]"
 FALLBACK_MESSAGES = 10
@@ -27,7 +27,7 @@ class Plan:
     how: str  # llm, hand-in, rules or fallback
     history: str = ""
     drafts: list[Draft] = field(default_factory=list)
-    forget: list[str] = field(default_factory=list)  # what the user asked to forget
+    forget: list[Statement] = field(default_factory=list)  # what the user asked to forget
     page: str = ""  # a shorter MEMORY.md that a model offers
     error: str = ""  # why there is only a fallback
 
@@ -58,7 +58,7 @@ def build_plan_of_reply(
     if not history and (drafts or reply.is_cut):
         history = build_history_text(batch.messages)
     # Nobody but the user can ask to forget something, so the rules decide that.
-    forget = [item.text for item in find_statements(batch.messages) if item.kind == "forget"]
+    forget = [item for item in find_statements(batch.messages) if item.kind == "forget"]
     return Plan(how, history, drafts, forget, reply.page)
 
 
@@ -68,7 +68,7 @@ def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
     messages = {message.id: message for message in batch.messages}
     for statement in find_statements(batch.messages):
         if statement.kind == "forget":
-            plan.forget.append(statement.text)
+            plan.forget.append(statement)
             continue
         plan.drafts.append(
             Draft(

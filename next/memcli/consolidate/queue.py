@@ -1,12 +1,18 @@
 """One consolidation at a time in each workspace, and consolidation in the background."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import BusyError
+from ..store.lock import open_lock
+from ..store.sessions import get_session, list_sessions
 from ..store.workspace import Workspace
+from .compaction import HARD_LIMIT, compact_session, needs_compaction
+from .consolidate import Consolidated, consolidate_sessions, find_due_sessions
+from .page import shorten_page
 
 LOCK = "consolidate.lock"
 LOG = "log"
@@ -24,18 +30,53 @@ def hold_queue(workspace: Workspace, seconds: float = 0.0) -> Iterator[None]:
         # Without a state folder there is nothing to lock. The cursor is compared before each write.
         yield
         return
-    from filelock import FileLock, Timeout
-
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = FileLock(folder / LOCK, mode=0o600)
     try:
-        lock.acquire(timeout=seconds)
-    except Timeout:
+        lock = open_lock(folder / LOCK, seconds)
+    except BusyError:
         raise BusyError("another process is consolidating this workspace") from None
     try:
         yield
     finally:
-        lock.release()
+        os.close(lock)
+
+
+def run_consolidation(
+    workspace: Workspace,
+    *,
+    name: str = "",
+    is_forced: bool = False,
+    use_llm: bool = True,
+    actor: str = "person",
+    seconds: float = 0.0,
+) -> tuple[list[Consolidated], list[str]]:
+    """Consolidate and compact what is due, and shorten MEMORY.md. Return outcomes and messages.
+
+    With the name of a session, only that one is consolidated, up to its end.
+
+    Raises BusyError if another process does it.
+    """
+    messages = []
+    with hold_queue(workspace, seconds):
+        # Agents cannot read a session above the hard limit, so it does not wait for a model.
+        for session in list_sessions(workspace):
+            if session.token_count > HARD_LIMIT:
+                compact_session(workspace, session, actor=actor)
+        sessions = (
+            [get_session(workspace, name)]
+            if name
+            else find_due_sessions(workspace, is_forced=is_forced)
+        )
+        done = consolidate_sessions(
+            workspace, sessions, is_forced=is_forced or bool(name), use_llm=use_llm, actor=actor
+        )
+        for session in list_sessions(workspace):
+            if needs_compaction(workspace, session):
+                moved = compact_session(workspace, session, actor=actor)
+                messages.append(f"moved {moved} messages of {session.id} to its archive")
+        if use_llm and not any(result.error for result in done):
+            messages.append(shorten_page(workspace, actor=actor))
+    return done, [message for message in messages if message]
 
 
 def start_background(workspace: Workspace) -> bool:
@@ -71,14 +112,8 @@ def start_background(workspace: Workspace) -> bool:
 
 def is_running(folder: Path) -> bool:
     """Return whether a process holds the queue of a workspace."""
-    import fcntl
-
-    # filelock locks the file in the same way, and takes 40 ms to import.
     try:
-        with open(folder / LOCK, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
+        os.close(open_lock(folder / LOCK, 0.0))
+    except (BusyError, OSError):
         return True
     return False

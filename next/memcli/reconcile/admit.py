@@ -220,7 +220,8 @@ class Admission:
         """Return the active memories that a draft is about: by name, by key, by its correction."""
         entries = [get_entry(self.index, name) for name in draft.supersedes]
         entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
-        entries += near.replaced
+        for entry in near.replaced:  # as it is now: the model took its time
+            entries += self.index.list_entries("path = ?", (entry.path,))
         memories = [self.get_planned(entry) for entry in entries]
         slot = (fold_key(draft.key), draft.project, draft.owner)
         memories += [
@@ -322,9 +323,12 @@ def write_memories(
     command: str = "write",
     deduplicate: bool = True,
     actor: str = "person",
-    extra_groups: Sequence[ChangeGroup] = (),
+    extra_groups: Iterable[ChangeGroup] = (),
 ) -> tuple[list[Outcome], Commit]:
-    """Save drafts and `extra_groups` in one commit. A rejected draft does not stop the others."""
+    """Save drafts and `extra_groups` in one commit. A rejected draft does not stop the others.
+
+    The extra groups are iterated while the lock is held, so they can depend on the files.
+    """
     workspace.ensure_machine()
     index = open_index(workspace, refresh_first=deduplicate)
     outcomes: list[Outcome | None] = [None] * len(drafts)

@@ -60,6 +60,8 @@ class ChangeGroup(NamedTuple):
     redact_secrets: bool = False
     # The user said it. Only the user may say again what was forgotten.
     is_said_by_user: bool = False
+    # The text was in the workspace before, in another file. No gate checks it again.
+    is_moved: bool = False
 
 
 @dataclass
@@ -96,7 +98,7 @@ def commit(
         for group in groups:
             try:
                 # A purge only removes text, also from files that contain a secret.
-                checked = group if is_purge else check_group(workspace, group)
+                checked = group if is_purge or group.is_moved else check_group(workspace, group)
             except MemError as error:
                 result.rejected.append((group, error))
                 continue

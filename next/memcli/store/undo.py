@@ -17,6 +17,8 @@ from .undo_log import (
 from .workspace import Workspace
 
 CONFLICT = "\0conflict"
+# Its counts follow the events, and its cursor stays: nobody wants to learn again what was undone.
+SESSION_METADATA = "/metadata.json"
 # Only in the frontmatter: a page may have such a line in its text.
 UPDATED_LINE = re.compile(r"(?m)\A(\ufeff?---\r?\n(?:(?!---\r?$).*\n)*?updated_at: )(.*)$")
 
@@ -41,6 +43,8 @@ def undo(workspace: Workspace, number: int) -> Commit:
             raise RejectedError(f"cannot undo {number}: it was a purge, or changed a purged text")
         changes = []
         for change in reversed(record.changes):
+            if change.path.endswith(SESSION_METADATA) and change.after is not None:
+                continue
             path = find_current_path(workspace, change)
             current = read_text(locate(workspace.root, path))
             target = revert_change(change, current)

@@ -106,7 +106,8 @@ class Workspace:
             if folder == "notes" and name.endswith(".md"):
                 return "note"
             if folder == "sessions":
-                return "session" if name.endswith("/session.jsonl") else ""
+                is_talk = name.endswith(("/session.jsonl", "/archive.jsonl"))
+                return "session" if is_talk else ""
             if folder == "inbox":
                 return ""
             if folder == "entries" and name.endswith(".md"):

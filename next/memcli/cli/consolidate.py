@@ -1,0 +1,168 @@
+"""mem consolidate: turn conversations into history and memories."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_recording
+from ..consolidate.consolidate import (
+    Consolidated,
+    ask_agent,
+    consolidate_sessions,
+    find_due_sessions,
+    save_answer,
+)
+from ..consolidate.queue import hold_queue, run_consolidation
+from ..context import Context
+from ..errors import BusyError, LlmError, UsageError
+from ..formats.text import count_noun, shorten
+from ..reconcile.outcome import Outcome
+from ..store.sessions import Session, get_session
+from ..store.workspace import Workspace
+from .render import Result
+
+FIELDS = ("session", "messages", "how", "history", "memories", "forgotten", "error", "undo")
+WAIT_SECONDS = 120.0  # for a consolidation in the background
+SAVED = ("saved", "restored", "confirmed")
+LABELS = {
+    "saved": "Saved",
+    "confirmed": "Confirmed",
+    "restored": "Restored",
+    "held": "In the inbox",
+    "would save": "Would save",
+}
+
+
+def run_consolidate(
+    context: Context,
+    name: Annotated[
+        str, Argument(metavar="[SESSION]", help="Only this conversation, up to its end.")
+    ] = "",
+    all_: Annotated[
+        bool, Option("--all", help="Every conversation up to its end, also running ones.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be saved.")] = False,
+    no_llm: Annotated[
+        bool, Option("--no-llm", help="Save only what the user asked for explicitly.")
+    ] = False,
+    ask: Annotated[
+        bool, Option("--ask", help="Print the question that a model would get, for an agent.")
+    ] = False,
+    answer: Annotated[
+        str, Option(metavar="FILE", help="Save an agent's answer to it; - reads standard input.")
+    ] = "",
+    background: Annotated[
+        bool, Option("--background", help="Do what is due, or nothing if another process does.")
+    ] = False,
+) -> Result:
+    """Turn conversations into history and memories.
+
+    Without a name, the conversations that are due: those that ended, and long running ones except
+    for their latest messages. A language model reads them if you configured one. Otherwise mem
+    saves only what you asked for, your rules, preferences and corrections.
+    """
+    if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
+        raise UsageError("use one of SESSION, --all, --answer and --background")
+    workspace = open_recording(context)
+    if answer:
+        return save_agent_answer(context, workspace, answer)
+    is_forced = bool(name) or all_
+    if ask or dry_run:
+        sessions = (
+            [get_session(workspace, name)]
+            if name
+            else find_due_sessions(workspace, is_forced=is_forced or ask)
+        )
+        if ask:
+            return print_question(context, workspace, sessions)
+        done = consolidate_sessions(
+            workspace, sessions, is_forced=is_forced, use_llm=not no_llm, is_dry_run=True
+        )
+        return render(workspace, done, [])
+    try:
+        done, messages = run_consolidation(
+            workspace,
+            name=name,
+            is_forced=is_forced,
+            use_llm=not no_llm,
+            actor="hook" if background else "person",
+            seconds=0.0 if background else WAIT_SECONDS,
+        )
+    except BusyError:
+        if background:
+            return Result()
+        raise
+    return render(workspace, done, messages)
+
+
+def print_question(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:
+    question = ask_agent(workspace, sessions)
+    if question is None:
+        return Result({"batch": "", "prompt": ""}, ["Nothing to consolidate"], exit_code=1)
+    hint = "hand in the answer: mem consolidate --answer FILE"
+    messages = [hint] if context.is_terminal else []
+    lines = question.prompt.split("\n")
+    return Result(question._asdict(), lines, None, messages)
+
+
+def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Result:
+    if answer == "-":
+        text = context.stdin.read()
+    else:
+        try:
+            text = (context.folder / answer).expanduser().read_text("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"cannot read {answer}: {error.strerror}") from None
+    with hold_queue(workspace, WAIT_SECONDS):
+        try:
+            return render(workspace, [save_answer(workspace, text)], [])
+        except LlmError as error:
+            # Nothing was stored, and the agent can answer again.
+            raise UsageError(error.message, "answer again with one JSON object") from None
+
+
+def render(workspace: Workspace, done: Sequence[Consolidated], messages: Sequence[str]) -> Result:
+    """Return the sentences that were saved, and one line for the person."""
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    outcomes = [outcome for item in done for outcome in item.memories]
+    for outcome in outcomes:
+        if outcome.action in LABELS:
+            lines.append(f"{LABELS[outcome.action]}: {outcome.text}{format_id(outcome)}")
+            rows.append([outcome.action, outcome.id, outcome.path, outcome.text])
+    for item in done:
+        lines += [f"Forgotten: {text}" for text in item.forgotten]
+        if item.history_path:
+            lines.append(f"Added to {item.history_path}: {shorten(item.history, 100)}")
+            rows.append(["history", item.session, item.history_path, shorten(item.history, 300)])
+    errors = [
+        f"not saved: {shorten(item.text, 60)}: {item.error.message}"
+        for item in outcomes
+        if item.error
+    ]
+    problems = [problem for item in done for problem in item.problems]
+    failed = [item.error for item in done if item.error]
+    if not done:
+        lines.append("Nothing to consolidate")
+    notes = [*messages, *errors, *problems]
+    if failed:
+        notes.append(f"the language model failed ({failed[0]}): the next run tries again")
+    saved = sum(outcome.action in SAVED for outcome in outcomes)
+    if saved and workspace.settings["notify"]:
+        notes.append(f"saved {count_noun(saved, 'memory')} (mem undo)")
+    data = {"sessions": [to_json(item) for item in done]}
+    return Result(data, lines, rows, notes, exit_code=LlmError.exit_code if failed else 0)
+
+
+def format_id(outcome: Outcome) -> str:
+    return f"  ({outcome.short_id})" if outcome.short_id else ""
+
+
+def to_json(item: Consolidated) -> dict[str, object]:
+    fields = {name: getattr(item, name) for name in FIELDS}
+    memories = [
+        {"action": outcome.action, "id": outcome.id, "path": outcome.path, "text": outcome.text}
+        for outcome in item.memories
+    ]
+    return {**fields, "memories": memories}
