@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 MESSAGES_BACK = 12
 # A shared word counts 2, and numbers in both sentences count 1.
-SCORE_OF_ANSWER = 3
-SCORE_OF_STATEMENT = 4
+SCORE_OF_ANSWER = 2
+SCORE_OF_STATEMENT = 3
 FEWEST_WORDS = 3
 NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
 NEW_NUMBER = re.compile(rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)")
+NEW_VALUE = re.compile(r"(?i)(?:it|that|they)(?:['’]s|['’]re| is| are) (.+?),? (?:and )?not ")
 # A correction says what something is, or names a number or a name.
 VALUE = re.compile(r"\d|\b(?:is|are|was|were|in|on|at)\b|(?<=[a-z] )[A-Z]")
 
@@ -29,21 +30,23 @@ def find_correction(
     `body` is the sentence without its opening words, `previous` the sentence before it.
     """
     contrast = find("contrast", body)
-    if not (is_correcting or contrast or find("changed", body)):
+    is_open = bool(find("openly_correcting", f"{previous} {sentence}"))
+    if not (is_correcting or is_open or contrast or find("changed", body)):
         return None
     statements = [*find_earlier_statements(earlier), previous]
-    if is_correcting:
-        replaced = replace_number(body, statements)
-        if replaced:
-            return replaced
+    replaced = replace_number(body, statements) if is_correcting else None
+    if replaced:
+        return replaced
     old = next(filter(None, contrast.groups()), "") if contrast else ""
-    if old and not is_correcting:
+    if old:
+        wrong = next((line for line in reversed(statements) if old.casefold() in line.casefold()), "")
+        new = NEW_VALUE.match(body)
+        if wrong and new:
+            return replace_value(wrong, old, new[1]), old
         # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
-        is_contradicting = any(old.casefold() in line.casefold() for line in statements)
-        return (body, old) if is_contradicting else None
-    is_open = bool(find("openly_correcting", f"{previous} {sentence}"))
+        return (body, old) if wrong or is_correcting else None
     enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
-    corrects = old or find_corrected(f"{body} {previous}", statements[:-1], enough)
+    corrects = find_corrected(f"{body} {previous}", statements[:-1], enough)
     if corrects:
         return body, corrects
     # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
@@ -77,6 +80,10 @@ def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | No
     text = NUMBER.sub(match[1], wrong).rstrip(" .!")
     reason = body[match.end() :]
     return text + (reason if reason.startswith(",") else ""), wrong
+
+
+def replace_value(text: str, old: str, new: str) -> str:
+    return re.sub(re.escape(old), lambda _: new, text, flags=re.IGNORECASE)
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:

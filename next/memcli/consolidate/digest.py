@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .language import find, find_content, match_start, split_opening, tidy
 from .own_words import find_own_sentences
-from .reading import find_kind
 from .rules import find_statements
 
 if TYPE_CHECKING:
@@ -19,18 +18,19 @@ SHARE = 0.3
 SHORTEST_RECORD = 200  # bytes; a short conversation gets at least its best sentence
 LONGEST_SENTENCE = 400
 FEWEST_WORDS = 4
-MOST_MESSAGES = 2000
+REPEATED = 0.7  # share of the words of a sentence that another sentence has
 
 # What each signal of a sentence is worth.
-KIND = 3.0
+STATEMENT = 3.0
 REASON = 2.0
-NUMBER = 1.0
-NAME = 1.0
-ANSWER = 1.0
-USER = 0.5
+FIGURE = 1.0
+NAME = 0.5
+ANSWER = 0.5
+USER = 1.0
+POINTING = -1.0
 GUESS = -2.0
 NARRATION = -2.0
-CORRECTED = -4.0
+LEAST = 1.5  # being the user's is not enough
 
 
 class Scored(NamedTuple):
@@ -39,7 +39,9 @@ class Scored(NamedTuple):
     text: str
     score: float
     position: int
-    size: int  # bytes
+
+    def get_size(self) -> int:
+        return len(self.text.encode("utf-8", "replace")) + 1
 
 
 def build_history_text(messages: Sequence["Message"]) -> str:
@@ -47,60 +49,73 @@ def build_history_text(messages: Sequence["Message"]) -> str:
     size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     budget = max(SHARE * size, SHORTEST_RECORD)
     chosen = []
+    known: list[set[str]] = []
     for sentence in sorted(score_sentences(messages), key=rank):
-        if sentence.size + 1 <= budget:
-            budget -= sentence.size + 1
+        words = find_content(sentence.text)
+        is_new = all(len(words & other) < REPEATED * len(words) for other in known)
+        if is_new and sentence.get_size() <= budget:
+            budget -= sentence.get_size()
             chosen.append(sentence)
+            known.append(words)
     chosen.sort(key=lambda sentence: sentence.position)
     return " ".join(sentence.text for sentence in chosen)
 
 
 def rank(sentence: Scored) -> tuple[float, int]:
-    # A long sentence takes the place of others, but not in proportion: it says more.
-    return -sentence.score / sentence.size**0.5, sentence.position
+    # A long sentence says more than a short one, but takes the place of several.
+    return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
 
 def score_sentences(messages: Sequence["Message"]) -> Iterator[Scored]:
-    """Yield the sentences that say something, each once."""
-    corrected = {item.corrects for item in find_statements(messages) if len(item.corrects) > 20}
-    seen = set()
+    """Yield the user's statements and the other sentences that say something."""
+    statements: dict[str, list[str]] = {}
+    corrected = set()
+    for statement in find_statements(messages):
+        statements.setdefault(statement.message_id, []).append(statement.text)
+        corrected.add(tidy(statement.corrects))
     is_asked = False
     position = 0
     for message in messages:
         is_user = message.speaker != "assistant"
         was_asked, is_asked = is_asked, False
+        stated = statements.get(message.id, []) if is_user else []
         for number, sentence in enumerate(find_own_sentences(message.text)):
-            opening, body = split_opening(sentence.text)
+            position += 1
+            _, body = split_opening(sentence.text)
             if find("question", body):
                 is_asked = True
                 continue
             text = tidy(body.replace("**", ""))
-            if sentence.is_quoting or len(text) > LONGEST_SENTENCE or text in seen:
-                continue
-            if len(text.split()) < FEWEST_WORDS and text.isascii():
-                continue
-            seen.add(text)
-            score = score_sentence(text, is_user=is_user)
-            score += ANSWER if was_asked and number == 0 else 0
-            score += CORRECTED if body in corrected else 0
-            position += 1
-            if score > 0:
-                yield Scored(text, score, position, len(text.encode("utf-8", "replace")))
+            whole = next((whole for whole in stated if text in whole), "")
+            if whole:
+                yield Scored(whole, STATEMENT + score_sentence(whole, is_user), position)
+            elif not sentence.is_quoting and text not in corrected and is_readable(text):
+                score = score_sentence(text, is_user)
+                score += ANSWER if was_asked and number == 0 else 0
+                if score >= LEAST:
+                    yield Scored(text, score, position)
+        # A statement in which a number was corrected holds no sentence of the message.
+        for whole in stated:
+            yield Scored(whole, STATEMENT + score_sentence(whole, is_user), position)
 
 
-def score_sentence(text: str, *, is_user: bool) -> float:
+def is_readable(text: str) -> bool:
+    is_short = len(text.split()) < FEWEST_WORDS and text.isascii()
+    return not is_short and len(text) <= LONGEST_SENTENCE
+
+
+def score_sentence(text: str, is_user: bool) -> float:
     """Return the worth of a sentence by itself."""
     score = USER if is_user else 0.0
-    if is_user and find_kind(text):
-        score += KIND
-    if find("reason", text):
-        score += REASON
-    if find("figure", text):
-        score += NUMBER
-    if find("name", text[1:]):
-        score += NAME
-    if find("hypothetical", text) or find("session_only", text):
-        score += GUESS
-    if find("narration", text):
-        score += NARRATION
+    for name, worth in (
+        ("reason", REASON),
+        ("figure", FIGURE),
+        ("name", NAME),
+        ("pointing", POINTING),
+        ("hypothetical", GUESS),
+        ("session_only", GUESS),
+        ("narration", NARRATION),
+    ):
+        if find(name, text):
+            score += worth
     return score

@@ -64,7 +64,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         reading = reading._replace(
             previous="" if find("question", body) else body,
             # "No, that's from the pilot. The main study has 27."
-            is_correcting=is_correcting and (not body or bool(match_start("pointing", body))),
+            is_correcting=is_correcting and (is_short(body) or bool(match_start("pointing", body))),
         )
     return found
 
@@ -115,6 +115,8 @@ def read_standing(
         if not reading.previous and not needs_previous:
             return None
         text = f"{tidy(reading.previous)} {tidy(body)}".strip()
+    if is_short(text):
+        return None
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
     kind = "rule" if kind == "decision" else kind
@@ -136,8 +138,11 @@ def find_kind(sentence: str) -> str:
 
 def is_guarded(body: str) -> bool:
     """Return whether a sentence asks, supposes, or speaks about now only."""
-    is_short = len(WORD.findall(body)) < FEWEST_WORDS and body.isascii()
-    return is_short or len(body) > LONGEST or any(find(guard, body) for guard in GUARDS)
+    return len(body) > LONGEST or any(find(guard, body) for guard in GUARDS)
+
+
+def is_short(text: str) -> bool:
+    return len(WORD.findall(text)) < FEWEST_WORDS and text.isascii()
 
 
 def get_short_text(earlier: Sequence["Message"]) -> str:

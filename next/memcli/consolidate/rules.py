@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ..formats.session import Message
 
 PROJECT_LINE = re.compile(r"(?im)^\s*project\s*[:=]\s*([\w./-]{1,80})\s*$")
+# A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
-    r"remember|memor|note|mind|forget|save|store|record|write|keep|merk|denk|notier|vergiss|recuerda|souviens"
-    r"|rappelle|记住",
+    r"remember|memor|note|mind|forget|save|store|record|write|keep|put down|future|merk|denk|notier|speicher"
+    r"|vergiss|zukunft|recuerda|olvid|guarda|apunta|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
     re.IGNORECASE,
 )
 
