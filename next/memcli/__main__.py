@@ -1,5 +1,6 @@
 """Run `mem` from the shell."""
 
+import os
 import sys
 
 
@@ -11,9 +12,14 @@ def main() -> None:
 
         sys.stdout.write(f"mem {__version__}\n")
         return
-    # Ctrl-C can come while Python is still importing, before any handler of ours.
-    import os
+    if sys.argv[1:3] == ["hook", "run"]:
+        # Agents wait for their hooks at every step.
+        from .cli.hook import run_hook_process
 
+        code = run_hook_process(sys.argv[3:])
+        sys.stdout.flush()
+        os._exit(code)
+    # Ctrl-C can come while Python is still importing, before any handler of ours.
     try:
         from .cli.main import run_process
 

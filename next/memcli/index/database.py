@@ -42,6 +42,7 @@ create index entries_by_tail on entries(substr(id, -6));
 create index entries_by_key on entries(key) where key <> '';
 create index entries_by_words on entries(same_words);
 create index entries_forgotten on entries(file) where status = 'forgotten';
+create index entries_with_files on entries(file) where files <> '[]';
 create table names(
     name text not null, file integer not null, primary key(name, file)) without rowid;
 create index names_of on names(file);

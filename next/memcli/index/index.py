@@ -17,7 +17,8 @@ from .database import (
     is_circumstance,
     open_database,
 )
-from .refresh import Progress, is_settled, refresh
+from .refresh import Progress, refresh
+from .settled import is_settled
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,11 +6,9 @@ from typing import Any
 
 from ..store.workspace import Workspace
 from .database import Database
-from .scan import Listing, Stat, format_path, scan_workspace
+from .scan import Listing, format_path, scan_workspace
+from .settled import is_settled
 
-# A file changed this shortly before it was read may change again with the same stat.
-RACY_NANOSECONDS = 20_000_000
-COARSE_NANOSECONDS = 2_000_000_000  # file systems that store whole seconds
 FILES_PER_TRANSACTION = 500
 
 Progress = Callable[[int, int], None]
@@ -83,13 +81,6 @@ def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, A
         if workspace.get_kind(path):
             changed.append(path)
     return changed
-
-
-def is_settled(stat: Stat, noted: int) -> bool:
-    """Return whether a file that was noted then cannot have changed since with the same stat."""
-    newest = max(stat[0], stat[1])
-    margin = COARSE_NANOSECONDS if newest % 1_000_000_000 == 0 else RACY_NANOSECONDS
-    return newest + margin < noted
 
 
 def is_gone(row: Any, listing: Listing, began: int) -> bool:

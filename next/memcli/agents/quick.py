@@ -1,0 +1,66 @@
+"""The moments around a tool call, answered from the index as it is, in a few milliseconds.
+
+They import no dataclasses, pathlib, YAML, numpy or model. The workspaces of a folder come from the
+record of the session, where an earlier hook has noted them.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..recall.lookup import Place
+from ..recall.shown import Shown, load_shown
+from .events import Event
+
+FindPlaces = Callable[[], tuple[Sequence[Place], int]]
+"""Finds the workspaces of the event's folder, and the tokens for an action, in the ordinary way."""
+PLACES, TOKENS, OPEN_PROMPT = "places", "action_tokens", "open_prompt"
+
+
+def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> str:
+    """Return what memory says before a tool call, or after one that failed."""
+    is_failure = event.name != "PreToolUse"
+    session = load_shown(state_folder, event.session)
+    # A subagent has a context of its own, which lacks what its parent was shown.
+    shown = session
+    if event.subagent:
+        shown = load_shown(state_folder, f"{event.session}/{event.subagent}")
+    places, tokens = read_places(session, event.folder) or find_places()
+    if not session.record.get(PLACES, {}).get(event.folder):
+        note_places(session, event.folder, places, tokens)
+        session.save()
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if is_failure:
+        from ..recall.failure import build_failure_context
+
+        text = build_failure_context(
+            places, event.folder, event.arguments, event.error, shown, tokens=tokens, now=now
+        )
+    else:
+        from ..recall.action import build_action_context
+
+        text = build_action_context(
+            places, event.folder, event.arguments, shown, tokens=tokens, now=now
+        )
+    # The agent is at work, so the prompt was not taken back.
+    if shown.record.pop(OPEN_PROMPT, "") or text:
+        shown.save()
+    return text
+
+
+def read_places(shown: Shown, folder: str) -> tuple[list[Place], int] | None:
+    """Return the workspaces of a folder as an earlier hook of the session noted them."""
+    noted: Any = shown.record.get(PLACES)
+    try:
+        return [Place(*map(str, place)) for place in noted[folder]], int(shown.record[TOKENS])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def note_places(shown: Shown, folder: str, places: Sequence[Place], tokens: int) -> None:
+    noted = shown.record.get(PLACES)
+    shown.record[PLACES] = {
+        **(noted if isinstance(noted, dict) else {}),
+        folder: [list(place) for place in places],
+    }
+    shown.record[TOKENS] = tokens

@@ -1,0 +1,79 @@
+"""Save and forget what a prompt asks to remember or to forget, immediately.
+
+Such a request is the user's own command, so it is committed with the actor `person`, and a plain
+`mem undo` reverts it. What hooks do by themselves has the actor `hook`.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import MemError
+from ..formats.text import count_noun
+from ..recall.shown import Shown
+from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..consolidate.rules import Statement
+
+
+class Saved(NamedTuple):
+    """What became of the requests of a prompt: for the agent, and for the person."""
+
+    text: str = ""
+    message: str = ""
+
+
+def save_requests(workspace: Workspace, prompt: str, message_id: str, shown: Shown) -> Saved:
+    """Save what a prompt asks to remember, and forget what it asks to forget."""
+    from ..consolidate.rules import find_requests
+
+    lines: list[str] = []
+    counts = {"saved": 0, "forgotten": 0}
+    for statement in find_requests(prompt):
+        try:
+            if statement.kind == "forget":
+                lines += forget_request(workspace, statement.text, counts)
+            else:
+                lines.append(save_request(workspace, statement, message_id, shown))
+                counts["saved"] += 1
+        except MemError as error:
+            lines.append(f"Not done: {error.message}")
+    if not lines:
+        return Saved()
+    from ..recall.render import render_context, render_line
+
+    done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]
+    message = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
+    about = "The user asked mem to remember or forget something. It has:"
+    return Saved(render_context([f"- {render_line(line)}" for line in lines], about), message)
+
+
+def save_request(
+    workspace: Workspace, statement: "Statement", message_id: str, shown: Shown
+) -> str:
+    from ..reconcile.admit import write_memories
+    from ..reconcile.draft import Draft
+
+    draft = Draft(
+        statement.text,
+        type=statement.type,
+        source="user",
+        project=statement.project,
+        sources=(message_id,),
+    )
+    outcome = write_memories(workspace, [draft], actor="person")[0][0]
+    if outcome.error is not None:
+        raise outcome.error
+    # The agent reads it in the prompt, so it needs no reminder.
+    shown.add(statement.text, outcome.id)
+    return f"{outcome.action} {outcome.short_id}: {outcome.text}"
+
+
+def forget_request(workspace: Workspace, text: str, counts: dict[str, int]) -> list[str]:
+    from ..reconcile.forget import forget_described
+
+    done = forget_described(workspace, text, project=workspace.project)
+    counts["forgotten"] += len(done.outcomes)
+    lines = [f"forgot {outcome.short_id}" for outcome in done.outcomes]
+    for candidate in done.candidates:
+        lines.append(f"could not tell which one to forget: {candidate.short_id} {candidate.text}")
+    return lines or [f"found no memory that says: {text}"]

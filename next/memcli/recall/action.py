@@ -1,0 +1,149 @@
+"""The action moment: the rules about the file or command that an agent is about to use."""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .commands import Command, parse_command
+from .lookup import Lookup, Memory, Place, choose, open_lookups, render_memories
+from .match import (
+    ENOUGH,
+    EXTENSIONS,
+    WORD,
+    is_match,
+    prepare,
+    rate_command,
+    rate_path,
+    split_name,
+    stem,
+)
+from .shown import Shown
+
+MOST_CUES = 40
+EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")
+COMMAND_KEYS = ("command", "cmd", "script")
+PATCHED_FILE = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$")
+
+
+class Action(NamedTuple):
+    """What an agent is about to do."""
+
+    paths: tuple[str, ...] = ()  # files to be changed, relative to the agent's folder if inside
+    commands: tuple[Command, ...] = ()
+
+
+def build_action_context(
+    places: Sequence[Place],
+    folder: str,
+    tool: Mapping[str, Any],
+    shown: Shown,
+    *,
+    tokens: int,
+    now: str,
+) -> str:
+    """Return the rules about an action as text for the agent, or an empty text.
+
+    `tool` holds the arguments of the tool call; `now` is the time as memories store it.
+    """
+    action = parse_action(tool, folder)
+    chosen: list[tuple[float, Memory]] = []
+    for lookup in open_lookups(places, now) if any(action) else ():
+        ratings = rate_memories(lookup, action)
+        allowed = choose(lookup, [memory for memory, _ in ratings], shown)
+        chosen += [(rating, memory) for memory, rating in ratings if memory in allowed]
+    chosen.sort(key=lambda item: -item[0])
+    subject = "command" if action.commands else "file"
+    heading = f"From long-term memory, about this {subject}:"
+    notes = [(memory, build_note(memory, action, folder)) for _, memory in chosen]
+    return render_memories(heading, notes, shown, tokens)
+
+
+def parse_action(tool: Mapping[str, Any], folder: str) -> Action:
+    """Return what a tool call does to files, and which programs it runs."""
+    paths: list[str] = [str(tool[key]) for key in EDIT_KEYS if isinstance(tool.get(key), str)]
+    commands: list[Command] = []
+    for value in [tool[key] for key in COMMAND_KEYS if tool.get(key)]:
+        # Codex passes a list: the shell, its options, the command.
+        text = value if isinstance(value, str) else str(value[-1])
+        patched = PATCHED_FILE.findall(text)
+        paths += patched
+        commands += [] if patched else parse_command(text)
+    for command in commands:
+        paths += command.paths
+    return Action(
+        tuple(dict.fromkeys(make_relative(path, folder) for path in paths)),
+        tuple(dict.fromkeys(commands)),
+    )
+
+
+def make_relative(path: str, folder: str) -> str:
+    full = os.path.normpath(os.path.join(folder, path))
+    return full[len(folder) :].strip("/") if full.startswith(f"{folder.rstrip('/')}/") else full
+
+
+def rate_memories(lookup: Lookup, action: Action) -> list[tuple[Memory, float]]:
+    """Return the rules about an action, with their ratings."""
+    frequencies: dict[str, int] = {}
+    candidates: dict[int, None] = {}
+    for cue in list(dict.fromkeys(list_cues(action)))[:MOST_CUES]:
+        files = lookup.find(cue) if WORD.search(cue) else []
+        frequencies[stem(cue)] = len(files)
+        candidates.update(dict.fromkeys(files))
+    names = {part for path in action.paths for part in path.split("/") if part}
+    candidates.update(dict.fromkeys(lookup.find_by_files(names) if names else ()))
+    ratings = []
+    for file in candidates:
+        memory = lookup.load(file)
+        text = prepare(memory.text)
+        rating = max(
+            [rate_path(path, text, memory.files, frequencies) for path in action.paths]
+            + [rate_command(command, text, frequencies) for command in action.commands]
+        )
+        if rating >= ENOUGH:
+            ratings.append((memory, rating))
+    return ratings
+
+
+def list_cues(action: Action) -> Iterable[str]:
+    """Yield the phrases to look up, the most telling first."""
+    for path in action.paths:
+        yield path.rpartition("/")[2]
+    for command in action.commands:
+        yield from (command.program, *command.flags, *command.words)
+    for path in action.paths:
+        yield from split_name(path)
+        ending = path.rpartition(".")[2].lower()
+        yield from (ending, EXTENSIONS.get(ending, ending))
+    for command in action.commands:
+        for word in (*command.heads, *command.words, *command.flags):
+            yield from split_name(word)
+
+
+def build_note(memory: Memory, action: Action, folder: str) -> str:
+    """Say that a file changed after a memory about it was written.
+
+    In a repository only git knows: a checkout gives every file a new time. Git is too slow here.
+    """
+    if not memory.files or any(os.path.exists(f"{top}/.git") for top in list_parents(folder)):
+        return ""
+    for path in action.paths:
+        if any(is_match(pattern, path) for pattern in memory.files):
+            try:
+                changed = os.stat(os.path.join(folder, path)).st_mtime
+            except (OSError, ValueError):
+                continue
+            if time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(changed)) > memory.updated_at:
+                return f"{path} changed since this was written"
+    return ""
+
+
+def list_parents(folder: str) -> Iterable[str]:
+    """Yield a folder and every folder above it."""
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
