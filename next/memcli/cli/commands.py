@@ -75,6 +75,12 @@ COMMANDS: dict[str, Command] = {
         ("mem restore 4kq7tz",),
         is_undoable=True,
     ),
+    "review": Command(
+        "Write",
+        "answer the questions that need your decision",
+        ("mem review", "mem review --duplicates", "mem review --json", "mem review 3f2a1c newer"),
+        is_undoable=True,
+    ),
     "undo": Command(
         "Write",
         "revert a command",

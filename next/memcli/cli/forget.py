@@ -8,7 +8,8 @@ from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
 from ..index.index import open_index
-from ..reconcile.forget import ForgetResult, forget, get_mentions
+from ..reconcile.forget import forget, get_mentions
+from ..reconcile.outcome import ForgetResult
 from ..search.names import get_entry
 from .confirm import require_yes
 from .render import Result

@@ -16,7 +16,15 @@ from ..store.workspace import Workspace
 from .render import Result
 
 FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
-LABELS = {"saved": "Saved", "restored": "Restored", "edited": "Saved", "moved": "Moved"}
+LABELS = {
+    "saved": "Saved",
+    "restored": "Restored",
+    "edited": "Saved",
+    "moved": "Moved",
+    "unchanged": "Known",
+    "held": "Held",
+}
+HELD = "it resembles a memory that was forgotten, so it waits for your decision: mem review"
 
 
 def run_write(
@@ -144,4 +152,5 @@ def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Resul
     ]
     rows = [[outcome.action, outcome.id, outcome.path, outcome.text]]
     data = {name: getattr(outcome, name) for name in FIELDS}
-    return Result(data, lines, rows, messages or [])
+    held = [HELD] if outcome.action == "held" else []
+    return Result(data, lines, rows, [*(messages or []), *held])

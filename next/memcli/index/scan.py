@@ -49,6 +49,20 @@ def scan_workspace(workspace: Workspace) -> Listing:
     return listing
 
 
+def list_all_files(workspace: Workspace) -> list[str]:
+    """Return every text file of the workspace: ignored ones, archives and the inbox too."""
+    listing = Listing()
+    root = os.fspath(workspace.root)
+    list_folder(workspace, root, "", listing)
+    for name in ("entries", "notes", "sessions", "inbox", *workspace.settings["index.include"]):
+        folder = f"{workspace.prefix}{name}".rstrip("/")
+        if is_inside(root, folder):
+            walk(workspace, root, f"{folder}/", listing)
+    if workspace.is_vault:
+        walk(workspace, root, "", listing)
+    return sorted(listing.stats)
+
+
 def is_inside(root: str, name: str) -> bool:
     """Return whether a folder is inside the workspace, without links on its way out."""
     if "\0" in name:

@@ -14,7 +14,7 @@ from ..errors import MemError
 from ..formats.digests import build_words_digest
 from ..formats.entry import Entry, fold_key, format_entry, read_list
 from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..formats.text import summarize
+from ..formats.text import count_noun, summarize
 from ..index.forgotten import load_forgotten
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
@@ -75,7 +75,7 @@ class Admission:
             return self.confirm(draft, known)
         if known is not None and known.get("superseded_by"):
             if is_repeated(draft, known):
-                return self.build_outcome("unchanged", known)
+                return self.leave(draft, known)
         # For others the gate rejects the text, since it repeats a forgotten memory.
         elif known is not None and is_said_after(draft, known.base):
             return self.bring_back(draft, known)
@@ -96,10 +96,16 @@ class Admission:
         ]
         return outcome
 
+    def leave(self, draft: Draft, known: Planned) -> Outcome:
+        """Change nothing: the same messages were read twice, as in a fork of their session."""
+        outcome = self.build_outcome("unchanged", known)
+        self.add(draft, outcome, known)
+        return outcome
+
     def confirm(self, draft: Draft, known: Planned) -> Outcome:
         """Confirm a memory instead of storing the same words twice. Given fields are updated."""
         if is_repeated(draft, known):
-            return self.build_outcome("unchanged", known)
+            return self.leave(draft, known)
         sources = tuple(dict.fromkeys([*known.sources, *draft.sources]))
         changes: dict[str, Any] = {
             "strength": known.get("strength") + (not known.is_confirmed),
@@ -356,7 +362,8 @@ def write_memories(
             groups = admission.build_groups()
             done = [outcome for outcome in outcomes if outcome is not None]
             hide_secrets(workspace, drafts, done)
-            summary = done[0].text if len(done) == 1 else f"{len(groups)} memories"
+            saved = [outcome for _, outcome, _ in admission.groups if outcome.action != "unchanged"]
+            summary = done[0].text if len(done) == 1 else count_noun(len(saved), "memory")
             result = commit(
                 workspace, command, [*groups, *extra_groups], summary=summary, actor=actor
             )
@@ -391,7 +398,7 @@ def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
 
 
 def is_repeated(draft: Draft, known: Planned) -> bool:
-    """Return whether the same messages said a draft before, as in a fork of their session."""
+    """Return whether the same messages said a draft before."""
     return bool(draft.sources) and set(draft.sources) <= set(known.sources)
 
 

@@ -42,6 +42,7 @@ class Draft:
     corrects: str = ""  # words of the statement that this one corrects
     allow_secrets: bool = False
     redact_secrets: bool = False
+    id: str = ""
     inbox_path: str = ""  # a person accepted it from this file of the inbox
 
     @property
@@ -83,7 +84,7 @@ def complete_draft(index: Index, draft: Draft) -> Draft:
 def build_entry(workspace: Workspace, draft: Draft) -> Entry:
     # Ids sort by the time when it was said.
     return Entry(
-        id=build_id("mem", get_moment(workspace, draft), workspace.context.noise),
+        id=draft.id or build_id("mem", get_moment(workspace, draft), workspace.context.noise),
         body=draft.body.strip(),
         type=draft.type,
         title=draft.title,

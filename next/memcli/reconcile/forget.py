@@ -1,51 +1,42 @@
-"""Forget, restore and purge memories."""
+"""Forget and restore memories."""
 
-import json
-import re
-import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
-from ..errors import BusyError, NotFoundError, RejectedError
-from ..formats.dates import format_time
+from ..errors import NotFoundError, RejectedError
+from ..formats.dates import format_time, parse_time
 from ..formats.frontmatter import get_body, get_content
-from ..formats.page import replace_promoted_line
-from ..formats.passages import PassageFinder, replace_passages
-from ..formats.text import find_strings, normalize, summarize
+from ..formats.text import split_words, summarize
 from ..index.index import Index, IndexedEntry, open_index
-from ..index.scan import remove_leftovers
-from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
-from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
-from ..store.git import run_git
+from ..store.commit import ChangeGroup, commit
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, replace_entries
-from .outcome import Outcome, build_outcome, describe
+from .outcome import ForgetResult, build_outcome, describe
+from .purge import purge_entries
+from .similar import embed_texts, find_close, find_content_words, has_run, load_pool
 
-# A record or note whose text was purged.
-CUT = "\0cut\0"
-EMPTY_HISTORY_RECORD = re.compile(
-    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
-)
-EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
-PURGED_PASSAGE = "[purged]"
-
-
-@dataclass
-class ForgetResult:
-    """The outcome of `forget` or `restore`."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-    result: Commit = field(default_factory=Commit)
-    other_files: list[str] = field(default_factory=list)  # that contained a purged text
-    git_commits: list[str] = field(default_factory=list)  # that still contain it
+# Of 255 sentences that reword a memory, 174 find it at .8 and one finds another; lower down, what
+# is said about something else is found more and more often.
+DESCRIBED_COSINE = 0.8
+# The second closest memory must be this much farther away, or nobody knows which one is meant.
+DESCRIBED_MARGIN = 0.05
+MOST_DESCRIBED = 3  # a request that fits more memories is unclear
 
 
 def forget(
-    workspace: Workspace, names: Sequence[str], *, reason: str = "", purge: bool = False
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    purge: bool = False,
+    said_at: str = "",
+    command: str = "forget",
+    actor: str = "person",
 ) -> ForgetResult:
-    """Hide memories from search and agents, or delete them and their text everywhere."""
+    """Hide memories from search and agents, or delete them and their text everywhere.
+
+    `said_at` is the time of the request; the same text is refused unless the user says it later.
+    """
     index = open_index(workspace)
     entries = get_entries(index, names)
     if purge:
@@ -57,7 +48,7 @@ def forget(
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
         changes = {
             "status": "forgotten",
-            "forgotten_at": format_time(workspace.now),
+            "forgotten_at": said_at or format_time(workspace.now),
             "reason": reason,
         }
         edited = edit_file(workspace, entry.path, changes)
@@ -69,11 +60,85 @@ def forget(
             if other not in entries
         ]
         done.outcomes.append(outcome)
-    done.result = commit(workspace, "forget", groups, summary=describe_entries(entries))
+    done.result = commit(workspace, command, groups, summary=describe_entries(entries), actor=actor)
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
     return done
+
+
+def forget_described(
+    workspace: Workspace,
+    text: str,
+    *,
+    said_at: str = "",
+    project: str = "",
+    command: str = "forget",
+    actor: str = "person",
+) -> ForgetResult:
+    """Forget what the user asked to forget in a conversation: the memories that say this text.
+
+    If it is unclear which ones are meant, nothing is forgotten, and `candidates` names them.
+    """
+    index = open_index(workspace)
+    done = ForgetResult()
+    moment = parse_time(said_at)
+    said_at = format_time(moment) if moment else ""
+    entries = [
+        entry
+        for entry in index.list_entries("status in ('active', 'faded')")
+        if entry.project in ("", project or workspace.project)
+        # What was said after the request is not meant.
+        and (not said_at or entry.updated_at <= said_at)
+        and workspace.is_managed(entry.path)
+    ]
+    meant = [entry for entry in entries if is_saying(index, entry, text)]
+    if not meant:
+        paths = {entry.path for entry in entries}
+        close = [item for item in find_described(index, text) if item[1].path in paths]
+        meant = [entry for cosine, entry in close if cosine > close[0][0] - DESCRIBED_MARGIN]
+        if len(meant) > 1 and len({summary.summary for summary in meant}) > 1:
+            done.candidates = [describe(index, entry, "similar") for entry in meant]
+            return done
+    if len(meant) > MOST_DESCRIBED:
+        done.candidates = [describe(index, entry, "similar") for entry in meant]
+    elif meant:
+        paths_meant = [entry.path for entry in meant]
+        done = forget(
+            workspace,
+            paths_meant,
+            reason="the user asked to forget it",
+            said_at=said_at,
+            command=command,
+            actor=actor,
+        )
+    return done
+
+
+def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
+    """Return whether an entry consists of a text's words, with at most as many of its own."""
+    words, said = split_words(text), split_words(get_content(index.read_text(entry.path) or ""))
+    telling = find_content_words(text)
+    return (
+        bool(telling)
+        and has_run(said, words)
+        and 2 * len(telling) >= len(find_content_words(" ".join(said)))
+    )
+
+
+def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:
+    """Return the active entries that are close to a text and share a telling word with it."""
+    vectors = embed_texts(index, [text])
+    if vectors is None:
+        return []
+    words = find_content_words(text)
+    return [
+        (cosine, entry)
+        for cosine, entry in find_close(
+            index, load_pool(index, "active"), vectors[0], DESCRIBED_COSINE
+        )
+        if words & find_content_words(index.read_text(entry.path) or "")
+    ]
 
 
 def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
@@ -143,116 +208,6 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     if not entries:
         raise NotFoundError(f"no memory mentions {text!r}")
     return entries
-
-
-def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
-    """Delete memories and their text in every file, the index and the undo log."""
-    workspace = index.workspace
-    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
-    finder = PassageFinder(texts)
-    done = ForgetResult()
-    changes: list[Replace | Append] = []
-    stamp = format_time(workspace.now)
-    for entry in entries:
-        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
-        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
-        done.outcomes.append(build_outcome(index, "purged", entry))
-        done.git_commits += find_git_commits(workspace, entry.path)
-    # In all other files, because agents and people copy sentences around.
-    ids = [entry.id for entry in entries]
-    for path, kind in index.run("select path, kind from files where kind <> 'entry'").fetchall():
-        text = read_file(workspace, path) or ""
-        clean = text
-        for entry_id in ids if kind == "memory" else ():
-            clean = replace_promoted_line(clean, entry_id, None, even_protected=True)
-        clean = remove_passages(clean, kind, finder)
-        if clean != text:
-            changes.append(Replace(path, text, clean))
-            done.other_files.append(path)
-    done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
-    if done.result.rejected:
-        raise done.result.rejected[0][1]
-    remove_leftovers(workspace)
-    index.refresh()
-    try:
-        wipe_deleted_texts(index)
-    except sqlite3.OperationalError as error:
-        done.result.messages.append(
-            f"the index may still have the text ({error}): mem index --rebuild"
-        )
-    return done
-
-
-def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
-    """Return a file's text without the purged passages, and without records that become empty."""
-    if kind == "session":
-        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
-    normal = normalize(text)
-    passages = finder.find(normal)
-    if not passages:
-        return text
-    clean = replace_passages(normal, passages, CUT)
-    if kind == "history":
-        clean = EMPTY_HISTORY_RECORD.sub("", clean)
-    if kind == "note":
-        clean = EMPTY_NOTE.sub("", clean)
-    return clean.replace(CUT, "")
-
-
-def remove_from_line(line: str, finder: PassageFinder) -> str:
-    """Return a line of a session with the purged passages replaced, and the rest as it is."""
-    try:
-        return remove_from_event(line, finder)
-    except (ValueError, RecursionError):
-        # Cut off by a crash, or nested too deeply.
-        return str(replace_strings(line, finder))
-
-
-def remove_from_event(line: str, finder: PassageFinder) -> str:
-    event = json.loads(line)
-    for text in find_strings(event):
-        normal = normalize(text)
-        passages = finder.find(normal)
-        if passages:
-            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
-            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
-                line = line.replace(spelling[1:-1], clean)
-    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
-        # Escaped in another way, such as `\\/`. Then the event is written anew.
-        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
-    return line
-
-
-def replace_strings(value: Any, finder: PassageFinder) -> Any:
-    """Return a JSON value with the purged passages replaced in every text."""
-    if isinstance(value, str):
-        normal = normalize(value)
-        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
-    if isinstance(value, dict):
-        return {name: replace_strings(item, finder) for name, item in value.items()}
-    if isinstance(value, list):
-        return [replace_strings(item, finder) for item in value]
-    return value
-
-
-def wipe_deleted_texts(index: Index) -> None:
-    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
-    rebuild_spellings(index.database)
-    index.run("insert into words(words) values('optimize')")
-    index.run("vacuum")
-    index.run("pragma wal_checkpoint(truncate)")
-
-
-def find_git_commits(workspace: Workspace, path: str) -> list[str]:
-    """Return the commits that contain a purged file, also under earlier names, the latest first."""
-    try:
-        # git keeps the text; only its owner can rewrite history.
-        output = run_git(
-            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
-        )
-    except (NotFoundError, BusyError):
-        return []
-    return output.decode("ascii", "replace").split()
 
 
 def describe_entries(entries: Sequence[IndexedEntry]) -> str:

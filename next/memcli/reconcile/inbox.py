@@ -10,6 +10,7 @@ from ..formats.dates import format_time
 from ..formats.digests import build_words_digest
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import parse
+from ..formats.ids import is_id
 from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
 from ..store.workspace import Workspace
 from .changes import mask_text
@@ -81,6 +82,7 @@ def build_draft(workspace: Workspace, item: InboxItem) -> Draft:
         files=entry.files,
         sources=entry.sources,
         metadata=dict(entry.metadata),
+        id=entry.id if is_id(entry.id) else "",
         inbox_path=item.path,
     )
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ..errors import MemError
 from ..index.index import Index, IndexedEntry
+from ..store.commit import Commit
 
 
 @dataclass
@@ -13,7 +14,7 @@ class Related:
     id: str
     short_id: str
     text: str
-    relation: str  # replaces, contradicts, similar or hides
+    relation: str  # replaces, replaced by, contradicts, similar or hides
     path: str = ""
 
 
@@ -21,7 +22,7 @@ class Related:
 class Outcome:
     """The outcome for one memory, as commands print it."""
 
-    action: str  # saved, confirmed, restored, edited or rejected
+    action: str  # saved, confirmed, unchanged, held, restored, edited or rejected
     id: str = ""
     short_id: str = ""
     path: str = ""
@@ -30,6 +31,17 @@ class Outcome:
     related: list[Related] = field(default_factory=list)
     error: MemError | None = None
     undo: int = 0
+
+
+@dataclass
+class ForgetResult:
+    """The outcome of `forget` or `restore`."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    result: Commit = field(default_factory=Commit)
+    other_files: list[str] = field(default_factory=list)  # that contained a purged text
+    git_commits: list[str] = field(default_factory=list)  # that still contain it
+    candidates: list[Related] = field(default_factory=list)  # one may be meant; nothing was done
 
 
 def describe(index: Index, entry: IndexedEntry, relation: str) -> Related:

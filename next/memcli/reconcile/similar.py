@@ -9,6 +9,7 @@ from ..formats.text import split_words
 from ..index.index import KINDS, Index, IndexedEntry
 from ..index.words import get_stop_words
 from .draft import Draft
+from .judge import can_judge, find_contradicted_pairs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +67,7 @@ def find_neighbors(
     forgotten_pool = load_pool(index, "forgotten")
     neighbors = []
     for draft, vector in zip(drafts, vectors, strict=True):
-        similar = find_close(index, active_pool, vector, SIMILAR_COSINE)
+        similar = find_close(index, active_pool, vector, SIMILAR_COSINE) if deduplicate else []
         repeated = find_close(index, forgotten_pool, vector, FORGOTTEN_COSINE)
         cosines = measure_files(active_pool, vector) if draft.corrects else {}
         neighbors.append(
@@ -76,23 +77,46 @@ def find_neighbors(
                 find_corrected(index, draft, cosines),
             )
         )
-    return neighbors
+    return ask_judge(index, drafts, neighbors) if can_judge(index.workspace) else neighbors
+
+
+def ask_judge(
+    index: Index, drafts: Sequence[Draft], neighbors: Sequence[Neighbors]
+) -> list[Neighbors]:
+    """Return the neighbors with those as replaced that a language model finds contradicted."""
+    pairs = [
+        (number, entry)
+        for number, draft in enumerate(drafts)
+        for entry in neighbors[number].similar
+        if entry.owner == draft.owner and entry.project == draft.project
+    ]
+    texts = [(entry.summary, drafts[number].text) for number, entry in pairs]
+    result = list(neighbors)
+    for position in find_contradicted_pairs(index.workspace, texts) if pairs else ():
+        number, entry = pairs[position]
+        result[number] = result[number]._replace(replaced=[*result[number].replaced, entry])
+    return result
 
 
 def embed_texts(index: Index, texts: Sequence[str]) -> "np.ndarray | None":
     """Return the vectors of texts, or None if there is no model or nothing to compare with."""
     if not index.run("select 1 from chunks where kind = 'entry' limit 1").fetchone():
         return None
+    try:
+        embed_missing_entries(index)
+        return index.get_embedder(is_bulk=len(texts) > BULK).embed(list(texts))
+    except UnavailableError:
+        return None
+
+
+def embed_missing_entries(index: Index) -> None:
+    """Embed entries for a moment. Raises UnavailableError without a model."""
     # Forgotten texts first: a repeat must not slip through while the rest is embedded.
     first = index.run(
         "select chunk from chunks join entries using(file)"
         " where vector is null and status = 'forgotten'"
     )
-    try:
-        index.embed_missing(EMBED_SECONDS, [row[0] for row in first.fetchall()])
-        return index.get_embedder(is_bulk=len(texts) > BULK).embed(list(texts))
-    except UnavailableError:
-        return None
+    index.embed_missing(EMBED_SECONDS, [row[0] for row in first.fetchall()])
 
 
 def load_pool(index: Index, status: str) -> Pool:

@@ -1,0 +1,192 @@
+"""mem review: answer the questions that need a person's decision."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import add_gates, open_all
+from ..context import Context
+from ..errors import ChangedError, MemError, NotFoundError
+from ..formats.dates import describe_day
+from ..formats.text import count_noun
+from ..reconcile.review import Choice, Question, answer_questions, get_text, list_questions
+from ..store.undo import undo
+from ..store.workspace import Workspace
+from .confirm import read_key
+from .render import Result, clean_line, print_message
+
+FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
+KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
+LABELS = {
+    "older": "Kept the older one",
+    "newer": "Kept the newer one",
+    "both": "Kept both",
+    "accept": "Saved",
+    "reject": "Rejected; it is refused from now on",
+}
+OTHER_KEYS = "s skip · b back · u undo · q quit"
+Item = tuple[Workspace, Question]
+
+
+def run_review(
+    context: Context,
+    question: Annotated[str, Argument(metavar="[ID]", help="Only this question.")] = "",
+    answer: Annotated[
+        str, Argument(metavar="[ANSWER]", help="older, newer, both, accept or reject.")
+    ] = "",
+    duplicates: Annotated[
+        bool, Option("--duplicates", help="Also ask about memories that may say the same.")
+    ] = False,
+) -> Result:
+    """Answer open questions, each with one key.
+
+    Memories that disagree: o keeps the older one, n the newer one, k both. Memories in the inbox:
+    a accepts, r rejects. A capital letter answers all remaining questions of the same kind. s skips
+    a question, b goes back, u undoes the last answer, q quits. In a script, pass ID and ANSWER.
+    """
+    workspaces = [add_gates(workspace) for workspace in open_all(context)]
+    items = find_items(workspaces, duplicates=duplicates)
+    if question:
+        items = [item for item in items if item[1].id == question] or [
+            item for item in find_items(workspaces, duplicates=True) if item[1].id == question
+        ]
+        if not items:
+            raise NotFoundError(
+                f"no open question {question!r}; it may have been answered already",
+                "list the open ones: mem review --json",
+            )
+    if answer:
+        workspace, asked = items[0]
+        done = answer_questions(workspace, [asked], answer)
+        data = {"id": asked.id, "kind": asked.kind, "answer": answer, "undo": done.number}
+        text = get_text(asked, answer)
+        return Result(data, [f"{LABELS[answer]}: {text}  ({asked.id})"], [[asked.id, answer]])
+    if items and context.is_terminal and not context.common.as_json:
+        return Dialog(context, items).ask_all()
+    return list_items(context, items)
+
+
+def find_items(workspaces: list[Workspace], *, duplicates: bool) -> list[Item]:
+    return [
+        (workspace, question)
+        for workspace in workspaces
+        for question in list_questions(workspace, duplicates=duplicates)
+    ]
+
+
+def list_items(context: Context, items: list[Item]) -> Result:
+    lines, rows = [], []
+    for _, question in items:
+        answers = "|".join(question.answers)
+        texts = [choice.text for choice in question.memories]
+        lines += [f"{question.text}  ({question.kind} · {question.id})"]
+        rows.append([question.id, question.kind, answers, *texts])
+    data = {"questions": [question for _, question in items]}
+    return Result(data, lines or ["Nothing to decide."], rows)
+
+
+class Dialog:
+    """Asks the questions one after the other and carries out each answer immediately."""
+
+    def __init__(self, context: Context, items: list[Item]) -> None:
+        self.context = context
+        self.items = items
+        self.closed: set[int] = set()  # positions of the questions that are answered
+        self.done: list[tuple[Workspace, int, list[int]]] = []  # with the numbers for undo
+
+    def ask_all(self) -> Result:
+        position = 0
+        while position < len(self.items):
+            if position in self.closed:
+                position += 1
+                continue
+            self.show(position)
+            key = self.read_key(self.items[position][1])
+            if key in ("", "q"):
+                break
+            position = self.handle_key(key, position)
+        answered = sum(len(positions) for _, _, positions in self.done)
+        still_open = len(self.items) - len(self.closed)
+        lines = [f"Answered {count_noun(answered, 'question')}. Still open: {still_open}."]
+        if self.done:
+            lines.append("Undo: mem undo")
+        return Result({}, lines)
+
+    def show(self, position: int) -> None:
+        _, question = self.items[position]
+        self.print(f"{position + 1} of {len(self.items)}: {question.text}")
+        labels = ("older: ", "newer: ") if len(question.memories) > 1 else ("",)
+        for label, choice in zip(labels, question.memories, strict=True):
+            self.print(f"  {label}{self.describe(choice)}")
+        if question.reason:
+            self.print(f"  {question.reason}")
+
+    def read_key(self, question: Question) -> str:
+        """Return a key that means something here."""
+        answers = {key: answer for key, answer in KEYS.items() if answer in question.answers}
+        keys = [f"{key} {answer}" for key, answer in answers.items()]
+        while True:
+            self.print(f"{' · '.join(keys)} · {OTHER_KEYS}")
+            key = read_key(self.context)
+            if key in ("", *"sbuq") or key.lower() in answers:
+                return key
+
+    def describe(self, choice: Choice) -> str:
+        workspace = self.items[0][0]
+        day = describe_day(choice.date, workspace.now, workspace.zone)
+        return f"{choice.text}  ({choice.source} · {day} · {choice.short_id})"
+
+    def print(self, line: str) -> None:
+        self.context.stderr.write(f"{clean_line(line)}\n")
+        self.context.stderr.flush()
+
+    def handle_key(self, key: str, position: int) -> int:
+        """Do what a key means, and return the position of the next question."""
+        if key == "s":
+            return position + 1
+        if key == "b":
+            earlier = [number for number in range(position) if number not in self.closed]
+            return earlier[-1] if earlier else position
+        if key == "u":
+            return self.undo_last(position)
+        self.answer(position, KEYS[key.lower()], for_all=key.isupper())
+        return position
+
+    def answer(self, position: int, answer: str, *, for_all: bool) -> None:
+        """Answer a question, or it and all that follow of its kind."""
+        workspace, question = self.items[position]
+        positions = [position]
+        if for_all:
+            positions = [
+                number
+                for number, (other, asked) in enumerate(self.items)
+                if number >= position and number not in self.closed
+                if other is workspace and asked.kind == question.kind
+            ]
+        try:
+            questions = [self.items[number][1] for number in positions]
+            done = answer_questions(workspace, questions, answer)
+        except MemError as error:
+            print_message(self.context, error.message)
+            if isinstance(error, ChangedError) or not for_all:
+                self.closed.add(position)
+            return
+        self.closed.update(positions)
+        self.done.append((workspace, done.number, positions))
+        count = f" ({count_noun(len(positions), 'question')})" if for_all else ""
+        self.print(f"{LABELS[answer]}.{count}")
+
+    def undo_last(self, position: int) -> int:
+        """Undo the last answer, and return the position of its question."""
+        if not self.done:
+            self.print("Nothing to undo yet.")
+            return position
+        workspace, number, positions = self.done.pop()
+        try:
+            undo(workspace, number)
+        except MemError as error:
+            print_message(self.context, error.message)
+            return position
+        self.closed.difference_update(positions)
+        self.print("Undone.")
+        return positions[0]

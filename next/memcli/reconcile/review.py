@@ -1,0 +1,218 @@
+"""Review: the questions that only a person can decide, and the changes that an answer makes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ChangedError, UsageError
+from ..formats.dates import format_time
+from ..formats.digests import build_digest
+from ..formats.entry import edit_entry
+from ..formats.text import count_noun
+from ..index.index import Index, IndexedEntry, open_index
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock, read_file
+from ..store.workspace import Workspace
+from .admit import Admission
+from .changes import change_page_line, edit_file
+from .draft import build_path, complete_draft
+from .inbox import InboxItem, build_draft, list_inbox
+from .pairs import (
+    Pair,
+    add_distinct_id,
+    find_conflicts,
+    find_contradictions,
+    find_duplicates,
+    is_distinct,
+    read_metadata,
+)
+from .similar import Neighbors
+
+OLDER, NEWER, BOTH, ACCEPT, REJECT = "older", "newer", "both", "accept", "reject"
+PAIR_ANSWERS, INBOX_ANSWERS = (OLDER, NEWER, BOTH), (ACCEPT, REJECT)
+TEXTS = {
+    "conflict": "These memories disagree. Which one is true?",
+    "number": "These memories give two numbers for the same thing. Which one is true?",
+    "duplicate": "These memories may say the same. Which one should stay?",
+    "inbox": "Save this memory?",
+}
+
+
+@dataclass
+class Choice:
+    """A memory that a question is about."""
+
+    id: str
+    short_id: str
+    path: str
+    text: str
+    source: str
+    date: str
+
+
+@dataclass
+class Question:
+    """A question for a person."""
+
+    id: str
+    kind: str  # conflict, inbox, number or duplicate
+    text: str
+    memories: list[Choice]
+    answers: Sequence[str]
+    reason: str = ""
+
+
+def list_questions(workspace: Workspace, *, duplicates: bool = False) -> list[Question]:
+    """Return the open questions, with `duplicates` also about memories that may say the same."""
+    index = open_index(workspace)
+    questions = [build_pair_question(index, "conflict", pair) for pair in find_conflicts(index)]
+    questions += [build_inbox_question(index, item) for item in list_inbox(workspace)]
+    questions += [build_pair_question(index, "number", pair) for pair in find_contradictions(index)]
+    if duplicates:
+        pairs = find_duplicates(index)
+        questions += [build_pair_question(index, "duplicate", pair) for pair in pairs]
+    unique: dict[str, Question] = {}
+    for question in questions:
+        unique.setdefault(question.id, question)  # one about the same two memories is enough
+    return list(unique.values())
+
+
+def build_pair_question(index: Index, kind: str, pair: Pair) -> Question:
+    choices = [build_choice(index, entry) for entry in pair]
+    return Question(build_question_id(choices), kind, TEXTS[kind], choices, PAIR_ANSWERS)
+
+
+def build_choice(index: Index, entry: IndexedEntry) -> Choice:
+    short_id = index.shorten_id(entry.id)
+    return Choice(entry.id, short_id, entry.path, entry.summary, entry.source, entry.updated_at)
+
+
+def build_inbox_question(index: Index, item: InboxItem) -> Question:
+    entry = item.entry
+    short_id = index.shorten_id(item.id)
+    choice = Choice(item.id, short_id, item.path, item.text, entry.source, entry.created_at)
+    question_id = build_question_id([choice])
+    return Question(question_id, "inbox", TEXTS["inbox"], [choice], INBOX_ANSWERS, item.reason)
+
+
+def build_question_id(choices: Sequence[Choice]) -> str:
+    ids = " ".join(sorted(choice.id for choice in choices))
+    return build_digest(ids.encode())[:6]
+
+
+def answer_questions(
+    workspace: Workspace, questions: Sequence[Question], answer: str, *, actor: str = "person"
+) -> Commit:
+    """Carry out the same answer to questions of one kind, in one commit.
+
+    Raises ChangedError if one of them is no longer open, for example because it was answered in
+    another terminal.
+    """
+    for question in questions:
+        if answer not in question.answers:
+            raise UsageError(
+                f"cannot answer {answer!r} to {question.id}",
+                f"one of: {', '.join(question.answers)}",
+            )
+    with hold_lock(workspace):
+        index = open_index(workspace)
+        for question in questions:
+            check_open(index, question)
+        build_groups = build_inbox_groups if questions[0].kind == "inbox" else build_pair_groups
+        groups = build_groups(index, questions, answer)
+        text = get_text(questions[0], answer)
+        summary = text if len(questions) == 1 else count_noun(len(questions), "question")
+        result = commit(workspace, "review", groups, summary=f"{answer}: {summary}", actor=actor)
+    if result.rejected:
+        raise result.rejected[0][1]
+    index.refresh()
+    return result
+
+
+def get_text(question: Question, answer: str) -> str:
+    """Return the sentence that an answer is about: the one that stays."""
+    return question.memories[-1 if answer == NEWER else 0].text
+
+
+def check_open(index: Index, question: Question) -> None:
+    """Raise ChangedError if a question was answered meanwhile."""
+    workspace = index.workspace
+    if question.kind == "inbox":
+        is_open = read_file(workspace, question.memories[0].path) is not None
+    else:
+        found = [
+            index.list_entries("path = ? and status = 'active'", (item.path,))
+            for item in question.memories
+        ]
+        is_open = all(found) and not is_distinct(index, load_pair(index, question))
+    if not is_open:
+        raise ChangedError("this question was answered already", "list the open ones: mem review")
+
+
+def build_pair_groups(
+    index: Index, questions: Sequence[Question], answer: str
+) -> list[ChangeGroup]:
+    """Return the changes of an answer about pairs of memories, as one group."""
+    workspace = index.workspace
+    edits: dict[str, dict[str, Any]] = {}
+    winners: dict[str, IndexedEntry] = {}  # by the id of the memory that they replace
+    for question in questions:
+        first, second = load_pair(index, question)
+        if first.id in winners or second.id in winners:
+            continue  # of three that say the same, one is replaced already
+        for entry, other in ((first, second), (second, first)):
+            fields = edits.setdefault(entry.path, {})
+            conflicts = fields.get("conflicts_with", entry.conflicts_with)
+            if other.id in conflicts:
+                fields["conflicts_with"] = tuple(item for item in conflicts if item != other.id)
+        if answer == BOTH:
+            metadata = edits[second.path].get("metadata") or read_metadata(workspace, second.path)
+            edits[second.path]["metadata"] = add_distinct_id(metadata, first.id)
+            continue
+        winner, loser = (first, second) if answer == OLDER else (second, first)
+        winners[loser.id] = winner
+        edits[loser.path].update(superseded_by=winner.id, status=None)
+        if question.kind == "duplicate":
+            fields = edits[winner.path]
+            strength = fields.get("strength", winner.strength)
+            fields["strength"] = strength + edits[loser.path].get("strength", loser.strength)
+            fields["tags"] = tuple(dict.fromkeys([*winner.tags, *loser.tags]))
+    changes: list[Replace | Append] = [
+        edit_file(workspace, path, fields) for path, fields in edits.items() if fields
+    ]
+    for loser_id in winners:
+        winner = winners[loser_id]
+        while winner.id in winners:
+            winner = winners[winner.id]
+        changes += change_page_line(workspace, loser_id, winner.summary, winner.id)
+    return [ChangeGroup(changes, is_said_by_user=True)]
+
+
+def load_pair(index: Index, question: Question) -> Pair:
+    first, second = (
+        index.list_entries("path = ?", (choice.path,))[0] for choice in question.memories
+    )
+    return first, second
+
+
+def build_inbox_groups(
+    index: Index, questions: Sequence[Question], answer: str
+) -> list[ChangeGroup]:
+    """Return the changes that save or reject memories of the inbox."""
+    workspace = index.workspace
+    admission = Admission(index)
+    rejected = []
+    items = {item.path: item for item in list_inbox(workspace)}
+    for question in questions:
+        item = items[question.memories[0].path]
+        draft = complete_draft(index, build_draft(workspace, item))
+        if answer == ACCEPT:
+            admission.admit(draft, Neighbors())
+            continue
+        # Rejected means forgotten: the text is refused if it comes again.
+        text = read_file(workspace, item.path) or ""
+        stamp = format_time(workspace.now)
+        forgotten = edit_entry(text, {"status": "forgotten", "forgotten_at": stamp})
+        path = build_path(workspace, draft, item.entry)
+        changes = [Replace(path, None, forgotten), Replace(item.path, text, None)]
+        rejected.append(ChangeGroup(changes, is_said_by_user=True))
+    return rejected or admission.build_groups()
