@@ -16,8 +16,9 @@ from typing import Any
 from ..index.index import open_index
 from ..store.machine import save_private
 from ..store.workspace import Workspace
-from .memories import Memory, MemoryReader, is_recallable
+from .memories import Memory, MemoryReader
 from .shown import Shown
+from .visible import is_recallable
 
 
 def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:

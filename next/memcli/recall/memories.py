@@ -7,20 +7,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..formats.dates import format_time, parse_time
+from ..formats.dates import parse_time
 from ..formats.entry import EPISODIC, PROCEDURAL
-from ..formats.page import PROMOTED_LINE, strip_comments
 from ..formats.retention import can_fade, compute_retention
 from ..formats.text import fold_name, split_words
-from ..index.database import read_passages
 from ..index.filters import Filter
 from ..index.index import Index, IndexedEntry, open_index
 from ..index.words import get_stop_words
 from ..search.search import Hit, SearchOptions, search
 from ..search.snippets import build_snippet
 from ..store.counters import read_access_counts
-from ..store.sessions import read_session
 from ..store.workspace import Workspace
+from .visible import is_passage_for, is_recallable, read_body, read_passage
 
 LAYERS = ("working", "episodic", "semantic", "procedural")
 EMBED_SECONDS = 0.3  # of new text; an agent waits
@@ -28,7 +26,6 @@ CANDIDATES = 40  # in each workspace; other projects, limits and repeats take fr
 LONGEST_TEXT = 400  # characters; of a longer memory, the sentences that fit the prompt
 LONGEST_NAME = 4  # words
 MOST_WORDS = 200  # of a prompt that are compared with names
-OUTDATED = "may be outdated"
 NAME_PART = re.compile(r"[^\W_]+(?:[-.'’][^\W_]+)*")
 
 
@@ -140,7 +137,10 @@ class MemoryReader:
             layer="working" if is_now else layer,
             kind=hit.kind,
             type="",
-            text=build_snippet(read_passage(self.index, hit), self.words, LONGEST_TEXT) or hit.text,
+            text=build_snippet(
+                read_passage(self.index, hit.path, hit.line, hit.anchor), self.words, LONGEST_TEXT
+            )
+            or hit.text,
             # A page has no date, and that of its file is the day of the last checkout.
             date="" if hit.kind == "memory" else self.get_day(hit.timestamp),
             source="",
@@ -160,41 +160,6 @@ def get_layer(type_: str) -> str:
     if type_ in PROCEDURAL:
         return "procedural"
     return "episodic" if type_ in EPISODIC else "semantic"
-
-
-def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
-    """Return whether an active memory may be shown to an agent here and now."""
-    if entry.expires_at and entry.expires_at < format_time(workspace.now):
-        return False
-    # The user's own workspace is shared by all projects; their rules are not.
-    return not workspace.is_own or entry.project in ("", workspace.project)
-
-
-def is_passage_for(workspace: Workspace, path: str) -> bool:
-    """Return whether a passage of a note, record or conversation may be shown here."""
-    if not workspace.is_own or not workspace.project:
-        return True
-    # Notes and records of the user's own workspace do not name their project.
-    if workspace.get_kind(path) != "session":
-        return False
-    session = read_session(workspace, path.split("/")[-2])
-    return session.project in ("", workspace.project)
-
-
-def read_page(index: Index) -> tuple[list[str], set[str]]:
-    """Return the lines of MEMORY.md to show here, without comments, and their memories' ids."""
-    lines = []
-    ids = set()
-    for line in (index.read_text(index.workspace.page_path) or "").splitlines():
-        match = PROMOTED_LINE.fullmatch(line)
-        entry = index.find_by_id(match["id"]) if match else None
-        if entry is not None:
-            # Expired, or a rule of another project in the user's own page.
-            if not is_recallable(index.workspace, entry):
-                continue
-            ids.add(entry.id)
-        lines.append(line)
-    return strip_comments("\n".join(lines)).splitlines(), ids
 
 
 def read_entries(index: Index, paths: Sequence[str]) -> dict[str, IndexedEntry]:
@@ -229,23 +194,3 @@ def is_named_in(entry: IndexedEntry, names: dict[str, str]) -> bool:
         if typed and (entry.type == "entity" or not typed.islower() or not typed.isalpha()):
             return True
     return False
-
-
-def read_body(index: Index, path: str) -> str:
-    """Return the text of an entry below its frontmatter."""
-    row = index.run(
-        "select file, min(start), max(stop) from chunks join files using(file)"
-        " where path = ? group by file",
-        (path,),
-    ).fetchone()
-    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""
-
-
-def read_passage(index: Index, hit: Hit) -> str:
-    """Return the passage of a hit that is not an entry."""
-    row = index.run(
-        "select file, start, stop from chunks join files using(file)"
-        " where path = ? and line = ? and anchor = ?",
-        (hit.path, hit.line, hit.anchor),
-    ).fetchone()
-    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""

@@ -4,7 +4,7 @@ Nothing more begins after the soft budget, and nothing passes the hard one.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from ..errors import MemError
@@ -12,8 +12,8 @@ from ..formats.page import HEADING
 from ..formats.records import split_history
 from ..index.index import open_index
 from ..store.workspace import Workspace
-from .memories import LAYERS, Memory, find_memories, is_passage_for, read_page
-from .prompt import LIMITS, describe_memory, record_shown, shorten_prompt
+from .memories import LAYERS, Memory, find_memories
+from .prompt import LIMITS, count_shown, describe_memory, shorten_prompt
 from .render import (
     Budget,
     escape_text,
@@ -23,6 +23,7 @@ from .render import (
     render_memory,
 )
 from .shown import Shown
+from .visible import is_passage_for, read_page
 
 KINDS = ("entry", "history", "note", "session", "document")
 FORMATS = ("context", "block", "json")
@@ -51,7 +52,8 @@ class LeftOut:
 class Pack:
     """The memories for a prompt."""
 
-    memories: list[Memory] = field(default_factory=list)  # by layer, the best first
+    memories: list[Memory] = field(default_factory=list)  # the best first
+    lines: dict[str, list[str]] = field(default_factory=dict)  # of the memories, by layer
     sections: dict[str, list[str]] = field(default_factory=dict)  # lines of the page and the days
     left_out: list[LeftOut] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
@@ -66,9 +68,8 @@ class Pack:
             if self.sections.get(title):
                 lines += [f"## {title}", *self.sections[title], ""]
         for layer in LAYERS:
-            memories = [memory for memory in self.memories if memory.layer == layer]
-            if memories:
-                lines += [f"## {layer.capitalize()} Memory", *map(render_entry, memories), ""]
+            if layer in self.lines:
+                lines += [f"## {layer.capitalize()} Memory", *self.lines[layer], ""]
         return render_context(lines[:-1])
 
 
@@ -81,40 +82,47 @@ def build_pack(
     """
     settings = workspaces[0].settings
     hard = Budget(tokens or int(settings["recall.most_tokens"]))
-    soft = Budget(min(tokens, int(settings["recall.tokens"])) or int(settings["recall.tokens"]))
+    soft = Budget(tokens or int(settings["recall.tokens"]))
     prompt = shorten_prompt(prompt)
     pack = Pack()
     minimum = float(settings["search.min_score"])
     memories, pack.messages = find_memories(workspaces, prompt, least=minimum, kinds=KINDS)
     memories = judge(workspaces[0], prompt, memories, pack)
-    frame = render_context(["-"])
-    hard.take(frame)
-    soft.take(frame, *(f"## {title}" for title in (*SECTIONS, *LAYERS)))
-    left = dict(LIMITS)
-    for memory in memories:
-        text = get_new_sentences(memory.text, shown)
-        line = render_entry(memory)
-        if not text or memory.id in shown.ids:
-            why = SHOWN
-        elif not left[memory.layer]:
-            why = LIMIT
-        elif soft.left <= 0 or not hard.take(line):
-            why = BUDGET
-        else:
-            soft.left -= len(line.encode())
-            left[memory.layer] -= 1
-            memory.text = text
-            pack.memories.append(memory)
-            record_shown(memory, text, shown)
-            continue
-        pack.left_out.append(LeftOut(memory.name, memory.text, why))
-    hard.left = min(hard.left, max(soft.left, 0))
+    frame = [render_context(["-"]), *(f"\n## {title} Memory" for title in (*SECTIONS, *LAYERS))]
+    hard.take(*frame)
+    soft.take(*frame)
+    choose_memories(memories, shown, soft, hard, pack)
+    count_shown(pack.memories)
+    # The sections get what the memories left of the soft budget.
+    hard.left = max(min(hard.left, soft.left), 0)
     for title, source in zip(SECTIONS, (list_page, list_notes, list_recent), strict=True):
         lines = [line for workspace in workspaces for line in source(workspace)]
         room = hard.split(SECTION_SHARES[title])
         pack.sections[title] = choose_lines(lines, shown, room, pack)
         hard.take(*pack.sections[title])
     return pack
+
+
+def choose_memories(
+    memories: Sequence[Memory], shown: Shown, soft: Budget, hard: Budget, pack: Pack
+) -> None:
+    """Add the best memories to a pack, at most the limit of each layer."""
+    left = dict(LIMITS)
+    for memory in memories:
+        text = "" if memory.id in shown.ids else get_new_sentences(memory.text, shown)
+        why = SHOWN if not text else LIMIT if not left[memory.layer] else ""
+        if not why:
+            line = render_memory(memory.name, describe_memory(memory), text)
+            # Nothing begins after the soft budget; the memory that crosses it is whole.
+            if soft.left > 0 and hard.take(line):
+                soft.left -= len(line.encode("utf-8", "replace")) + 1
+                left[memory.layer] -= 1
+                shown.add(text, memory.id)
+                pack.memories.append(replace(memory, text=text))
+                pack.lines.setdefault(memory.layer, []).append(line)
+                continue
+            why = BUDGET
+        pack.left_out.append(LeftOut(memory.name, memory.text, why))
 
 
 def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack) -> list[str]:
@@ -191,10 +199,6 @@ def judge(workspace: Workspace, prompt: str, memories: list[Memory], pack: Pack)
         else:
             pack.left_out.append(LeftOut(memory.name, memory.text, JUDGED))
     return kept
-
-
-def render_entry(memory: Memory) -> str:
-    return render_memory(memory.name, describe_memory(memory), memory.text)
 
 
 def render_block(memories: Sequence[Memory]) -> str:

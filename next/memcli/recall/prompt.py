@@ -10,11 +10,13 @@ from ..store.workspace import Workspace
 from .changed_files import describe_changed_files
 from .gate import GENERAL, get_least_relevance, measure_need, needs_memory
 from .late import read_pending, start_late_search
-from .memories import LAYERS, OUTDATED, Memory, find_memories
+from .memories import LAYERS, Memory, find_memories
 from .render import Budget, get_new_sentences, join_marks, render_context, render_memory
 from .shown import Shown
+from .visible import OUTDATED
 
 LIMITS = {"working": 6, "episodic": 8, "semantic": 6, "procedural": 4}
+KINDS = ("entry", "history", "note")
 NEAR_BEST = 0.5  # weaker memories than this share of the best are its noise
 LONGEST_PROMPT = 4000
 # A session starts anew: what it was shown is no longer before the agent's eyes.
@@ -46,7 +48,9 @@ def find_for_prompt(workspaces: Sequence[Workspace], prompt: str) -> list[Memory
     need = measure_need(prompt)
     least = get_least_relevance(need)
     # In "Mum asked why the sky is blue", mum is not the subject.
-    memories, _ = find_memories(workspaces, prompt, least=least, with_names=need > GENERAL)
+    memories, _ = find_memories(
+        workspaces, prompt, least=least, kinds=KINDS, with_names=need > GENERAL
+    )
     best = memories[0].relevance if memories else 0.0
     left = dict(LIMITS)
     chosen = []
@@ -63,6 +67,7 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
     if not memories or not budget.take(render_context(["-"])):
         return ""
     lines: dict[str, list[str]] = {layer: [] for layer in LAYERS}
+    chosen = []
     for memory in memories:
         if memory.id in shown.ids:
             continue
@@ -72,7 +77,9 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
         line = render_memory(memory.name, describe_memory(memory), text)
         if budget.take(line):
             lines[memory.layer].append(line)
-            record_shown(memory, text, shown)
+            shown.add(text, memory.id)
+            chosen.append(memory)
+    count_shown(chosen)
     return render_context(line for layer in LAYERS for line in lines[layer])
 
 
@@ -89,10 +96,11 @@ def describe_memory(memory: Memory) -> dict[str, str]:
     }
 
 
-def record_shown(memory: Memory, text: str, shown: Shown) -> None:
-    shown.add(text, memory.id)
-    if memory.id:
-        count_access(memory.workspace, [memory.id])
+def count_shown(memories: Sequence[Memory]) -> None:
+    """Count that memories were shown. The start of a session does not count: it is no choice."""
+    for workspace in {id(memory.workspace): memory.workspace for memory in memories}.values():
+        mine = [memory.id for memory in memories if memory.workspace is workspace and memory.id]
+        count_access(workspace, mine)
 
 
 def shorten_prompt(prompt: str) -> str:

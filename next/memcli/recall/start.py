@@ -12,9 +12,9 @@ from ..formats.page import HEADING
 from ..formats.records import split_history
 from ..formats.text import WORD, count_noun
 from ..index.index import Index, IndexedEntry, open_index
+from ..search.snippets import split_sentences
 from ..store.sessions import read_session
 from ..store.workspace import Workspace
-from .memories import OUTDATED, is_passage_for, is_recallable, read_body, read_page
 from .render import (
     BYTES_PER_TOKEN,
     CLOSING,
@@ -27,6 +27,7 @@ from .render import (
     render_line,
 )
 from .shown import Shown
+from .visible import OUTDATED, is_passage_for, is_recallable, read_body, read_page
 
 PROTOCOL = """\
 # mem: your long-term memory
@@ -45,8 +46,9 @@ HEADINGS = {
 }
 RULES_SHARE = 0.55  # of the tokens that the protocol leaves
 STOPPED_SHARE = 0.4  # of the rest
-RULE_LENGTH, LAST_LENGTH = 240, 240  # characters
+RULE_LENGTH, LAST_LENGTH = 180, 240  # characters
 MOST_RULES, MOST_RECENT = 60, 300  # entries that are looked at
+STRICT = ("constraint", "correction")
 RULE = "pinned or type in ('constraint', 'correction') or (type = 'preference' and source = 'user')"
 LATEST_SESSIONS = 5
 SHORTEST_SENTENCE = 25  # characters; shorter ones are headings and the beginnings of code
@@ -82,7 +84,8 @@ class Start:
             parts += [heading, *texts, ""] if texts else []
         if self.left_out:
             parts.append(format_left_out(self.left_out))
-        return "\n".join([OPENING, *parts, CLOSING, ""])
+        body = "\n".join(parts).rstrip("\n")
+        return "\n".join([OPENING, body, CLOSING, ""])
 
     def count_tokens(self, section: str = "") -> int:
         """Return the tokens of the text, or of the lines of a section."""
@@ -183,7 +186,15 @@ def list_rules(indexes: Sequence[Index], since: str) -> list[tuple[Index, Indexe
     """Return the rules for this project, the most important first."""
     rules = list_for_project(indexes, f"({RULE})", since, MOST_RULES)
     rules.sort(key=lambda item: item[1].updated_at, reverse=True)
-    rules.sort(key=lambda item: (not item[1].pinned, -item[1].trust, -item[1].strength))
+    # A preference is a matter of taste; a broken constraint costs something.
+    rules.sort(
+        key=lambda item: (
+            not item[1].pinned,
+            item[1].type not in STRICT,
+            -item[1].trust,
+            -item[1].strength,
+        )
+    )
     return rules
 
 
@@ -210,14 +221,16 @@ def choose_rules(
     for index, entry in rules:
         if entry.id in shown.ids:
             continue
-        body = " ".join(read_body(index, entry.path).split()) or entry.summary
+        body = " ".join(split_sentences(read_body(index, entry.path))) or entry.summary
         text = get_new_sentences(cut_at_sentence(body, RULE_LENGTH), shown)
         marks = [entry.source if entry.source != "user" else ""]
         marks.append(OUTDATED if entry.conflicts_with else "")
         line = format_line(text, marks)
+        # The rest of a long rule may still come with a prompt.
+        is_whole = len(body) <= RULE_LENGTH
+        if not text and is_whole:
+            shown.ids.add(entry.id)  # the page says it
         if text and budget.take(line):
-            # The rest of a long rule may still come with a prompt.
-            is_whole = len(body) <= RULE_LENGTH
             shown.add(text, entry.id if is_whole else "")
             why = "pinned" if entry.pinned else f"{entry.type} by {entry.source}"
             lines.append(StartLine(RULES, line, why, entry.id))

@@ -10,6 +10,9 @@ import pytest
 from memcli import api
 from memcli.errors import MemError
 from memcli.formats.records import format_history_record
+from memcli.recall.prompt import build_prompt_context
+from memcli.recall.shown import Shown
+from memcli.recall.start import build_start_context
 from memcli.reconcile.admit import Draft, write_memories
 from memcli.reconcile.edit import replace_passage
 from memcli.store.commit import Append, commit_one
@@ -165,7 +168,35 @@ def test_unwanted_text_is_neither_stored_nor_shown_nor_found(
         ["read", "sessions/s1/session.jsonl"],
         ["status", "--all"],
         ["tags"],
+        ["recall", "where is the spare key of the beach house and the deploy token?"],
+        ["recall", needle, "--format", "json", "--explain"],
+        ["context"],
+        ["context", "--explain"],
     ):
         code, output, errors = run_mem(tmp_path, *words)
         assert needle not in output + errors, words
         assert "Traceback" not in errors
+
+
+def test_twenty_forgotten_memories_are_shown_to_no_agent(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    things = [f"cellar {number} is painted in colour {number * 37}" for number in range(20)]
+    for number, thing in enumerate(things):
+        text = f"The door of {thing}."
+        api.write(workspace, text, source="user", type="constraint", path=f"door{number}")
+        assert run_mem(tmp_path, "forget", f"door{number}")[0] == 0
+    sentences = "".join(f"- The door of {thing}.\n" for thing in things)
+    put(workspace, "MEMORY.md", f"# Memory\n\n{sentences}")
+    put(workspace, "notes/2026-11-28.md", f"[10:00] Doors\n{sentences}")
+    put(workspace, "entries/list.md", f"Our doors, all of them:\n\n{sentences}")
+    put(
+        workspace,
+        "HISTORY-2026-11.md",
+        format_history_record("hist_1", NOW, workspace.zone, sentences),
+    )
+    write_session(workspace, sentences)
+    for thing in things:
+        prompt = f"Remind me what we said about the door of {thing.partition(' is')[0]}"
+        assert "painted" not in build_prompt_context([workspace], prompt, Shown("", {}))
+        assert "painted" not in run_mem(tmp_path, "recall", prompt)[1]
+    assert "painted" not in build_start_context([workspace], Shown("", {}))

@@ -1,0 +1,68 @@
+"""What an agent may see in this project, and its text.
+
+Everything comes from the index, so it has passed the gate: no secrets, nothing forgotten.
+"""
+
+from ..formats.dates import format_time
+from ..formats.page import PROMOTED_LINE, strip_comments
+from ..index.database import read_passages
+from ..index.index import Index, IndexedEntry
+from ..store.sessions import read_session
+from ..store.workspace import Workspace
+
+OUTDATED = "may be outdated"
+
+
+def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
+    """Return whether an active memory may be shown to an agent here and now."""
+    if entry.expires_at and entry.expires_at < format_time(workspace.now):
+        return False
+    # The user's own workspace is shared by all projects; their rules are not.
+    return not workspace.is_own or entry.project in ("", workspace.project)
+
+
+def is_passage_for(workspace: Workspace, path: str) -> bool:
+    """Return whether a passage of a note, record or conversation may be shown here."""
+    if not workspace.is_own or not workspace.project:
+        return True
+    # Notes and records of the user's own workspace do not name their project.
+    if workspace.get_kind(path) != "session":
+        return False
+    session = read_session(workspace, path.split("/")[-2])
+    return session.project in ("", workspace.project)
+
+
+def read_page(index: Index) -> tuple[list[str], set[str]]:
+    """Return the lines of MEMORY.md to show here, without comments, and their memories' ids."""
+    lines = []
+    ids = set()
+    for line in (index.read_text(index.workspace.page_path) or "").splitlines():
+        match = PROMOTED_LINE.fullmatch(line)
+        entry = index.find_by_id(match["id"]) if match else None
+        if entry is not None:
+            # Expired, or a rule of another project in the user's own page.
+            if not is_recallable(index.workspace, entry):
+                continue
+            ids.add(entry.id)
+        lines.append(line)
+    return strip_comments("\n".join(lines)).splitlines(), ids
+
+
+def read_body(index: Index, path: str) -> str:
+    """Return the text of an entry below its frontmatter."""
+    row = index.run(
+        "select file, min(start), max(stop) from chunks join files using(file)"
+        " where path = ? group by file",
+        (path,),
+    ).fetchone()
+    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""
+
+
+def read_passage(index: Index, path: str, line: int, anchor: str) -> str:
+    """Return the passage of a page, note, record or conversation."""
+    row = index.run(
+        "select file, start, stop from chunks join files using(file)"
+        " where path = ? and line = ? and anchor = ?",
+        (path, line, anchor),
+    ).fetchone()
+    return read_passages(index.database, [(row[0], "", row[1], row[2])])[0] if row else ""

@@ -1,0 +1,163 @@
+"""The start of a session and the pack: budgets, no sentence twice, the rules of this project."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memcli import api
+from memcli.llm import client
+from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
+from memcli.recall.prompt import LIMITS
+from memcli.recall.render import count_tokens
+from memcli.recall.shown import Shown, digest_sentences
+from memcli.recall.start import PAGE, PROTOCOL, build_start, build_start_context
+from memcli.store.sessions import append_events
+from memcli.store.workspace import Workspace
+from tests.helpers import make_workspace, open_again, put, run_mem
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "workspace"
+RULE = "Never deploy on a Friday."
+
+
+def start(workspace: Workspace, shown: Shown | None = None, *, is_resumed: bool = False) -> str:
+    return build_start_context([workspace], shown or Shown("", {}), is_resumed=is_resumed)
+
+
+def test_the_start_of_390_memories_costs_600_tokens_and_repeats_nothing(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    shutil.copytree(FIXTURE, workspace.root, dirs_exist_ok=True)
+    text = start(workspace)
+    assert text == start(workspace)
+    first = build_start([workspace], Shown("", {}))
+    assert count_tokens(PROTOCOL) <= 120
+    assert 500 < first.count_tokens() - first.count_tokens(PAGE) <= 600
+    digests = Counter(digest for line in first.lines for digest in digest_sentences(line.text))
+    assert max(digests.values()) == 1
+    assert "Collected the list for the Christmas freeze" in text
+    assert "<!--" not in text
+
+
+def test_a_sentence_of_the_page_is_not_repeated_below_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "MEMORY.md", f"# Memory\n\n## Rules\n\n- {RULE}\n\n## Empty\n\n### Too\n")
+    api.write(workspace, RULE, source="user", type="constraint")
+    text = start(workspace)
+    assert text.count("Friday") == 1
+    assert "Empty" not in text
+    assert "Too" not in text
+    other = make_workspace(tmp_path / "own")
+    put(other, "MEMORY.md", f"# Memory\n\n- {RULE}\n- Likes tea.\n")
+    both = build_start_context([workspace, other], Shown("", {}))
+    assert both.count("Friday") == 1
+    assert "Likes tea." in both
+
+
+def test_an_agent_sees_the_rules_of_its_own_project_only(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    workspace.is_own = True
+    texts = {"alpha": "Deploy with make ship-alpha.", "beta": "Use tabs.", "": "Ask first."}
+    outcomes = {
+        project: api.write(workspace, text, source="user", type="constraint", project=project)
+        for project, text in texts.items()
+    }
+    lines = [f"- {texts[name]} <!-- {outcomes[name].id} -->\n" for name in ("alpha", "beta")]
+    put(workspace, "MEMORY.md", "# Memory\n\n" + "".join(lines))
+    workspace.project = "beta"
+    text = start(workspace)
+    assert "ship-alpha" not in text
+    assert text.count("Use tabs.") == 1
+    assert "Ask first." in text
+
+
+def test_rules_come_first_and_say_who_said_them(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    api.write(workspace, "The logo of the shop is blue.", source="user")
+    api.write(workspace, "Prefers short answers in French.", source="inferred", type="preference")
+    api.write(workspace, "Never touch the legacy folder.", source="inferred", type="constraint")
+    api.write(workspace, RULE, source="user", type="constraint", expires_at="2026-11-01T00:00:00Z")
+    text = start(workspace)
+    rules, _, known = text.partition("## Also known")
+    assert "- Never touch the legacy folder. (inferred)" in rules
+    assert "The logo of the shop is blue." in known
+    assert "French" in known
+    assert "Friday" not in text
+
+
+def test_the_start_says_where_work_stopped(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    record = "## 2026-11-27T10:00:00Z <!-- hist_1 -->\n\n[2026-11-27 10:00] Shipped 1.2. More.\n"
+    put(workspace, "HISTORY-2026-11.md", record)
+    assert "- 2026-11-27: Shipped 1.2. More." in start(workspace)
+    for project, text in (("beta", "now polish the beta icons"), ("", "next we port the parser")):
+        events = [{"role": "user", "content": text}, {"role": "user", "content": "bye"}]
+        append_events(workspace, f"s{project}", events, project=project)
+    workspace.is_own, workspace.project = True, "alpha"
+    assert "- 2026-11-28: The user said: next we port the parser" in start(workspace)
+
+
+def test_a_resumed_session_is_shown_only_news(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "MEMORY.md", "# Memory\n\n- Likes tea.\n")
+    api.write(workspace, RULE, source="user", type="constraint")
+    shown = Shown("", {})
+    assert RULE in start(workspace, shown)
+    assert start(workspace, shown, is_resumed=True) == ""
+    later = "Releases need two approvals from now on."
+    run_mem(tmp_path, "write", later, "--type", "constraint", "--source", "user")
+    put(workspace, "MEMORY.md", "# Memory\n\n- Likes tea.\n- Likes coffee.\n")
+    news = start(open_again(workspace), shown, is_resumed=True)
+    assert later in news
+    assert "coffee" in news
+    assert RULE not in news
+    assert "tea" not in news
+    assert PROTOCOL not in news
+
+
+def test_a_pack_fills_its_layers_and_says_what_it_left_out(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "MEMORY.md", "# Memory\n\n- The kiln is in the cellar.\n")
+    put(workspace, "notes/2026-11-28.md", "[09:00] ordered kiln bricks\n")
+    for number in range(9):
+        put(workspace, f"entries/{number}.md", f"Kiln {number} reaches {number}00 degrees.\n")
+    shown = Shown("", {})
+    pack = build_pack([workspace], "how hot does the kiln get?", shown)
+    layers = Counter(memory.layer for memory in pack.memories)
+    assert layers == {"semantic": LIMITS["semantic"], "working": 1}
+    assert [item.why for item in pack.left_out] == [LIMIT] * 3
+    text = pack.render()
+    assert text.index("## Long-term Memory") < text.index("## Working") < text.index("## Semantic")
+    assert text.count("ordered kiln bricks") == 1
+    assert pack.render("block").count("\n- ") == 3
+    again = build_pack([workspace], "how hot does the kiln get?", shown)
+    assert SHOWN in {item.why for item in again.left_out}
+    assert len(again.memories) == 3
+    small = build_pack([workspace], "how hot does the kiln get?", Shown("", {}), tokens=200)
+    assert count_tokens(small.render()) <= 200
+    assert BUDGET in {item.why for item in small.left_out}
+
+
+def test_a_model_may_judge_relevance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "Kiln one reaches 900 degrees.\n")
+    put(workspace, "entries/b.md", "Kiln two reaches 700 degrees.\n")
+    settings = {"llm.judge": True, "llm.command": "true"}
+    workspace.settings.values = settings
+    asked: list[str] = []
+
+    def answer(reply: str) -> Callable[..., str]:
+        return lambda workspace, prompt, **options: asked.append(prompt) or reply
+
+    monkeypatch.setattr(client, "ask", answer('{"keep": [2]}'))
+    pack = build_pack([workspace], "how hot does the kiln get?", Shown("", {}))
+    assert len(pack.memories) == 1
+    assert [item.why for item in pack.left_out] == [JUDGED]
+    monkeypatch.setattr(client, "ask", answer("I cannot say."))
+    pack = build_pack([workspace], "how hot does the kiln get?", Shown("", {}))
+    assert len(pack.memories) == 2
+    assert "not judged by the model" in pack.messages[0]
+    workspace.settings.values = {}
+    build_pack([workspace], "how hot does the kiln get?", Shown("", {}))
+    assert len(asked) == 2
