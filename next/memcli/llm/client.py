@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
@@ -19,6 +20,7 @@ from ..formats.text import shorten
 from ..store.workspace import Workspace
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
+READ_SIZE = 65_536
 MOST_OUTPUT_TOKENS = 4096
 TEMPERATURE = 0.3
 # Set for the command, so that the hooks of an agent that is run as a model do nothing.
@@ -118,12 +120,19 @@ def ask_server(
         "max_tokens": MOST_OUTPUT_TOKENS,
     }
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    end = time.monotonic() + seconds
     try:
         connection = connect(parts.hostname, parts.port, timeout=seconds)
         try:
             connection.request("POST", f"{path}/chat/completions", json.dumps(body), headers)
-            response = connection.getresponse()
-            data = response.read(LARGEST_ANSWER + 1)
+            data = b""
+            with connection.getresponse() as response:
+                # Nobody waits after the deadline, and this thread should end too.
+                while time.monotonic() < end and len(data) <= LARGEST_ANSWER:
+                    piece = response.read1(READ_SIZE)
+                    if not piece:
+                        break
+                    data += piece
         finally:
             connection.close()
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -164,16 +173,18 @@ def ask_litellm(model: str, messages: list[dict[str, str]], seconds: float) -> s
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     try:
-        response = litellm.completion(
-            model=model,
-            messages=messages,
-            temperature=TEMPERATURE,
-            max_tokens=MOST_OUTPUT_TOKENS,
-            timeout=seconds,
-            max_retries=0,
-            num_retries=0,
-            drop_params=True,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            response = litellm.completion(
+                model=model,
+                messages=messages,
+                temperature=TEMPERATURE,
+                max_tokens=MOST_OUTPUT_TOKENS,
+                timeout=seconds,
+                max_retries=0,
+                num_retries=0,
+                drop_params=True,
+            )
         return str(response.choices[0].message.content or "")
     except Exception as error:  # each provider has errors of its own
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
