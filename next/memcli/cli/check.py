@@ -7,34 +7,51 @@ from typer import Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
-from ..index.scan import remove_leftovers
 from ..upkeep.checks import Finding, find_problems, find_staged_problems
+from ..upkeep.fixes import fix_problems
 from .render import Result
 
-FIELDS = tuple(Finding.__dataclass_fields__)
+FIELDS = (*Finding.__dataclass_fields__, "problems", "fixed", "undo")
 
 
 def run_check(
     context: Context,
     fix: Annotated[
-        bool, Option("--fix", help="Delete temporary files left by killed commands.")
+        bool, Option("--fix", help="Fix what has one right answer, without losing a text.")
     ] = False,
     staged: Annotated[
         bool, Option("--staged", help="Check the files that git is about to commit.")
     ] = False,
 ) -> Result:
-    """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories."""
+    """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
+
+    --fix adds missing ids, gives copies an id of their own, corrects relations, counts and lines of
+    MEMORY.md, and removes what killed commands left.
+    """
     if fix and staged:
         raise UsageError("--fix and --staged cannot be used together")
     workspace = open_existing(context)
+    lines: list[str] = []
+    messages: list[str] = []
+    fixed: list[Finding] = []
+    number = 0
     # First, so that the findings below no longer contain what was fixed.
-    fixed = remove_leftovers(workspace) if fix else []
+    if fix:
+        fixes, messages, result = fix_problems(workspace)
+        fixed = [Finding(item.path, item.line, item.reason) for item in fixes]
+        lines = [f"Fixed: {item.path}: {item.reason}" for item in fixed]
+        number = result.number
+        if len(result.paths) > 1:
+            lines.append("Undo: mem undo")
     findings = find_staged_problems(workspace) if staged else find_problems(workspace)
-    lines = [f"Removed: {path}" for path in fixed]
     lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
     rows = [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
     if not lines:
         lines = ["No problems found."]
     return Result(
-        {"problems": findings, "fixed": fixed}, lines, rows, exit_code=1 if findings else 0
+        {"problems": findings, "fixed": fixed, "undo": number},
+        lines,
+        rows,
+        messages,
+        exit_code=1 if findings else 0,
     )

@@ -191,6 +191,17 @@ def replace_promoted_line(
     return "".join(lines)
 
 
+def unlink_line(page: str, entry_id: str) -> str:
+    """Return the page with a promoted line as an ordinary one, without the id of its memory."""
+    lines = []
+    for _, line, is_protected in split_lines(page):
+        match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
+        if match and match["id"] == entry_id and not is_protected:
+            line = f"- {match['statement']}{line[len(line.rstrip()) :]}"
+        lines.append(line)
+    return "".join(lines)
+
+
 def strip_comments(text: str) -> str:
     """Return a text without HTML comments. A comment that never ends is text."""
     pieces = []

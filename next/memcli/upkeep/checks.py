@@ -1,4 +1,4 @@
-"""Find problems in the files of a workspace, and fix the ones that have one right answer."""
+"""Find problems in the files of a workspace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from ..index.scan import scan_workspace
 from ..store.gates import find_secret_problems
 from ..store.git import run_git
 from ..store.workspace import Workspace
+from .fixes import find_dangling, find_page_fixes, find_session_fixes, find_without_id
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,20 @@ def find_problems(workspace: Workspace) -> list[Finding]:
         Finding(path, problem.line, problem.reason) for path, problem in index.list_problems()
     ]
     findings += find_shared_ids(index)
-    findings += find_broken_relations(index)
+    findings += [
+        Finding(path, 1, f"{key} names {other}, which does not exist")
+        for path, key, other in find_dangling(index)
+    ]
+    findings += [
+        Finding(path, 1, "has no id: if it is renamed, it counts as another memory")
+        for path, _ in find_without_id(index)
+    ]
+    findings += [
+        Finding(fix.path, fix.line, fix.reason)
+        for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace))
+    ]
     for path in scan_workspace(workspace).leftovers:
-        findings.append(
-            Finding(path, 1, "a temporary file of a killed command: mem check --fix removes it")
-        )
+        findings.append(Finding(path, 1, "a temporary file of a killed command"))
     return sorted(findings, key=lambda finding: (finding.path, finding.line))
 
 
@@ -41,20 +51,6 @@ def find_shared_ids(index: Index) -> list[Finding]:
         " (select id from entries group by id having count(*) > 1)"
     )
     return [Finding(path, 1, f"another file has the id {entry_id} too") for path, entry_id in rows]
-
-
-def find_broken_relations(index: Index) -> list[Finding]:
-    """Return the entries that name an id that no file has."""
-    rows = index.run(
-        "select files.path, 'superseded_by', superseded_by from entries join files using(file)"
-        " where superseded_by <> '' and superseded_by not in (select id from entries)"
-        " union all select files.path, 'conflicts_with', value from entries join files using(file),"
-        " json_each(conflicts_with) where value not in (select id from entries)"
-    )
-    return [
-        Finding(path, 1, f"{field} names {other}, which does not exist")
-        for path, field, other in rows
-    ]
 
 
 def find_staged_problems(workspace: Workspace) -> list[Finding]:

@@ -55,12 +55,16 @@ def find_outdated_lines(workspace: Workspace) -> list[OutdatedLine]:
 def update_lines(workspace: Workspace, outdated: Sequence[OutdatedLine]) -> Commit:
     """Reword or remove outdated lines."""
     text = read_page(workspace) or ""
-    page = text
+    changes = [Replace(workspace.page_path, text, replace_lines(text, outdated))]
+    return commit_one(workspace, "promote", changes, summary="MEMORY.md", actor="hook")
+
+
+def replace_lines(page: str, outdated: Sequence[OutdatedLine]) -> str:
+    """Return the page without outdated lines, or with the words that they should have."""
     for line, _, successor in outdated:
         if successor is None:
             page = replace_promoted_line(page, line.id, None)
         else:
             new_id = "" if successor.id == line.id else successor.id
             page = replace_promoted_line(page, line.id, successor.summary, new_id)
-    changes = [Replace(workspace.page_path, text, page)]
-    return commit_one(workspace, "promote", changes, summary="MEMORY.md", actor="hook")
+    return page

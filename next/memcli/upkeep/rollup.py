@@ -48,7 +48,9 @@ def find_old_months(workspace: Workspace) -> list[Month]:
     groups: dict[tuple[str, str, str], list[IndexedEntry]] = defaultdict(list)
     for entry in list_managed_entries(open_index(workspace)):
         said = parse_time(entry.created_at)
-        if entry.type == "episode" and not entry.pinned and said is not None:
+        # What the user wrote is left alone.
+        is_learned = entry.type == "episode" and entry.source != "user" and not entry.pinned
+        if is_learned and said is not None:
             month = said.astimezone(workspace.zone).strftime("%Y-%m")
             groups[(month, entry.project, entry.owner)].append(entry)
     months = [
