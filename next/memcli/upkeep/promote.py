@@ -110,11 +110,11 @@ def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
 
 def choose_fitting(workspace: Workspace, entries: Sequence[IndexedEntry]) -> list[IndexedEntry]:
     """Return the memories for which MEMORY.md has room, in their order."""
-    room = int(workspace.settings["page.bytes"])
-    room -= len((read_page(workspace) or "").encode("utf-8", "surrogateescape"))
+    page = add_lines(read_page(workspace) or "", [])
+    room = int(workspace.settings["page.bytes"]) - len(page.encode("utf-8", "surrogateescape"))
     fitting = []
     for entry in entries:
-        size = len(format_promoted_line(entry.id, entry.summary).encode()) + 1
+        size = len(format_promoted_line(entry.id, entry.summary).encode()) + len("\r\n")
         if size <= room:
             room -= size
             fitting.append(entry)
@@ -144,14 +144,18 @@ def promote(
         if len(fitting) < len(promotable):
             more = count_noun(len(promotable) - len(fitting), "confirmed memory")
             done.messages.append(f"no room in MEMORY.md for {more} (page.bytes)")
-    try:
-        statements = {entry.id: entry.summary for entry in done.entries}
-        page = add_promoted_lines(text or "", statements) if statements else text
-    except PageError as error:
-        raise RejectedError(f"MEMORY.md: {error}", "fix it: mem edit MEMORY.md") from None
-    if page is not None and page != text:
+    if done.entries:
+        page = add_lines(text or "", done.entries)
         done.changes.insert(0, Replace(workspace.page_path, text, page))
     return done
+
+
+def add_lines(page: str, entries: Sequence[IndexedEntry]) -> str:
+    """Return the page with a line for each memory. Raises RejectedError for a broken page."""
+    try:
+        return add_promoted_lines(page, {entry.id: entry.summary for entry in entries})
+    except PageError as error:
+        raise RejectedError(f"MEMORY.md: {error}", "fix it: mem edit MEMORY.md") from None
 
 
 def check_promotable(workspace: Workspace, entry: IndexedEntry, *, is_said_by_user: bool) -> None:

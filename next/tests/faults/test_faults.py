@@ -30,7 +30,13 @@ COMMANDS: dict[str, list[str]] = {
     "purge": ["forget", "tea", "--purge", "--yes"],
     "undo": ["undo"],
     "config": ["config", "set", "timezone", "Europe/Lisbon"],
+    "promote": ["promote", "old"],
+    "demote": ["promote", "tea", "--remove"],
+    "decay": ["decay"],
+    "tend": ["tend"],
+    "check": ["check", "--fix"],
 }
+OLD = "---\nid: mem_01kajd3v7m4kq7tz\ncreated_at: 2026-01-05\n---\n\nThe old stove is green.\n"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +48,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, arguments in enumerate(
         (
             ["init"],
+            ["config", "set", "decay.max_fraction", "1"],
             ["write", "Tea at four.", "--path", "tea", "--title", "tea"],
             ["write", "Staging listens on port 6543.", "--key", "staging/port"],
             ["write", "An old idea.", "--path", "idea", "--title", "old idea"],
@@ -53,8 +60,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         run = run_mem(world, *arguments, now=f"2026-11-27T10:{number:02}:00Z")
         assert run.code == 0, run
+    (world / "project/memory/entries/old.md").write_text(OLD)
     tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
     (world / "project/memory/MEMORY.md").write_text(PAGE.format(tea=tea))
+    # A relation to nothing, which `check --fix` removes.
+    plan = world / "project/memory/entries/plan.md"
+    plan.write_text("---\nid: mem_01kajd3v7m4kq7ty\nsuperseded_by: mem_0\n---\n\nAn old plan.\n")
     assert run_mem(world, "index").code == 0
     return world
 
