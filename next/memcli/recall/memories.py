@@ -56,12 +56,13 @@ def find_memories(
     prompt: str,
     *,
     least: float,
-    kinds: Sequence[str] = ("entry",),
+    kinds: Sequence[str] = (),
     with_names: bool = True,
 ) -> tuple[list[Memory], list[str]]:
     """Return the memories with at least this relevance, the best first, and messages.
 
-    With `with_names`, a memory whose name or alias is in the prompt needs no relevance.
+    Without `kinds`, conversations are included if no memory answers well. With `with_names`, a
+    memory whose name or alias is in the prompt needs no relevance.
     """
     memories: list[Memory] = []
     messages: list[str] = []
@@ -83,8 +84,14 @@ def find_memories(
             if relevance >= least and is_recallable(workspace, entry):
                 memories.append(reader.build_from_entry(entry, relevance, hits.get(path)))
         for hit in result.hits:
-            if not hit.id and hit.relevance >= least and is_passage_for(workspace, hit.path):
-                memories.append(reader.build_from_passage(hit))
+            # The page is shown as a whole.
+            if hit.id or hit.kind == "memory" or hit.relevance < least:
+                continue
+            if is_passage_for(workspace, hit.path):
+                memory = reader.build_from_passage(hit)
+                # The hook has stored the prompt itself just now.
+                if hit.kind != "session" or not memory.text.endswith(" ".join(prompt.split())):
+                    memories.append(memory)
     memories.sort(key=lambda memory: -memory.score)
     return memories, list(dict.fromkeys(messages))
 
@@ -129,7 +136,7 @@ class MemoryReader:
 
     def build_from_passage(self, hit: Hit) -> Memory:
         is_now = hit.kind == "session" or hit.path == self.workspace.notes_path
-        layer = "semantic" if hit.kind in ("memory", "document") else "episodic"
+        layer = "semantic" if hit.kind == "document" else "episodic"
         name = f"{hit.path}:{hit.line}" if hit.kind == "session" else hit.path
         return Memory(
             id="",
@@ -141,8 +148,7 @@ class MemoryReader:
                 read_passage(self.index, hit.path, hit.line, hit.anchor), self.words, LONGEST_TEXT
             )
             or hit.text,
-            # A page has no date, and that of its file is the day of the last checkout.
-            date="" if hit.kind == "memory" else self.get_day(hit.timestamp),
+            date=self.get_day(hit.timestamp),
             source="",
             path=hit.path,
             relevance=hit.relevance,

@@ -25,7 +25,6 @@ from .render import (
 from .shown import Shown
 from .visible import is_passage_for, read_page
 
-KINDS = ("entry", "history", "note", "session", "document")
 FORMATS = ("context", "block", "json")
 LONG_TERM, NOTES, RECENT = "Long-term Memory", "Today's Notes", "Recent Context"
 SECTIONS = (LONG_TERM, NOTES, RECENT)
@@ -86,7 +85,7 @@ def build_pack(
     prompt = shorten_prompt(prompt)
     pack = Pack()
     minimum = float(settings["search.min_score"])
-    memories, pack.messages = find_memories(workspaces, prompt, least=minimum, kinds=KINDS)
+    memories, pack.messages = find_memories(workspaces, prompt, least=minimum)
     memories = judge(workspaces[0], prompt, memories, pack)
     frame = [render_context(["-"]), *(f"\n## {title} Memory" for title in (*SECTIONS, *LAYERS))]
     hard.take(*frame)

@@ -139,6 +139,21 @@ def test_a_pack_fills_its_layers_and_says_what_it_left_out(tmp_path: Path) -> No
     assert BUDGET in {item.why for item in small.left_out}
 
 
+def test_conversations_answer_if_no_memory_does(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    prompt = "how hot does the new kiln get?"
+    said = "The new kiln gets as hot as 1,240 degrees."
+    events = [{"role": "assistant", "content": said}, {"role": "user", "content": prompt}]
+    append_events(workspace, "s1", events)
+    pack = build_pack([workspace], prompt, Shown("", {}))
+    assert [(memory.layer, memory.text) for memory in pack.memories] == [
+        ("working", f"assistant: {said}")
+    ]
+    put(workspace, "entries/kiln.md", "The new kiln gets 1,300 degrees hot.\n")
+    pack = build_pack([workspace], prompt, Shown("", {}))
+    assert [memory.layer for memory in pack.memories] == ["semantic"]
+
+
 def test_a_model_may_judge_relevance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "entries/a.md", "Kiln one reaches 900 degrees.\n")
