@@ -93,7 +93,11 @@ def run_consolidate(
         if background:
             return Result()
         raise
-    return render(workspace, done, messages)
+    result = render(workspace, done, messages)
+    if background:
+        # The log of the workspace records problems, and nobody reads anything else.
+        result = Result(messages=result.messages if result.exit_code else ())
+    return result
 
 
 def print_question(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:

@@ -38,7 +38,6 @@ INPUT_SHARE = 0.8  # of the tokens that a model accepts
 LONGEST_SUMMARY = 6_000  # characters
 MATERIAL_CHARACTERS = 100_000
 SUMMARY_MARK = "summary"  # key of the event
-SUMMARY_ID = "summaryId"  # key in the metadata: the memory of the last compaction
 PROMPT = """\
 Summarize the conversation below in at most 300 words: what was decided, done and learned, what is \
 still open, and every name, number, path and rule that may be needed later. Write plain sentences \
@@ -69,18 +68,20 @@ def compact_session(workspace: Workspace, session: Session, *, actor: str = "per
     if not messages:
         return 0
     summary, source = build_summary(workspace, session, cut, messages)
-    index = open_index(workspace)
-    earlier = index.find_by_id(str(session.other.get(SUMMARY_ID) or ""))
+    title = f"Conversation {session.id}"
+    earlier = open_index(workspace).list_entries(
+        "type = 'summary' and status = 'active' and title = ?", (title,)
+    )
     moment = messages[-1].timestamp or format_time(workspace.now)
     draft = Draft(
         summary,
         type="summary",
-        title=f"Conversation {session.id}",
+        title=title,
         source=source,
         project=choose_project(workspace, session.project),
         created_at=moment,
         sources=(f"{session.id}#{messages[-1].id}",),
-        supersedes=(earlier.id,) if earlier is not None and earlier.status == "active" else (),
+        supersedes=[entry.id for entry in earlier],
     )
     event = {
         "type": "message",

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import BusyError
 from ..store.lock import open_lock
@@ -16,6 +17,7 @@ from .page import shorten_page
 
 LOCK = "consolidate.lock"
 LOG = "log"
+STARTED: list[Any] = []  # processes in the background
 
 
 @contextmanager
@@ -95,8 +97,13 @@ def start_background(workspace: Workspace) -> bool:
         return False
     # In the user's own workspace, --workspace would make it a project's.
     place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]
-    with open(folder / LOG, "ab") as log:
-        subprocess.Popen(
+    descriptor = os.open(
+        folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
+    )
+    # Those that ended must be waited for, or a server collects zombies.
+    STARTED[:] = [process for process in STARTED if process.poll() is None]
+    with open(descriptor, "ab") as log:
+        process = subprocess.Popen(
             # -P: a module in the workspace must not replace one of Python's.
             [sys.executable, "-P", "-m", "memcli", "consolidate", "--background", *place],
             stdin=subprocess.DEVNULL,
@@ -107,6 +114,7 @@ def start_background(workspace: Workspace) -> bool:
             # The agent kills the process group of its hooks.
             start_new_session=True,
         )
+    STARTED.append(process)
     return True
 
 

@@ -120,7 +120,7 @@ def ask_server(
         "max_tokens": MOST_OUTPUT_TOKENS,
     }
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds + 1  # the thread that waits gives up before this one
     try:
         connection = connect(parts.hostname, parts.port, timeout=seconds)
         try:

@@ -47,7 +47,7 @@ def run_server(body: bytes, *, status: int = 200, pause: float = 0.0) -> Iterato
     server.body, server.status, server.pause, server.questions = body, status, pause, []
     server.url = f"http://127.0.0.1:{server.server_port}/v1"
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield server
     finally:
