@@ -42,6 +42,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
         text = build_action_context(
             places, event.folder, event.arguments, shown, tokens=tokens, now=now
         )
+    shown.count_tokens(text)
     # The agent is at work, so the prompt was not taken back.
     if shown.record.pop(OPEN_PROMPT, "") or text:
         shown.save()

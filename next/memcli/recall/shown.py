@@ -36,6 +36,11 @@ class Shown:
         if entry_id:
             self.ids.add(entry_id)
 
+    def count_tokens(self, text: str) -> None:
+        """Count what the agent was given, for `mem status`. Four bytes are a token."""
+        tokens = (len(text.encode("utf-8", "replace")) + 3) // 4
+        self.record["tokens"] = int(self.record.get("tokens") or 0) + tokens
+
     def forget_all(self) -> None:
         """Start again: after a compaction the agent has lost what it was shown."""
         self.sentences.clear()
