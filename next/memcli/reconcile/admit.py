@@ -227,7 +227,8 @@ class Admission:
         entries = [get_entry(self.index, name) for name in draft.supersedes]
         entries += find_same_key(self.index, draft.key, draft.project, draft.owner)
         for entry in near.replaced:  # as it is now: the model took its time
-            entries += self.index.list_entries("path = ?", (entry.path,))
+            if self.workspace.is_managed(entry.path):
+                entries += self.index.list_entries("path = ?", (entry.path,))
         memories = [self.get_planned(entry) for entry in entries]
         slot = (fold_key(draft.key), draft.project, draft.owner)
         memories += [

@@ -4,6 +4,7 @@ Afterwards its files are the old ones or the new ones. A command that reported a
 nothing, and nothing of it happens when the next command runs.
 """
 
+import json
 import os
 import random
 import shutil
@@ -35,6 +36,10 @@ COMMANDS: dict[str, list[str]] = {
     "decay": ["decay"],
     "tend": ["tend"],
     "check": ["check", "--fix"],
+    # The ids of the questions are filled in by the template.
+    "review": ["review", "number", "newer"],
+    "accept": ["review", "inbox", "accept"],
+    "reject": ["review", "inbox", "reject"],
 }
 OLD = "---\nid: mem_01kajd3v7m4kq7tz\ncreated_at: 2026-01-05\n---\n\nThe old stove is green.\n"
 
@@ -55,6 +60,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["forget", "old idea"],
             ["note", "we talked about it: Tea at four."],
             ["write", "User drinks coffee.", "--scope", "user"],
+            ["write", "The rent is 5 euros."],
+            ["write", "The rent is 6 euros."],
+            ["write", "An idea that is old.", "--key", "idea"],
             ["write", "The last command."],
         )
     ):
@@ -67,6 +75,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = world / "project/memory/entries/plan.md"
     plan.write_text("---\nid: mem_01kajd3v7m4kq7ty\nsuperseded_by: mem_0\n---\n\nAn old plan.\n")
     assert run_mem(world, "index").code == 0
+    questions = json.loads(run_mem(world, "review", "--json", "id,kind").stdout)["questions"]
+    ids = {question["kind"]: question["id"] for question in questions}
+    for name in ("review", "accept", "reject"):
+        COMMANDS[name][1] = ids[COMMANDS[name][1]]
     return world
 
 

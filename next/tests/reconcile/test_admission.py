@@ -1,0 +1,157 @@
+"""Many drafts in one commit: repeats, keys, dates, corrections, rejected ones."""
+
+from pathlib import Path
+
+from memcli.index.index import Index, open_index
+from memcli.reconcile.admit import write_memories
+from memcli.reconcile.draft import Draft
+from memcli.reconcile.outcome import Outcome
+from memcli.store.commit import Append, ChangeGroup
+from memcli.store.workspace import Workspace
+from tests.helpers import make_workspace, put
+
+SECRET = "token ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+PAGE = "<!-- mem:promoted -->\n{lines}<!-- /mem:promoted -->\n"
+
+
+def save(workspace: Workspace, *drafts: Draft) -> list[Outcome]:
+    return write_memories(workspace, drafts)[0]
+
+
+def get_actions(outcomes: list[Outcome]) -> list[str]:
+    return [outcome.action for outcome in outcomes]
+
+
+def list_texts(workspace: Workspace, status: str = "active") -> list[str]:
+    entries = open_index(workspace).list_entries("status = ?", (status,))
+    return sorted(entry.summary for entry in entries)
+
+
+def say(text: str, day: str = "", message: str = "", **fields: object) -> Draft:
+    """Return what the user said on a day of November."""
+    sources = (message,) if message else ()
+    created_at = f"2026-11-{day}T10:00:00Z" if day else ""
+    return Draft(text, source="user", created_at=created_at, sources=sources, **fields)  # type: ignore[arg-type]
+
+
+def test_drafts_are_compared_with_those_before_them(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    outcomes = save(
+        workspace,
+        say("We use pnpm.", message="m1"),
+        say("we use PNPM", message="m2"),
+        say("We use pnpm!", message="m3"),
+        say("Port 1.", key="port"),
+        say("Port 2.", key="port"),
+    )
+    assert get_actions(outcomes) == ["saved", "confirmed", "confirmed", "saved", "saved"]
+    entries = open_index(workspace).list_entries("summary = 'We use pnpm.'")
+    assert [entry.strength for entry in entries] == [2]
+    assert list_texts(workspace) == ["Port 2.", "We use pnpm."]
+    assert list_texts(workspace, "superseded") == ["Port 1."]
+
+
+def test_a_message_confirms_a_memory_once(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    save(workspace, say("We ship flatpaks.", "20", "m1"))
+    assert get_actions(save(workspace, say("We ship flatpaks.", "20", "m1"))) == ["unchanged"]
+    assert get_actions(save(workspace, say("We ship flatpaks.", "21", "m2"))) == ["confirmed"]
+    assert get_actions(save(workspace, say("We ship flatpaks.", "21", "m2"))) == ["unchanged"]
+    assert open_index(workspace).list_entries()[0].strength == 2
+
+
+def test_an_older_statement_never_replaces_a_newer_one(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    save(workspace, say("Port 2.", "20", key="port"))
+    outcome = save(workspace, say("Port 1.", "10", "m1", key="port"))[0]
+    assert [related.relation for related in outcome.related] == ["replaced by"]
+    assert outcome.path.startswith("entries/2026-11/")
+    assert list_texts(workspace) == ["Port 2."]
+    # The same conversation again changes nothing.
+    assert get_actions(save(workspace, say("Port 1.", "10", "m1", key="port"))) == ["unchanged"]
+    save(workspace, say("Port 3.", "25", key="port"), say("Port 0.", "01", key="port"))
+    assert list_texts(workspace) == ["Port 3."]
+    # A more trusted statement is not replaced by a later guess, whichever arrives first.
+    save(workspace, Draft("Color red.", key="color", created_at="2026-11-20"))
+    save(workspace, say("Color blue.", "10", key="color"))
+    assert list_texts(workspace) == ["Color blue.", "Color red.", "Port 3."]
+
+
+def test_a_rejected_draft_stops_and_replaces_nothing(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    save(workspace, say("Port 1.", key="port"))
+    group = ChangeGroup([Append("HISTORY-2026-11.md", "## a record\n")])
+    outcomes, done = write_memories(
+        workspace,
+        [say(f"Port 2, {SECRET}", key="port"), say(""), say("Tea.", type="wish")],
+        extra_groups=[group],
+    )
+    assert get_actions(outcomes) == ["rejected"] * 3
+    assert done.paths == ["HISTORY-2026-11.md"]
+    assert list_texts(workspace) == ["Port 1."]
+    outcomes = save(workspace, say("Port 3.", key="port"), say(SECRET), say("Tea at four."))
+    assert get_actions(outcomes) == ["saved", "rejected", "saved"]
+    assert list_texts(workspace) == ["Port 3.", "Tea at four."]
+
+
+def test_promoted_lines_next_to_each_other_follow_their_memories(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    outcomes = save(workspace, say("Port 1.", key="port"), say("Color red.", key="color"))
+    lines = "".join(f"- {item.text} <!-- {item.id} -->\n" for item in outcomes)
+    page = put(workspace, "MEMORY.md", PAGE.format(lines=lines))
+    save(
+        workspace,
+        say("Port 2.", key="port"),
+        say("Color blue.", key="color"),
+        say("Port 3.", key="port"),
+    )
+    assert "- Port 3. <!--" in page.read_text()
+    assert "- Color blue. <!--" in page.read_text()
+
+
+def test_a_correction_replaces_the_one_memory_that_it_names(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    save(
+        workspace,
+        say("The frontend is installed with npm."),
+        say("Deploys happen on Friday."),
+        say("The retro is on Friday afternoon."),
+        say("Backups of the database run on Friday night."),
+    )
+    save(workspace, say("The frontend is installed with pnpm, not npm.", corrects="npm"))
+    assert "The frontend is installed with npm." in list_texts(workspace, "superseded")
+    # Nobody knows which one is meant, or it is about something else.
+    before = list_texts(workspace)
+    outcome = save(workspace, say("Not Friday, Monday.", corrects="Friday"))[0]
+    assert outcome.action == "saved"
+    save(workspace, say("The dentist said Tuesday, not Friday.", corrects="on Friday"))
+    assert set(before) < set(list_texts(workspace))
+    # A guess does not replace what the user said.
+    save(workspace, Draft("The frontend is installed with yarn, not pnpm.", corrects="pnpm"))
+    assert "The frontend is installed with pnpm, not npm." in list_texts(workspace)
+
+
+def test_without_a_model_corrections_need_a_shared_word(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from memcli.errors import UnavailableError
+
+    def fail(*_: object, **__: object) -> None:
+        raise UnavailableError("no model")
+
+    monkeypatch.setattr(Index, "get_embedder", fail)
+    workspace = make_workspace(tmp_path)
+    save(workspace, say("The frontend is installed with npm."))
+    save(workspace, say("I like tea, not npm.", corrects="npm"))
+    assert list_texts(workspace, "superseded") == []
+    save(workspace, say("Our frontend uses pnpm, not npm.", corrects="npm"))
+    assert list_texts(workspace, "superseded") == ["The frontend is installed with npm."]
+
+
+def test_a_model_may_judge_similar_memories_if_the_user_wants_that(tmp_path: Path) -> None:
+    script = tmp_path / "model"
+    script.write_text("#!/bin/sh\necho 'The first pair does.'\necho 1\n")
+    script.chmod(0o755)
+    workspace = make_workspace(tmp_path)
+    workspace.settings.values.update({"llm.command": str(script), "llm.judge": True})  # type: ignore[attr-defined]
+    save(workspace, say("I moved to Porto in May."))
+    save(workspace, say("I moved to Porto in June."))
+    assert list_texts(workspace, "superseded") == ["I moved to Porto in May."]

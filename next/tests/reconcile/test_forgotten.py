@@ -1,0 +1,185 @@
+"""Forgotten stays forgotten, whichever way the text comes back."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memcli.formats.entry import Entry, format_entry
+from memcli.index.index import open_index
+from memcli.reconcile.admit import write_memories
+from memcli.reconcile.draft import Draft
+from memcli.reconcile.forget import forget, forget_described
+from memcli.reconcile.inbox import delete_inbox, list_inbox
+from memcli.store.commit import Append, ChangeGroup, commit
+from memcli.store.sessions import append_events
+from memcli.store.workspace import Workspace
+from tests.helpers import make_workspace, open_again, put, run_mem
+
+# Ten forgotten memories, each with a paraphrase of its own.
+FORGOTTEN = {
+    "Marta is allergic to walnuts and almonds.": "Marta has an allergy to walnuts and almonds.",
+    "My salary is ninety thousand euros a year.": "My yearly salary is ninety thousand euros.",
+    "The boiler code is brown fox seven.": "The code of the boiler is brown fox seven.",
+    "Jonas plays the cello in an orchestra.": "Jonas is a cello player in an orchestra.",
+    "We deploy on Fridays after lunch.": "Deploys happen on Friday after lunch with us.",
+    "The spare key is under the third pot.": "A spare key lies under the third pot.",
+    "Ana was born in Porto in March.": "Ana was born in March, in Porto.",
+    "The staging server is called gandalf.": "Our staging server has the name gandalf.",
+    "I take the train to Lisbon every Monday.": "Every Monday I take the Lisbon train.",
+    "The client pays invoices sixty days late.": "Invoices are paid sixty days late by the client.",
+}
+# Ten more, of which only the words themselves come back.
+EXACT = [f"Room {number} belongs to the team of Ana Lima." for number in range(10)]
+OLD = "2026-11-01T10:00:00Z"
+
+
+def draft(workspace: Workspace, text: str, source: str, **fields: object) -> None:
+    write_memories(workspace, [Draft(text, source=source, **fields)])  # type: ignore[arg-type]
+
+
+def write_history(workspace: Workspace, text: str) -> None:
+    record = f"## 2026-11-28T10:00:00Z <!-- hist_1 -->\n\n[2026-11-28 10:00] {text}\n\n"
+    commit(workspace, "history", [ChangeGroup([Append("HISTORY-2026-11.md", record)])])
+
+
+def write_session(workspace: Workspace, text: str) -> None:
+    append_events(workspace, "s1", [{"role": "user", "content": f"You know: {text}"}])
+
+
+def write_old_export(workspace: Workspace, text: str) -> None:
+    name = f"entries/old/{abs(hash(text))}.md"
+    put(workspace, name, format_entry(Entry(f"mem_01k{abs(hash(text)):013}"[:20], text)))
+
+
+def promote(workspace: Workspace, text: str) -> None:
+    lines = (
+        f"<!-- mem:promoted -->\n- {text} <!-- mem_01kajd3v7m4kq7tz -->\n<!-- /mem:promoted -->\n"
+    )
+    commit(workspace, "promote", [ChangeGroup([Append("MEMORY.md", lines)])])
+
+
+WAYS: dict[str, Callable[[Workspace, str], object]] = {
+    "older transcript": lambda workspace, text: draft(workspace, text, "user", created_at=OLD),
+    "observed": lambda workspace, text: draft(workspace, text, "observed"),
+    "inferred": lambda workspace, text: draft(workspace, text, "inferred"),
+    "import": lambda workspace, text: write_memories(
+        workspace, [Draft(f"{text} So it says.", sources=["import"]), Draft(text)]
+    ),
+    "old export": write_old_export,
+    "promotion": promote,
+    "history": write_history,
+    "notes": lambda workspace, text: put(workspace, "notes/2026-11-28.md", f"[10:00] {text}\n"),
+    "session": write_session,
+    "page": lambda workspace, text: put(workspace, "MEMORY.md", f"# About\n\n- {text}\n"),
+}
+# What is written by hand or said in a conversation is a person's own wording.
+BY_ADMISSION = ("older transcript", "observed", "inferred")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = make_workspace(tmp_path)
+    texts = [*FORGOTTEN, *EXACT]
+    outcomes, _ = write_memories(workspace, [Draft(text, source="user") for text in texts])
+    draft(workspace, "The kitchen gets a new window.", "user")
+    forget(workspace, [outcome.id for outcome in outcomes])
+    return open_again(workspace)
+
+
+def find_shown(folder: Path, text: str) -> list[str]:
+    """Return the commands that show a text."""
+    commands = {
+        "search": ("search", text, "--min-score", "0", "-n", "50"),
+        "search by words": ("search", text, "--min-score", "0", "--mode", "keyword"),
+        "ls": ("ls", "--json", "text"),
+        "grep": ("grep", text[:20]),
+        "page": ("read", "MEMORY.md"),
+    }
+    shown = []
+    for name, words in commands.items():
+        if text.rstrip(".").casefold() in run_mem(folder, *words)[1].casefold():
+            shown.append(name)
+    return shown
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_forgotten_memory_is_shown_nowhere(workspace: Workspace, way: str) -> None:
+    for text in [*FORGOTTEN, *EXACT]:
+        WAYS[way](workspace, text)
+        assert find_shown(workspace.root.parent, text) == []
+
+
+@pytest.mark.parametrize("way", BY_ADMISSION)
+def test_near_repeats_wait_in_the_inbox(workspace: Workspace, way: str) -> None:
+    for paraphrase in FORGOTTEN.values():
+        WAYS[way](workspace, paraphrase)
+        WAYS[way](workspace, paraphrase)
+        assert find_shown(workspace.root.parent, paraphrase) == []
+    assert sorted(item.text for item in list_inbox(workspace)) == sorted(FORGOTTEN.values())
+    draft(workspace, "The shed gets a new roof.", "inferred")
+    assert len(list_inbox(workspace)) == len(FORGOTTEN)
+    delete_inbox(workspace, [item.id for item in list_inbox(workspace)[:-1]])
+    assert len(list_inbox(workspace)) == 1
+
+
+def test_the_user_may_say_it_again(workspace: Workspace) -> None:
+    folder = workspace.root.parent
+    for text, paraphrase in list(FORGOTTEN.items())[:2]:
+        draft(workspace, paraphrase, "user")
+        draft(workspace, text, "user")
+        assert find_shown(folder, paraphrase)
+        assert find_shown(folder, text)
+
+
+def test_a_purge_reaches_archives_the_inbox_and_ignored_notes(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "The spare key is under the third pot."
+    event = json.dumps({"role": "user", "content": f"Remember: {text}"})
+    put(workspace, "mem.yaml", "index.exclude: [notes/private*]\n")
+    put(workspace, "sessions/s1/archive.jsonl", f"{event}\n")
+    put(workspace, "notes/private.md", f"[10:00] {text}\n[10:01] Tea.\n")
+    put(workspace, "inbox/mem_01kajd3v7m4kq7tz.md", f"---\nid: a\n---\n\n{text} I think.\n")
+    workspace = open_again(workspace)
+    done, _ = write_memories(workspace, [Draft(text, source="user")])
+    forget(workspace, [done[0].id], purge=True)
+    for path in workspace.root.rglob("*"):
+        assert not path.is_file() or b"third pot" not in path.read_bytes(), path
+    assert (workspace.root / "notes/private.md").read_text() == "[10:01] Tea.\n"
+    assert "Remember" in (workspace.root / "sessions/s1/archive.jsonl").read_text()
+
+
+def test_a_request_forgets_the_memory_that_it_describes(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    texts = [
+        "We use npm for the frontend.",
+        "The npm token expires in May.",
+        "Ana lives in Porto.",
+        "Ana works in Porto at the port authority.",
+    ]
+    write_memories(workspace, [Draft(text, source="user") for text in texts])
+    for request, wanted in (
+        ("we use npm", texts[:1]),
+        ("the token of npm expires in may", texts[1:2]),
+        ("the cat is called Momo", []),
+        ("Porto", []),
+    ):
+        done = forget_described(workspace, request)
+        assert [outcome.text for outcome in done.outcomes] == wanted, request
+    # A memory that was said after the request is not meant.
+    done = forget_described(workspace, "Ana lives in Porto", said_at="2026-11-01T10:00:00.123Z")
+    assert done.outcomes == []
+    done = forget_described(workspace, "Ana lives in Porto")
+    assert [outcome.text for outcome in done.outcomes] == ["Ana lives in Porto."]
+
+
+def test_an_unclear_request_names_the_candidates(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    names = ("north", "south", "east", "west")
+    drafts = [Draft(f"The door of the {name} room is blue.", source="user") for name in names]
+    write_memories(workspace, drafts)
+    done = forget_described(workspace, "the door of the room is blue")
+    assert done.outcomes == []
+    assert len(done.candidates) > 1
+    assert len(open_index(workspace).list_entries("status = 'active'")) == 4

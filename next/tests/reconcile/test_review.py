@@ -1,0 +1,140 @@
+"""Review: answers change memories once, and questions do not return."""
+
+from pathlib import Path
+
+import pytest
+
+from memcli.errors import ChangedError, UsageError
+from memcli.index.index import open_index
+from memcli.reconcile.admit import write_memories
+from memcli.reconcile.draft import Draft
+from memcli.reconcile.forget import forget
+from memcli.reconcile.pairs import find_outdated_ids
+from memcli.reconcile.review import Question, answer_questions, list_questions
+from memcli.store.undo import undo
+from memcli.store.workspace import Workspace
+from tests.helpers import make_workspace, open_again, put, run_mem
+
+PAGE = "<!-- mem:promoted -->\n- {text} <!-- {id} -->\n<!-- /mem:promoted -->\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make_workspace(tmp_path)
+
+
+def save(workspace: Workspace, *texts: str, source: str = "user", **fields: str) -> list[str]:
+    """Save memories one after the other and return their ids."""
+    drafts = [
+        Draft(text, source=source, created_at=f"2026-11-{number:02}", **fields)  # type: ignore[arg-type]
+        for number, text in enumerate(texts, 1)
+    ]
+    return [outcome.id for outcome in write_memories(workspace, drafts)[0]]
+
+
+def list_active(workspace: Workspace) -> list[str]:
+    return sorted(
+        entry.summary for entry in open_index(workspace).list_entries("status = 'active'")
+    )
+
+
+def ask(workspace: Workspace, kind: str) -> Question:
+    found = [item for item in list_questions(workspace, duplicates=True) if item.kind == kind]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def hold(workspace: Workspace) -> Question:
+    forgotten = save(workspace, "The code of the boiler is brown fox seven.")
+    forget(workspace, forgotten)
+    save(workspace, "Boiler code: brown fox seven.", source="observed", key="boiler")
+    return ask(workspace, "inbox")
+
+
+@pytest.mark.parametrize(
+    ("answer", "active"),
+    [("older", ["Port 1."]), ("newer", ["Port 2."]), ("both", ["Port 1.", "Port 2."])],
+)
+def test_a_conflict_is_decided_once(workspace: Workspace, answer: str, active: list[str]) -> None:
+    save(workspace, "Port 1.", key="port")
+    write_memories(workspace, [Draft("Port 2.", key="port")])
+    question = ask(workspace, "conflict")
+    done = answer_questions(workspace, [question], answer)
+    assert list_active(workspace) == active
+    assert not any(entry.conflicts_with for entry in open_index(workspace).list_entries())
+    assert list_questions(open_again(workspace), duplicates=True) == []
+    undo(workspace, done.number)
+    assert ask(workspace, "conflict").id == question.id
+
+
+def test_a_question_is_answered_in_one_terminal(workspace: Workspace) -> None:
+    save(workspace, "The rent is 1,150 euros.", "The rent is 1,240 euros now.")
+    question = ask(workspace, "number")
+    inbox = hold(workspace)
+    other = open_again(workspace)
+    answer_questions(workspace, [question], "both")
+    answer_questions(workspace, [inbox], "accept")
+    for asked, answer in ((question, "newer"), (inbox, "reject")):
+        with pytest.raises(ChangedError, match="answered already"):
+            answer_questions(other, [asked], answer)
+    with pytest.raises(UsageError, match="cannot answer"):
+        answer_questions(other, [inbox], "newer")
+    assert run_mem(workspace.root.parent, "review", question.id, "newer")[0] == 4
+
+
+def test_the_line_of_a_replaced_memory_shows_the_one_that_stays(workspace: Workspace) -> None:
+    ids = save(workspace, "The rent is 1,150 euros.", "The rent is 1,240 euros now.")
+    page = put(workspace, "MEMORY.md", PAGE.format(text="The rent is 1,150 euros.", id=ids[0]))
+    assert find_outdated_ids(open_index(workspace)) == {ids[0]}
+    answer_questions(workspace, [ask(workspace, "number")], "newer")
+    assert f"- The rent is 1,240 euros now. <!-- {ids[1]}" in page.read_text()
+    assert find_outdated_ids(open_index(workspace)) == set()
+
+
+def test_an_accepted_memory_is_saved_under_its_key(workspace: Workspace) -> None:
+    save(workspace, "Boiler: unknown.", source="inferred", key="boiler")
+    question = hold(workspace)
+    done = answer_questions(workspace, [question], "accept")
+    assert list_active(workspace) == ["Boiler code: brown fox seven."]
+    entry = open_index(workspace).find_by_id(question.memories[0].id)
+    assert entry is not None
+    assert (entry.source, entry.key, entry.reason) == ("observed", "boiler", "")
+    assert not list((workspace.root / "inbox").glob("*.md"))
+    undo(workspace, done.number)
+    assert ask(workspace, "inbox") == question
+
+
+def test_a_rejected_memory_does_not_come_back(workspace: Workspace) -> None:
+    answer_questions(workspace, [hold(workspace)], "reject")
+    outcomes, _ = write_memories(workspace, [Draft("boiler code: brown fox seven")])
+    assert outcomes[0].action == "rejected"
+    assert list_questions(workspace) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The retro is on Friday at 2 pm.", "The retro is on Friday at 14:00."),
+        ("Build 80 failed on Monday.", "Build 81 failed on Monday."),
+        ("The staging port is 80.", "The production port is 8080."),
+        ("The flight to Oslo leaves at 7:05.", "The flight back from Oslo leaves at 21:30."),
+        ("The fridge holds 4 bottles.", "The fridge holds 4 cans and 6 bottles."),
+    ],
+)
+def test_numbers_of_different_things_do_not_contradict(
+    workspace: Workspace, first: str, second: str
+) -> None:
+    save(workspace, first, second)
+    assert find_outdated_ids(open_index(workspace)) == set()
+
+
+def test_memories_of_two_projects_do_not_contradict(workspace: Workspace) -> None:
+    save(workspace, "The rent is 1,150 euros.", project="a")
+    save(workspace, "The rent is 1,240 euros.", project="b")
+    assert list_questions(workspace, duplicates=True) == []
+
+
+def test_a_damaged_inbox_and_a_link_in_it_are_no_question(workspace: Workspace) -> None:
+    put(workspace, "inbox/bad.md", "---\n: [\n---\n\nBad.\n")
+    (workspace.root / "inbox/link.md").symlink_to("/etc/hostname")
+    assert list_questions(workspace) == []
