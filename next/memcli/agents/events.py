@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 AGENTS = ("claude-code", "codex")
-LARGEST = 16 * 1024 * 1024  # bytes of an event
 SHELLS = ("Bash", "shell", "exec_command", "local_shell")
 # Codex reports the output of a command without its exit code.
 FAILED_OUTPUT = re.compile(

@@ -15,7 +15,7 @@ from ..index.database import FILE as INDEX_FILE
 from ..recall.lookup import Place
 from ..recall.shown import Shown, delete_old_records, load_shown
 from ..store.log import append_log
-from ..store.sessions import list_sessions
+from ..store.sessions import list_sessions, name_session
 from ..store.workspace import Workspace
 from .events import Event, build_answer
 from .messages import record_answer, record_event, record_message, take_back
@@ -52,6 +52,7 @@ def respond(event: Event, agent: str, context: Context) -> str:
         answer = handle(Hook(event, agent, context, workspaces, shown))
         places, tokens = build_places(workspaces)
         note_places(shown, event.folder, places, tokens)
+        shown.count_tokens(answer.text)
         shown.save()
         return build_answer(event.name, answer.text, answer.message)
     return ""
@@ -133,7 +134,8 @@ def take_prompt(hook: Hook) -> Answer:
         take_back(workspace, event.session, taken_back)
     shown.record[OPEN_PROMPT] = message_id
     # Another agent's hook has received the same prompt, and saved what it asks for.
-    saved = save_requests(workspace, event.prompt, message_id, shown) if is_new else Saved()
+    source = f"{name_session(event.session)}#{message_id}"
+    saved = save_requests(workspace, event.prompt, source, shown) if is_new else Saved()
     text = build_prompt_context(hook.workspaces, event.prompt, shown)
     parts = [part.strip() for part in (saved.text, text) if part.strip()]
     message = saved.message if workspace.settings["notify"] else ""

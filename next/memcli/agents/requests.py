@@ -22,8 +22,11 @@ class Saved(NamedTuple):
     message: str = ""
 
 
-def save_requests(workspace: Workspace, prompt: str, message_id: str, shown: Shown) -> Saved:
-    """Save what a prompt asks to remember, and forget what it asks to forget."""
+def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown) -> Saved:
+    """Save what a prompt asks to remember, and forget what it asks to forget.
+
+    `message` is the session and id of the prompt, which confirm a memory once.
+    """
     from ..consolidate.rules import find_requests
 
     lines: list[str] = []
@@ -33,7 +36,7 @@ def save_requests(workspace: Workspace, prompt: str, message_id: str, shown: Sho
             if statement.kind == "forget":
                 lines += forget_request(workspace, statement.text, counts)
             else:
-                lines.append(save_request(workspace, statement, message_id, shown))
+                lines.append(save_request(workspace, statement, message, shown))
                 counts["saved"] += 1
         except MemError as error:
             lines.append(f"Not done: {error.message}")
@@ -42,14 +45,12 @@ def save_requests(workspace: Workspace, prompt: str, message_id: str, shown: Sho
     from ..recall.render import render_context, render_line
 
     done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]
-    message = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
+    notice = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
     about = "The user asked mem to remember or forget something. It has:"
-    return Saved(render_context([f"- {render_line(line)}" for line in lines], about), message)
+    return Saved(render_context([f"- {render_line(line)}" for line in lines], about), notice)
 
 
-def save_request(
-    workspace: Workspace, statement: "Statement", message_id: str, shown: Shown
-) -> str:
+def save_request(workspace: Workspace, statement: "Statement", message: str, shown: Shown) -> str:
     from ..reconcile.admit import write_memories
     from ..reconcile.draft import Draft
 
@@ -58,7 +59,7 @@ def save_request(
         type=statement.type,
         source="user",
         project=statement.project,
-        sources=(message_id,),
+        sources=(message,),
     )
     outcome = write_memories(workspace, [draft], actor="person")[0][0]
     if outcome.error is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..context import Context
     from ..recall.lookup import Place
 
+LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 INSIDE = "MEM_INSIDE_LLM"  # set while mem itself asks an agent
@@ -39,8 +40,6 @@ def run_hook_process(arguments: Sequence[str]) -> int:
 def read_input(descriptor: int) -> bytes:
     """Read until the end, or until the writer falls silent."""
     from select import select
-
-    from ..agents.events import LARGEST
 
     if os.isatty(descriptor):
         return b""

@@ -24,6 +24,7 @@ def run_ls(
     status: Annotated[
         list[str], Option(help="active (default), superseded, forgotten, faded or all.")
     ] = [],
+    source: Annotated[str, Option(help="Only memories from user, observed or inferred.")] = "",
     since: Annotated[str, Option(help="Only memories changed since this date.")] = "",
     until: Annotated[str, Option(help="Only memories changed until this date.")] = "",
     where: Annotated[list[str], Option(help='Only memories with this property: "rating>=4".')] = [],
@@ -39,7 +40,7 @@ def run_ls(
         types=tuple(type_),
         tags=tuple(tag),
         statuses=tuple(status),
-        conditions=tuple(where),
+        conditions=(*where, *([f"source={source}"] if source else [])),
     )
     matches: list[tuple[Index, IndexedEntry]] = []
     messages: list[str] = []

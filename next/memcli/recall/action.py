@@ -7,21 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .commands import Command, parse_command
-from .lookup import Lookup, Memory, Place, choose, open_lookups, render_memories
+from .lookup import Lookup, Memory, Place, Rated, build_context
 from .match import (
     ENOUGH,
-    EXTENSIONS,
-    WORD,
+    LANGUAGES,
     is_match,
     prepare,
     rate_command,
     rate_path,
     split_name,
-    stem,
 )
 from .shown import Shown
 
-MOST_CUES = 40
 EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")
 COMMAND_KEYS = ("command", "cmd", "script")
 PATCHED_FILE = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$")
@@ -48,16 +45,15 @@ def build_action_context(
     `tool` holds the arguments of the tool call; `now` is the time as memories store it.
     """
     action = parse_action(tool, folder)
-    chosen: list[tuple[float, Memory]] = []
-    for lookup in open_lookups(places, now) if any(action) else ():
-        ratings = rate_memories(lookup, action)
-        allowed = choose(lookup, [memory for memory, _ in ratings], shown)
-        chosen += [(rating, memory) for memory, rating in ratings if memory in allowed]
-    chosen.sort(key=lambda item: -item[0])
-    subject = "command" if action.commands else "file"
-    heading = f"From long-term memory, about this {subject}:"
-    notes = [(memory, build_note(memory, action, folder)) for _, memory in chosen]
-    return render_memories(heading, notes, shown, tokens)
+    if not any(action):
+        return ""
+
+    def rate(lookup: Lookup) -> Iterable[Rated]:
+        for memory, rating in rate_memories(lookup, action):
+            yield Rated(rating, memory, build_note(memory, action, folder))
+
+    about = f"From long-term memory, about this {'command' if action.commands else 'file'}:"
+    return build_context(places, rate, shown, about=about, tokens=tokens, now=now)
 
 
 def parse_action(tool: Mapping[str, Any], folder: str) -> Action:
@@ -83,27 +79,20 @@ def make_relative(path: str, folder: str) -> str:
     return full[len(folder) :].strip("/") if full.startswith(f"{folder.rstrip('/')}/") else full
 
 
-def rate_memories(lookup: Lookup, action: Action) -> list[tuple[Memory, float]]:
-    """Return the rules about an action, with their ratings."""
-    frequencies: dict[str, int] = {}
-    candidates: dict[int, None] = {}
-    for cue in list(dict.fromkeys(list_cues(action)))[:MOST_CUES]:
-        files = lookup.find(cue) if WORD.search(cue) else []
-        frequencies[stem(cue)] = len(files)
-        candidates.update(dict.fromkeys(files))
+def rate_memories(lookup: Lookup, action: Action) -> Iterable[tuple[Memory, float]]:
+    """Yield the rules about an action, with their ratings."""
+    files, counts = lookup.find_all(list_cues(action))
     names = {part for path in action.paths for part in path.split("/") if part}
-    candidates.update(dict.fromkeys(lookup.find_by_files(names) if names else ()))
-    ratings = []
-    for file in candidates:
+    files.update(dict.fromkeys(lookup.find_by_files(names) if names else ()))
+    for file in files:
         memory = lookup.load(file)
-        text = prepare(memory.text)
+        text = prepare(memory.text, memory.type)
         rating = max(
-            [rate_path(path, text, memory.files, frequencies) for path in action.paths]
-            + [rate_command(command, text, frequencies) for command in action.commands]
+            [rate_path(path, text, memory.files, counts) for path in action.paths]
+            + [rate_command(command, text, counts) for command in action.commands]
         )
         if rating >= ENOUGH:
-            ratings.append((memory, rating))
-    return ratings
+            yield memory, rating
 
 
 def list_cues(action: Action) -> Iterable[str]:
@@ -115,7 +104,7 @@ def list_cues(action: Action) -> Iterable[str]:
     for path in action.paths:
         yield from split_name(path)
         ending = path.rpartition(".")[2].lower()
-        yield from (ending, EXTENSIONS.get(ending, ending))
+        yield from (ending, LANGUAGES.get(ending, ending))
     for command in action.commands:
         for word in (*command.heads, *command.words, *command.flags):
             yield from split_name(word)

@@ -13,27 +13,26 @@ MOST_DEPTH = 3
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 SEPARATOR = re.compile(r"[;|&()]+")
 ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
-# Programs that run another one.
 WRAPPERS = frozenset("sudo time nohup env command exec xargs nice timeout watch doas".split())
-SHELLS = frozenset("bash sh zsh dash".split())
-INTERPRETERS = frozenset("python node ruby perl deno bun npx uvx bunx pnpx".split())
-RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npm", "exec")}
+SHELLS = frozenset("bash sh zsh".split())
+# Programs that run another one: `uv run pytest`, `python -m pytest`, `npx vitest`.
+RUNNERS = frozenset("python node ruby perl npx uvx uv poetry pipenv bundle".split())
+# Words such as the `run` of `npm run build` do not say what is done.
+GROUPS = frozenset("run exec compose".split())
 READING = frozenset(
-    "cat less more head tail ls grep rg find fd wc stat file tree diff echo printf pwd which cd"
-    " sort uniq cut awk jq true false sleep test".split()
+    "cat less more head tail ls grep rg find fd wc stat file tree diff du df echo printf pwd which"
+    " cd sort uniq cut awk jq true false sleep test".split()
+)
+READING_SUBCOMMANDS = frozenset(
+    "status list ls show get log logs diff describe info inspect ps images view history help"
+    " version blame branch fetch".split()
 )
 WRITING = frozenset("rm mv cp tee touch chmod chown truncate sed patch ln rmdir mkdir".split())
-READING_SUBCOMMANDS = {
-    "git": frozenset("log diff show status blame branch remote fetch".split()),
-    "kubectl": frozenset("get logs describe top explain".split()),
-    "docker": frozenset("ps images logs inspect stats".split()),
-}
-# Words of `npm run X` and the like that do not say what is done.
-GROUPS = frozenset("run exec compose".split())
-SUBCOMMAND = re.compile(r"[a-z]+(?:[:-][a-z]+)*")
-TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table)\s+(?:only\s+)?[\"`]?([a-z]\w{2,})")
+SUBCOMMAND = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
+MOST_HEADS = 2
+SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
+TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
 SAME_FLAG = {"-f": "--force", "-m": "--message"}
-SAME_PROGRAM = {"python3": "python", "pip3": "pip", "nodejs": "node"}
 
 
 class Command(NamedTuple):
@@ -43,22 +42,29 @@ class Command(NamedTuple):
     words: tuple[str, ...]  # subcommands, targets and other arguments
     flags: tuple[str, ...]
     paths: tuple[str, ...]  # files that it changes
-    heads: tuple[str, ...]  # what it does: its subcommand, the name of a script, tables
+    heads: tuple[str, ...]  # what it does: a script's name, subcommands, tables
+    variables: tuple[str, ...] = ()  # that are set for it
 
     @property
     def is_reading(self) -> bool:
         """Whether it changes nothing, so that rules about its files do not matter."""
-        reading = READING_SUBCOMMANDS.get(self.program, frozenset())
-        return self.program in READING or any(word in reading for word in self.words[:2])
+        return self.program in READING or not READING_SUBCOMMANDS.isdisjoint(self.words[:2])
 
 
 def parse_command(text: str, depth: int = 0) -> list[Command]:
     """Return the programs of a command line, also those that another one runs."""
     # The text of a new file is no command.
     line = HEREDOC.sub(r"\3", text[:LONGEST]).replace("\\\n", " ").replace("\n", " ; ")
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        # A quote without its end. The beginning is still worth something.
+        words = re.sub(r"([;|&()<>]+)", r" \1 ", re.sub("['\"]", " ", line)).split()
     commands: list[Command] = []
     part: list[str] = []
-    for word in [*split_words(line), ";"]:
+    for word in [*words, ";"]:
         if SEPARATOR.fullmatch(word):
             commands += parse_part(part, depth)
             part = []
@@ -67,103 +73,71 @@ def parse_command(text: str, depth: int = 0) -> list[Command]:
     return commands
 
 
-def split_words(line: str) -> list[str]:
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        return list(lexer)
-    except ValueError:
-        # A quote without its end. The beginning is still worth something.
-        return re.sub(r"([;|&()<>]+)", r" \1 ", line.replace("'", " ").replace('"', " ")).split()
-
-
 def parse_part(words: list[str], depth: int) -> list[Command]:
     """Return the programs of one part of a pipe or list."""
-    words = skip_wrappers(words)
-    if not words:
+    words, variables = skip_wrappers(words)
+    if not words or depth > MOST_DEPTH:
         return []
-    program = get_name(words[0])
+    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", words[0].rpartition("/")[2])
     arguments = words[1:]
-    if program in SHELLS:
-        for number, word in enumerate(arguments[:-1]):
-            if word.startswith("-") and word.endswith("c") and depth < MOST_DEPTH:
-                return parse_command(arguments[number + 1], depth + 1)
-    commands = [build_command(words[0], program, arguments)]
-    inner = find_inner_command(program, arguments)
-    if inner and depth < MOST_DEPTH:
-        commands += parse_part(inner, depth + 1)
-    if program == "docker" and arguments[:1] == ["compose"]:
-        commands.append(build_command("docker-compose", "docker-compose", arguments[1:]))
+    if program in SHELLS and arguments:
+        is_script = arguments[0].startswith("-") and arguments[0].endswith("c")
+        rest = arguments[1:]
+        return parse_command(rest[0], depth + 1) if is_script and rest else parse_part(rest, depth)
+    commands = [build_command(program, arguments)._replace(variables=variables)]
+    if program in RUNNERS and not {"-c", "-e"}.intersection(arguments[:1]):
+        while arguments and (arguments[0] in GROUPS or arguments[0].startswith("-")):
+            arguments = arguments[1:]
+        commands += parse_part(arguments, depth + 1)
     return commands
 
 
-def skip_wrappers(words: list[str]) -> list[str]:
-    """Return a command without assignments, `sudo` and the like."""
+def skip_wrappers(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return a command without `sudo` and the like, and the variables set for it."""
     is_wrapped = False
+    variables = []
     while words:
         is_argument = words[0].startswith("-") or words[0].isdigit()
-        if ASSIGNMENT.fullmatch(words[0]) or (is_wrapped and is_argument):
-            words = words[1:]
-        elif get_name(words[0]) in WRAPPERS:
-            words, is_wrapped = words[1:], True
-        else:
+        is_wrapper = words[0].rpartition("/")[2] in WRAPPERS
+        if ASSIGNMENT.fullmatch(words[0]):
+            variables.append(words[0].partition("=")[0])
+        elif not (is_wrapper or (is_wrapped and is_argument)):
             break
-    return words
+        is_wrapped |= is_wrapper
+        words = words[1:]
+    return words, tuple(variables)
 
 
-def get_name(word: str) -> str:
-    name = word.rpartition("/")[2] or word
-    return SAME_PROGRAM.get(name, re.sub(r"^(python|pip)[\d.]+$", r"\1", name))
-
-
-def find_inner_command(program: str, arguments: list[str]) -> list[str]:
-    """Return the command that an interpreter or runner starts."""
-    if arguments and (program, arguments[0]) in RUNNERS:
-        arguments = arguments[1:]
-    elif program == "python" and arguments[:1] == ["-m"]:
-        return arguments[1:]
-    elif program not in INTERPRETERS | SHELLS:
-        return []
-    while arguments and arguments[0].startswith("-"):
-        # What follows `-c` or `-e` is a program in another language.
-        if arguments[0] in ("-c", "-e"):
-            return []
-        arguments = arguments[1:]
-    return arguments
-
-
-def build_command(first: str, program: str, arguments: list[str]) -> Command:
+def build_command(program: str, arguments: list[str]) -> Command:
     words: list[str] = []
     flags: list[str] = []
     paths: list[str] = []
-    tables: list[str] = []
-    is_target = False
+    heads: list[str] = []
+    previous = ""
     for word in arguments:
-        if word.startswith((">", "<")):
-            is_target = word.startswith(">")
-        elif is_target or (program in WRITING and not word.startswith("-")):
-            paths.append(word)
-            is_target = False
-        elif word.startswith("-") and len(word) > 1:
+        if word.startswith("-") and len(word) > 1:
             flag, _, value = word.partition("=")
             flags += [flag, SAME_FLAG.get(flag, flag)]
             words += [value] if value else []
-        elif " " in word:  # a message, or a script such as SQL
-            tables += TABLE.findall(word)
-        else:
-            words.append(word)
-    heads = [word for word in words if SUBCOMMAND.fullmatch(word) and word not in GROUPS][:1]
-    if "." in program:
-        heads = [program]
-    if "/" in first:
-        words.append(first)
-    if program in READING:
-        words = []
+        elif " " in word:  # a message, or a script
+            statement = SQL.match(word)
+            if statement:
+                words.append(statement[1].lower())
+                heads = TABLE.findall(word)
+        elif not word.startswith((">", "<")):
+            if previous.startswith(">") or program in WRITING:
+                paths.append(word)
+            if program not in READING:
+                words.append(word)
+            # After `-n` or before a digit it is rather the value of a flag.
+            is_value = previous[:1] == "-" and (previous[1:2] != "-" or not word.isalpha())
+            if SUBCOMMAND.fullmatch(word) and word not in GROUPS and not is_value:
+                heads.append(word)
+        previous = word
     return Command(
         program,
         tuple(words[:MOST_WORDS]),
         tuple(dict.fromkeys(flags)),
         tuple(paths),
-        (*heads, *tables),
+        tuple([program] if "." in program else heads[:MOST_HEADS]),
     )

@@ -1,22 +1,22 @@
 """The failure moment: the lesson that was learned when the same command failed before."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .action import Action, parse_action
-from .lookup import Lookup, Memory, Place, choose, open_lookups, render_memories
+from .lookup import Lookup, Memory, Place, Rated, build_context
 from .match import FUNCTION_WORDS, WORD, Text, prepare, rate_command, stem
 from .shown import Shown
 
 ENOUGH = 1.0
 ERROR_START, ERROR_END = 300, 1_200  # characters of an error that are compared
-MOST_CUES = 40
+WORD_WEIGHT, COMMAND_WEIGHT = 0.35, 0.7
 MOST_RULES_OF_A_WORD = 6
 TYPES = ("lesson", "correction", "procedure")
 # Names that programs print: paths, modules, codes such as E0382 or ECONNREFUSED, camelCase.
 NAME = re.compile(
-    r"[\w@-]*[\w-](?:[./:]+[\w-]+)+|\w*[a-z][A-Z]\w*|\w*_\w+|\b[A-Z]+\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
+    r"[\w@-]*[\w-](?:[./:]+[\w-]+)+|\w*[a-z][A-Z]\w*|\w*_\w+|\b[A-Z]+\d\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
 )
 # Words that are part of any error.
 ERROR_WORDS = frozenset(
@@ -24,7 +24,7 @@ ERROR_WORDS = frozenset(
     " traceback most recent call last warning cannot could unable command module named invalid"
     " unexpected expected missing usr bin lib home python node".split()
 )
-HEADING = "From long-term memory, about this failure:"
+ABOUT = "From long-term memory, about this failure:"
 
 
 def build_failure_context(
@@ -39,46 +39,37 @@ def build_failure_context(
 ) -> str:
     """Return the lessons about a failed command as text for the agent, or an empty text."""
     action = parse_action(tool, folder)
-    error = (
-        error
-        if len(error) <= ERROR_START + ERROR_END
-        else (f"{error[:ERROR_START]}\n{error[-ERROR_END:]}")
-    )
-    chosen: list[tuple[float, Memory]] = []
-    for lookup in open_lookups(places, now):
-        ratings = rate_memories(lookup, action, error)
-        allowed = choose(lookup, [memory for memory, _ in ratings], shown)
-        chosen += [(rating, memory) for memory, rating in ratings if memory in allowed]
-    chosen.sort(key=lambda item: -item[0])
-    return render_memories(HEADING, [(memory, "") for _, memory in chosen], shown, tokens)
+    if len(error) > ERROR_START + ERROR_END:
+        error = f"{error[:ERROR_START]}\n{error[-ERROR_END:]}"
+
+    def rate(lookup: Lookup) -> Iterable[Rated]:
+        for memory, rating in rate_memories(lookup, action, error):
+            yield Rated(rating, memory)
+
+    return build_context(places, rate, shown, about=ABOUT, tokens=tokens, now=now)
 
 
-def rate_memories(lookup: Lookup, action: Action, error: str) -> list[tuple[Memory, float]]:
-    """Return the lessons that share enough with an error and its command."""
-    names = list(dict.fromkeys(NAME.findall(error)))[:MOST_CUES]
-    words = [word for word in find_words(error) if is_telling(word)]
-    cues = [*names, *dict.fromkeys(words), *(command.program for command in action.commands)]
-    frequencies: dict[str, int] = {}
-    candidates: dict[int, None] = {}
-    for cue in cues[: 2 * MOST_CUES]:
-        files = lookup.find(cue)
-        frequencies[stem(cue)] = len(files)
-        candidates.update(dict.fromkeys(files))
-    ratings = []
-    for file in candidates:
+def rate_memories(lookup: Lookup, action: Action, error: str) -> Iterable[tuple[Memory, float]]:
+    """Yield the lessons that share enough with an error and its command, with their ratings."""
+    # What the command itself says is what the action moment is for.
+    said = {word for command in action.commands for word in (command.program, *command.words)}
+    names = [
+        name for name in NAME.findall(error) if is_telling(name, said if name.isupper() else ())
+    ]
+    words = [word for word in find_words(error) if is_telling(word, said)]
+    programs = [command.program for command in action.commands]
+    files, counts = lookup.find_all([*programs, *names, *words])
+    for file in files:
         memory = lookup.load(file)
         if memory.type not in TYPES:
             continue
-        text = prepare(memory.text)
-        rating = rate_error(names, error, text, frequencies)
-        # The command alone is what the action moment is for.
+        text = prepare(memory.text, memory.type)
+        rating = rate_error(set(names), words, error, text, counts)
         if rating:
-            rating += 0.7 * max(
-                [rate_command(item, text, {}) for item in action.commands], default=0
-            )
+            ratings = [rate_command(command, text, counts) for command in action.commands]
+            rating += COMMAND_WEIGHT * max(ratings, default=0.0)
         if rating >= ENOUGH:
-            ratings.append((memory, rating))
-    return ratings
+            yield memory, rating
 
 
 def find_words(error: str) -> list[str]:
@@ -86,25 +77,30 @@ def find_words(error: str) -> list[str]:
     return WORD.findall(re.sub(r"[\w.@-]*/\S*", " ", error).lower())
 
 
-def is_telling(word: str) -> bool:
-    is_common = word in ERROR_WORDS or word in FUNCTION_WORDS
+def is_telling(word: str, said: Collection[str] = ()) -> bool:
+    word = word.lower()
+    is_common = word in ERROR_WORDS or word in FUNCTION_WORDS or word in said
     return len(word) > 2 and not word.isdigit() and not is_common
 
 
 def rate_error(
-    names: Iterable[str], error: str, text: Text, frequencies: Mapping[str, int]
+    names: Iterable[str],
+    words: Iterable[str],
+    error: str,
+    text: Text,
+    counts: Mapping[str, int],
 ) -> float:
     """Rate a memory by the names, word sequences and rare words that it shares with an error."""
-    shared = [
-        name for name in names if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text.text)
-    ]
-    # A folder tells where it happened, not what.
-    rating = sum(0.35 if "/" in name and "." not in name else 1.0 for name in shared)
+    rating = 0.0
+    for name in names:
+        if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text.text):
+            # A folder tells where it happened, not what.
+            rating += WORD_WEIGHT if "/" in name and "." not in name else 1.0
     # Three words in the same order are hardly a coincidence.
     rating += bool(list_sequences(error) & list_sequences(text.text))
-    for stemmed in {stem(word) for word in find_words(error) if is_telling(word)}:
-        if stemmed in text.stems and frequencies.get(stemmed, 0) <= MOST_RULES_OF_A_WORD:
-            rating += 0.35
+    for stemmed in set(map(stem, words)):
+        if stemmed in text.stems and counts.get(stemmed, 0) <= MOST_RULES_OF_A_WORD:
+            rating += WORD_WEIGHT
     return rating
 
 

@@ -9,13 +9,13 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..index.settled import is_settled
+from .match import stem
 from .render import (
     Budget,
-    escape_text,
     get_new_sentences,
     render_context,
     render_memory,
@@ -26,6 +26,7 @@ from .shown import Shown
 TYPES = ("constraint", "correction", "lesson", "procedure", "preference")
 # A word that more rules contain does not tell which of them is meant.
 MOST_MATCHES = 40
+MOST_CUES = 60
 ID_LENGTH = 6  # of the part of an id that commands print
 BUSY_SECONDS = 0.1
 FRONTMATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
@@ -94,6 +95,16 @@ class Lookup:
         )
         return [row[0] for row in rows]
 
+    def find_all(self, cues: Iterable[str]) -> tuple[dict[int, None], dict[str, int]]:
+        """Return the rules that contain one of the cues, and how many rules contain each."""
+        files: dict[int, None] = {}
+        counts: dict[str, int] = {}
+        for cue in list(dict.fromkeys(cues))[:MOST_CUES]:
+            found = self.find(cue) if any(map(str.isalnum, cue)) else []
+            counts[stem(cue)] = len(found)
+            files.update(dict.fromkeys(found))
+        return files, counts
+
     def load(self, file: int) -> Memory:
         if file not in self.memories:
             row = self.connection.execute(
@@ -134,50 +145,59 @@ class Lookup:
             return set()
 
 
-def open_lookups(places: Sequence[Place], now: str) -> list[Lookup]:
-    """Open the indexes that exist."""
-    return [Lookup(place, now) for place in places if os.path.isfile(place.database)]
+class Rated(NamedTuple):
+    """A memory that fits, and how well."""
+
+    rating: float
+    memory: Memory
+    note: str = ""
 
 
-def choose(lookup: Lookup, memories: Sequence[Memory], shown: Shown) -> list[Memory]:
-    """Return the memories that may be shown: current, not purged, and new to the session."""
-    purged = lookup.read_purged_ids() if memories else set()
-    return [
-        memory
-        for memory in memories
-        if memory.id not in purged | shown.ids
-        and HIDDEN_MARK not in memory.text
-        and not shown.has(memory.text)
-        and lookup.is_current(memory)
-    ]
-
-
-def render_memories(
-    about: str, memories: Sequence[tuple[Memory, str]], shown: Shown, tokens: int
+def build_context(
+    places: Sequence[Place],
+    rate: Callable[[Lookup], Iterable[Rated]],
+    shown: Shown,
+    *,
+    about: str,
+    tokens: int,
+    now: str,
 ) -> str:
-    """Return memories with their notes as text for the agent, and record what it shows.
+    """Return the memories that `rate` yields as text for the agent, the best first.
 
-    A long memory is shown up to the last whole sentence that fits.
+    Leaves out what the session has seen, what was purged, and files that changed since.
     """
+    chosen: list[Rated] = []
+    for place in places:
+        if os.path.isfile(place.database):
+            lookup = Lookup(place, now)
+            found = list(rate(lookup))
+            hidden = lookup.read_purged_ids() | shown.ids if found else shown.ids
+            chosen += [
+                item
+                for item in found
+                if item.memory.id not in hidden
+                and HIDDEN_MARK not in item.memory.text
+                and lookup.is_current(item.memory)
+            ]
+    chosen.sort(key=lambda item: -item.rating)
+    return render_memories(about, chosen, shown, tokens)
+
+
+def render_memories(about: str, chosen: Iterable[Rated], shown: Shown, tokens: int) -> str:
+    """Return memories in whole sentences, and record what is shown."""
     budget = Budget(tokens)
+    budget.take(render_context(["-"], about))
     lines: list[str] = []
-    if not budget.take(render_context(["-"], about)):
-        return ""
-    for memory, note in memories:
+    for _, memory, note in chosen:
         attributes = {"type": memory.type, "note": note}
         name = memory.id[-ID_LENGTH:] if memory.id.startswith("mem_") else memory.path
-        room = budget.left - count_bytes(render_memory(name, attributes, "")) - 1
-        sentences: list[str] = []
-        for sentence in split_sentences(get_new_sentences(memory.text, shown)):
-            room -= count_bytes(escape_text(sentence)) + 1
-            if room < 0:
+        sentences = split_sentences(get_new_sentences(memory.text, shown))
+        # A long memory is shown up to the last sentence that fits.
+        while sentences:
+            line = render_memory(name, attributes, " ".join(sentences))
+            if budget.take(line):
+                lines.append(line)
+                shown.add("\n".join(sentences), memory.id)
                 break
-            sentences.append(sentence)
-        if sentences and budget.take(render_memory(name, attributes, " ".join(sentences))):
-            lines.append(render_memory(name, attributes, " ".join(sentences)))
-            shown.add("\n".join(sentences), memory.id)
+            sentences.pop()
     return render_context(lines, about)
-
-
-def count_bytes(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
