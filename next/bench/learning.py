@@ -65,26 +65,30 @@ def build_messages(rows: list[dict[str, Any]]) -> list[Message]:
 
 
 def measure(talk: Talk, counts: Counter[str], is_verbose: bool) -> None:
-    statements = find_statements(talk.messages)
+    memories = [item for item in find_statements(talk.messages) if item.kind != "forget"]
     history = build_history_text(talk.messages)
-    counts["memories"] += len(statements)
+    counts["memories"] += len(memories)
+    counts["memories that ask"] += sum(memory.text.endswith("?") for memory in memories)
     counts["bytes of talks"] += sum(len(message.text.encode()) for message in talk.messages)
     counts["bytes of history"] += len(history.encode())
-    notes = [f"  {statement.kind:10} {statement.text}" + (f"  [corrects {statement.corrects}]" if statement.corrects else "") for statement in statements]
+    notes = [f"{memory.kind}: {memory.text} [corrects {memory.corrects}]" for memory in memories]
     for kind, words in talk.facts:
-        is_stored = any(has_words(statement.text, words) for statement in statements)
+        having = [memory for memory in memories if has_words(memory.text, words)]
         is_told = has_words(history, words)
-        counts.update({"facts": 1, "facts stored": is_stored, "facts in history": is_told})
-        counts.update({f"  {kind}": 1, f"  {kind} stored": is_stored, f"  {kind} in history": is_told})
-        if not is_stored or not is_told:
-            notes.append(f"  {'' if is_stored else 'NOT STORED'} {'' if is_told else 'NOT IN HISTORY'} {kind} {words}")
+        for name in ("facts", f"  {kind}"):
+            counts.update({name: 1, f"{name} stored": bool(having), f"{name} in history": is_told})
+        if kind == "correction":
+            is_right = any(memory.kind == "correction" for memory in having)
+            counts.update({"corrections right": 1, "corrections right stored": is_right})
+        notes += [f"NOT STORED {kind} {words}"] * (not having)
+        notes += [f"NOT IN HISTORY {kind} {words}"] * (not is_told)
     for kind, text in talk.drops:
-        repeats = [s for s in statements if s.kind != "forget" and repeats_text(s.text, text)]
-        counts.update({"drops": 1, "drops stored": bool(repeats)})
-        counts.update({f"  drop {kind}": 1, f"  drop {kind} stored": bool(repeats)})
-        notes += [f"  WRONG ({kind}) {statement.kind}: {statement.text}" for statement in repeats]
+        repeats = [memory for memory in memories if repeats_text(memory.text, text)]
+        for name in ("drops", f"  drop {kind}"):
+            counts.update({name: 1, f"{name} stored": bool(repeats)})
+        notes += [f"WRONG ({kind}) {memory.kind}: {memory.text}" for memory in repeats]
     if is_verbose:
-        print(f"# {talk.name}", *notes, f"  HISTORY {history}", sep="\n")
+        print(f"# {talk.name}", *notes, f"HISTORY {history}", sep="\n  ")
 
 
 def has_words(text: str, words: list[str]) -> bool:
@@ -97,7 +101,9 @@ def repeats_text(memory: str, text: str) -> bool:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("data", type=Path, nargs="+")
     options.add_argument("--half", choices=["even", "odd"])
     options.add_argument("--show", action="store_true", help="print every memory and every mistake")
@@ -107,12 +113,21 @@ def main() -> None:
         for number, talk in enumerate(read_talks(path)):
             if chosen.half is None or chosen.half == ("even", "odd")[number % 2]:
                 measure(talk, counts, chosen.show)
-        print(f"\n{path.name}: {counts['memories']} memories")
+        print(
+            f"\n{path.name}: {counts['memories']} memories, {counts['memories that ask']} of them ask"
+        )
         for name in [name for name in counts if f"{name} stored" in counts]:
             stored, told = counts[f"{name} stored"], counts[f"{name} in history"]
-            print(f"{name:24} {counts[name]:4}  stored {stored:3} ({stored / counts[name]:.2f})", end="")
-            print(f"  in history {told:3} ({told / counts[name]:.2f})" if "drop" not in name else "")
-        print(f"history is {counts['bytes of history'] / max(counts['bytes of talks'], 1):.2f} of the talks")
+            print(
+                f"{name:24} {counts[name]:4}  stored {stored:3} ({stored / counts[name]:.2f})",
+                end="",
+            )
+            print(
+                f"  in history {told:3} ({told / counts[name]:.2f})" if "drop" not in name else ""
+            )
+        print(
+            f"history is {counts['bytes of history'] / max(counts['bytes of talks'], 1):.2f} of the talks"
+        )
 
 
 if __name__ == "__main__":

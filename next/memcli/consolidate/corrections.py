@@ -1,25 +1,23 @@
-"""Find corrections: "no, the port is 7654, not 6543", "oops, godot is 4.2", "it moved to Tuesday"."""
+"""Find corrections: "no, the port is 7654, not 6543", "oops, it's 4.2", "it moved to Tuesday"."""
 
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .language import find, find_content, has_number, split_opening
+from .language import find, find_content, has_number, match_start, split_opening
 from .own_words import find_own_sentences
 
 if TYPE_CHECKING:
     from ..formats.session import Message
 
-MESSAGES_BACK = 12
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
 SCORE_OF_STATEMENT = 3
 FEWEST_WORDS = 3
 NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
-NEW_NUMBER = re.compile(rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)")
-NEW_VALUE = re.compile(r"(?i)(?:it|that|they)(?:['’]s|['’]re| is| are) (.+?),? (?:and )?not ")
-# A correction says what something is, or names a number or a name.
-VALUE = re.compile(r"\d|\b(?:is|are|was|were|in|on|at)\b|(?<=[a-z] )[A-Z]")
+NEW_NUMBER = re.compile(
+    rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)"
+)
 
 
 def find_correction(
@@ -30,8 +28,10 @@ def find_correction(
     `body` is the sentence without its opening words, `previous` the sentence before it.
     """
     contrast = find("contrast", body)
-    is_open = bool(find("openly_correcting", f"{previous} {sentence}"))
-    if not (is_correcting or is_open or contrast or find("changed", body)):
+    is_changed = bool(find("changed", body))
+    # "I mixed it up. It is Tuesdays now."
+    is_open = bool(find("openly_correcting", f"{previous} {sentence}" if is_changed else sentence))
+    if not (is_correcting or is_open or contrast or is_changed):
         return None
     statements = [*find_earlier_statements(earlier), previous]
     replaced = replace_number(body, statements) if is_correcting else None
@@ -39,8 +39,10 @@ def find_correction(
         return replaced
     old = next(filter(None, contrast.groups()), "") if contrast else ""
     if old:
-        wrong = next((line for line in reversed(statements) if old.casefold() in line.casefold()), "")
-        new = NEW_VALUE.match(body)
+        wrong = next(
+            (line for line in reversed(statements) if old.casefold() in line.casefold()), ""
+        )
+        new = match_start("new_value", body)
         if wrong and new:
             return replace_value(wrong, old, new[1]), old
         # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
@@ -51,16 +53,16 @@ def find_correction(
         return body, corrects
     # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
     is_answer = bool(earlier) and earlier[-1].text.rstrip().endswith("?")
-    if not is_correcting or not (is_open or (VALUE.search(body) and not is_answer)):
+    if not is_open and (is_answer or not is_correcting or not find("new_fact", body)):
         return None
     numbers = [line for line in statements if has_number(line)] if has_number(body) else []
     return body, numbers[-1] if numbers else ""
 
 
 def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
-    """Return the sentences of the last messages of both sides, without questions."""
+    """Return the sentences of both sides, without questions."""
     lines = []
-    for message in earlier[-MESSAGES_BACK:]:
+    for message in earlier:
         for sentence in find_own_sentences(message.text):
             _, body = split_opening(sentence.text)
             if len(body.split()) >= FEWEST_WORDS and not find("question", body):
@@ -69,7 +71,7 @@ def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
 
 
 def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | None:
-    """Put the right number into the statement with the wrong one: "no, 89" after "free from 79".
+    """Put the right number into an earlier statement: "no, 89" after "free from 79".
 
     Returns None unless the latest statement with a number has exactly one.
     """
@@ -87,7 +89,7 @@ def replace_value(text: str, old: str, new: str) -> str:
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
-    """Return the earlier statement that shares most words with a correction, the latest of equals."""
+    """Return the latest of the statements that share most words with a correction."""
     words = find_content(body)
     best, best_score = "", enough
     for line in statements:

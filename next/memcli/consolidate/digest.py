@@ -7,7 +7,7 @@ user's rules and corrections. The best are kept in their order, within 30 % of t
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .language import find, find_content, match_start, split_opening, tidy
+from .language import find, find_content, split_opening, tidy
 from .own_words import find_own_sentences
 from .rules import find_statements
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHARE = 0.3
 SHORTEST_RECORD = 200  # bytes; a short conversation gets at least its best sentence
+LONGEST_RECORD = 16_384
+SHORTEST_SENTENCE = 12  # bytes
 LONGEST_SENTENCE = 400
 FEWEST_WORDS = 4
 REPEATED = 0.7  # share of the words of a sentence that another sentence has
@@ -47,10 +49,12 @@ class Scored(NamedTuple):
 def build_history_text(messages: Sequence["Message"]) -> str:
     """Return the sentences worth a place in the history, one after the other."""
     size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
-    budget = max(SHARE * size, SHORTEST_RECORD)
+    budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
     for sentence in sorted(score_sentences(messages), key=rank):
+        if budget < SHORTEST_SENTENCE:
+            break
         words = find_content(sentence.text)
         is_new = all(len(words & other) < REPEATED * len(words) for other in known)
         if is_new and sentence.get_size() <= budget:
@@ -113,7 +117,7 @@ def score_sentence(text: str, is_user: bool) -> float:
         ("name", NAME),
         ("pointing", POINTING),
         ("hypothetical", GUESS),
-        ("session_only", GUESS),
+        ("this_session", GUESS),
         ("narration", NARRATION),
     ):
         if find(name, text):

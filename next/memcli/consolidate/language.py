@@ -2,14 +2,10 @@
 
 import re
 
-from ..data import pattern
+from ..data import pattern, words
 
 WORD = re.compile(r"[^\W_]+")
 STEM = 5
-EMPTY_WORDS = frozenset(
-    "about also been from have just last like more next only over some than that them then there they"
-    " this time very were what when where which will with would your".split()
-)
 
 
 def find(name: str, text: str) -> re.Match[str] | None:
@@ -42,11 +38,11 @@ def tidy(text: str) -> str:
 
 def find_content(text: str) -> set[str]:
     """Return the stems of the words that carry a subject, and the numbers."""
-    words = WORD.findall(text.casefold())
+    empty = words("statements.toml", "empty_words")
     return {
         word[:STEM]
-        for word in words
-        if has_number(word) or (len(word) > 3 and word not in EMPTY_WORDS)
+        for word in WORD.findall(text.casefold())
+        if has_number(word) or (len(word) > 3 and word not in empty)
     }
 
 

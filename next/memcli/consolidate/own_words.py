@@ -1,13 +1,13 @@
-"""The sentences that somebody wrote themselves, without quotes, pasted text and mem's own context.
-
-The prompt hook imports this module, so it imports nothing but `re`.
-"""
+"""The sentences that somebody wrote themselves, without quotes, pasted text and mem's context."""
 
 import re
 from typing import NamedTuple
 
+from .language import find, match_start
+
 LONG_MESSAGE = 1500
-LONG_QUOTE = 25
+LONGEST_MESSAGE = 20_000
+QUOTE_LENGTH = "{25,2000}"  # a shorter quote is a word; without a limit, the search is quadratic
 # A quote leaves this mark, because a sentence around a quote is not all the user's own.
 QUOTE_MARK = "\ufffc"
 
@@ -19,49 +19,41 @@ CONTEXT = re.compile(
 CODE_BLOCK = re.compile(r"(?s)(?:```|~~~).*?(?:```|~~~|\Z)")
 QUOTE = re.compile(
     rf'(?s)""".*?(?:"""|\Z)'
-    rf'|(?m:^)"[^"]{{{LONG_QUOTE},}}"'
-    rf'|(?<!\w)"[^"\n]{{{LONG_QUOTE},}}"'
-    rf"|[“„«][^”“»]{{{LONG_QUOTE},}}[”“»]"
-    rf"|(?<!\w)'(?:[^'\n]|'(?=\w)){{{LONG_QUOTE},}}'(?!\w)"
-)
-# "the mail says: …", "here is what they wrote: …", "translate this: …"
-INTRODUCTION = re.compile(
-    r"(?i)\b(?:(?:wrote|writes|says?|said|sent|forwarded|goes|reads|summari[sz]e|translate|proofread"
-    r"|tidy|rewrite|rephrase)\b(?: \w+){0,3}|review|comment|sheet|article|exercise|übung \d+|(?:quote|lyrics?|poem|advert|listing)\b[^:\n]{0,30}): (?=\S)"
+    rf'|(?m:^)"[^"]{QUOTE_LENGTH}"'
+    rf'|(?<!\w)"[^"\n]{QUOTE_LENGTH}"'
+    rf"|[“„«][^”“»]{QUOTE_LENGTH}[”“»]"
+    rf"|(?<!\w)'(?:[^'\n]|'(?=\w)){QUOTE_LENGTH}'(?!\w)"
+    # A letter, up to its greeting.
+    r"|(?im:^(?:-+ ?(?:original|forwarded) message|from: \S|dear [^\n]{1,40},[ \t]*$))"
+    r".*?(?:(?i:\bregards\b)[^\n]*|\Z)"
 )
 QUOTED_LINE = re.compile(r"\s*(?:>|&gt;)")
-PROGRAM_LINE = re.compile(
-    r"\s*(?:[$#%] |\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|Traceback|File \"|at \S+\(|(?:def|class|import|from) \S+.*[:(]?$"
-    r"|SELECT |INSERT |UPDATE |ERROR|WARN|INFO|DEBUG|FATAL|FAILED|[|+\-=]{3,}|[{}<>/])"
-)
 SYMBOLS = re.compile(r"[{}\[\]();=<>|\\$]")
+# Not the full stop of "Mr. Hale", "e.g. tea" or "J. Doe".
 SENTENCE_END = re.compile(
-    r"(?<!\b[A-Za-z])(?<!\bdr)(?<!\bDr)(?<!\bMr)(?<!\bms)(?<!\bMs)(?<!\bmrs)(?<!\bMrs)(?<!\bprof)"
-    r"(?<!\bProf)(?<!\bst)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bapprox)(?<!\bincl)(?<!\bno)"
-    r"(?:[.!?…]+[)\"']*\s+|(?<=[。！？])|\n+)"
+    r"(?i)(?:(?<!\b[a-z])(?<!\b[dms]r)(?<!\bms)(?<!\bmrs)(?<!\bprof)(?<!\bst)(?<!\bvs)(?<!\bincl)"
+    r"(?<!\bapprox)\.|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
 )
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
 
 
 class Sentence(NamedTuple):
-    """One sentence, with its place among the paragraphs of the message."""
+    """One sentence of a message."""
 
     text: str
-    paragraph: int
-    is_quoting: bool  # holds or introduces foreign text
+    is_quoting: bool  # contains or introduces foreign text
 
 
 def find_own_sentences(text: str) -> list[Sentence]:
     """Return the sentences of a message that are its author's own words."""
     sentences = []
-    for number, paragraph in enumerate(find_own_paragraphs(text)):
+    for paragraph in find_own_paragraphs(text):
         start = 0
         for end in [*(match.end() for match in SENTENCE_END.finditer(paragraph)), len(paragraph)]:
             sentence = LIST_MARK.sub("", paragraph[start:end]).strip()
             start = end
             if any(character.isalnum() for character in sentence):
-                is_quoting = QUOTE_MARK in sentence
-                sentences.append(Sentence(sentence, number, is_quoting))
+                sentences.append(Sentence(sentence, QUOTE_MARK in sentence))
     return sentences
 
 
@@ -69,13 +61,17 @@ def find_own_paragraphs(text: str) -> list[str]:
     """Return the paragraphs of a message without foreign text."""
     text = CONTEXT.sub("\n", text)
     text = CODE_BLOCK.sub(QUOTE_MARK, text)
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[:LONG_MESSAGE]}\n\n{QUOTE_MARK}\n\n{text[-LONG_MESSAGE:]}"
     text = QUOTE.sub(QUOTE_MARK, text)
     text = re.sub(rf":\s+{QUOTE_MARK}", f": {QUOTE_MARK}", text)
     paragraphs = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [line for line in paragraph.split("\n") if line.strip() and not is_foreign_line(line)]
+    for paragraph in re.split(r"\n[ \t\r]*\n\s*", text):
+        lines = [
+            line for line in paragraph.split("\n") if line.strip() and not is_foreign_line(line)
+        ]
         own = "\n".join(lines)
-        introduction = INTRODUCTION.search(own)
+        introduction = find("introduction", own)
         if introduction:
             own = own[: introduction.end()] + QUOTE_MARK
         paragraphs.append(own)
@@ -87,6 +83,6 @@ def find_own_paragraphs(text: str) -> list[str]:
 
 def is_foreign_line(line: str) -> bool:
     """Return whether a line is quoted, a command, a log line or code."""
-    if QUOTED_LINE.match(line) or PROGRAM_LINE.match(line):
+    if QUOTED_LINE.match(line) or match_start("program_line", line):
         return True
     return len(SYMBOLS.findall(line)) > max(2, len(line) / 12)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST = 400
 FEWEST_WORDS = 3
 SHORT_TAKE_BACK = 60
-GUARDS = ("question", "hypothetical", "session_only", "for_now")
+GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
 LABEL = re.compile(r"[\w-]{1,20}\s*[:=]\s*\S+")
 RESULT = re.compile(r"\s*(?:and )?so\b", re.IGNORECASE)
@@ -38,35 +38,52 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     """
     found: list[Statement] = []
     sentences = find_own_sentences(text)
+    last = -1  # the number of the sentence that the last statement is from
     reading = Reading("", [], earlier, False)
     for number, sentence in enumerate(sentences):
         opening, body = split_opening(sentence.text)
         is_result = bool(RESULT.match(opening))
-        is_correcting = bool(find("correcting", opening))
+        # "Should I use it? Nah, I'll stay with the old one" corrects nothing.
+        is_answer = number > 0 and bool(find("question", sentences[number - 1].text))
+        is_correcting = bool(find("correcting", opening)) and not is_answer
+        correction = find("self_correction", body)
+        if correction:
+            body, is_correcting = body[correction.end() :], True
         if sentence.is_quoting or LABEL.fullmatch(sentence.text):
             reading = reading._replace(previous="", is_correcting=False)
             continue
+        is_correcting = is_correcting or reading.is_correcting
         reading = reading._replace(
             following=[later.text for later in sentences[number + 1 :] if not later.is_quoting],
-            is_correcting=is_correcting or reading.is_correcting,
+            is_correcting=is_correcting,
         )
+        statement = None
         if find("taken_back", body):
             if len(body) < SHORT_TAKE_BACK:
                 found = found[:-1] if found else [Statement("", "", "forget")]
-        elif match_start("continuing", body) and found and reading.previous:
+        elif found and last == number - 1 and is_continuing(body, found[-1]):
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {tidy(body)}")
+            last = number
         else:
             statement = read_request(body, reading)
             if statement is None and not is_guarded(body):
                 statement = read_standing(opening + body, body, reading, needs_previous=is_result)
             if statement and statement.text:
                 found.append(statement)
+                last = number
         reading = reading._replace(
             previous="" if find("question", body) else body,
-            # "No, that's from the pilot. The main study has 27."
-            is_correcting=is_correcting and (is_short(body) or bool(match_start("pointing", body))),
+            # "Oh no wait. I just opened the mail. We fly on the 14th."
+            is_correcting=is_correcting and statement is None,
         )
     return found
+
+
+def is_continuing(body: str, last: Statement) -> bool:
+    """Return whether a sentence is a part of the statement before it."""
+    # "In all other cases 19 %", "No, it isn't LaTeX. It's Typst."
+    is_about_it = last.kind == "correction" and match_start("pointing", body)
+    return bool(match_start("continuing", body) or is_about_it)
 
 
 def read_request(body: str, reading: Reading) -> Statement | None:
@@ -76,10 +93,13 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     """
     kind = "request"
     tail = find("tail_request", body)
+    middle = find("mid_request", body)
     if match_start("bare_request", body):
         wanted = reading.previous or get_short_text(reading.earlier)
     elif tail:
         wanted = body[: tail.start()]
+    elif middle:
+        wanted = f"{body[: middle.start()]}, {body[middle.end() :]}"
     else:
         match = match_start("forget", body)
         kind = "forget" if match else kind
@@ -93,7 +113,11 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     if not WORD.search(wanted):
         # "Remember this:" with a list below it.
         wanted = " ".join(tidy(sentence) for sentence in reading.following)
-    if find("question", wanted) or find("session_only", body):
+    if kind == "forget":
+        # "Forget that we want QR bills, the client is happy without."
+        clause = wanted.partition(", ")[0]
+        wanted = clause if " " in clause else wanted
+    if find("question", wanted) or find("this_session", body):
         return Statement("", "", kind)
     if match_start("pointing", wanted):
         before = reading.previous or get_short_text(reading.earlier)
@@ -106,7 +130,9 @@ def read_standing(
     sentence: str, body: str, reading: Reading, *, needs_previous: bool
 ) -> Statement | None:
     """Return the rule, preference or correction that a sentence states."""
-    correction = find_correction(sentence, body, reading.previous, reading.earlier, reading.is_correcting)
+    correction = find_correction(
+        sentence, body, reading.previous, reading.earlier, reading.is_correcting
+    )
     kind = "correction" if correction else find_kind(body)
     text, corrects = correction or (body, "")
     if not kind:

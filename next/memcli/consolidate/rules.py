@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from ..formats.session import Message
 
-PROJECT_LINE = re.compile(r"(?im)^\s*project\s*[:=]\s*([\w./-]{1,80})\s*$")
+MESSAGES_BACK = 12  # in which a corrected value is looked up
+STATEMENTS_BACK = 200  # of which a correction or a forget removes some
+PROJECT_LINE = re.compile(r"(?im)^[ \t]*project[ \t]*[:=][ \t]*([\w./-]{1,80})[ \t\r]*$")
 # A prompt without any of these words asks for nothing. Most prompts have none.
 REQUEST_WORD = re.compile(
-    r"remember|memor|note|mind|forget|save|store|record|write|keep|put down|future|merk|denk|notier|speicher"
-    r"|vergiss|zukunft|recuerda|olvid|guarda|apunta|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
+    r"remember|memor|in mind|forget|reminder|futur|(?:note|save|store|record|keep)(?: |:|,|$)"
+    r"|(?:write|put) down|merk|denk|notier|speicher|vergiss|zukunft|recuerda|olvid|guarda|apunta"
+    r"|anota|cuenta|souviens|rappelle|retiens|oublie|avenir|记住",
     re.IGNORECASE,
 )
 
@@ -36,25 +39,28 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
     """Return the statements of a conversation in their order, without those taken back."""
     from .reading import read_message
 
-    statements: list[Statement] = []
+    statements: dict[str, Statement] = {}
     project = last_id = ""
     for number, message in enumerate(messages):
         if message.speaker != "user":
             continue
         named = PROJECT_LINE.search(message.text)
         project = named[1] if named else project
-        for statement in read_message(message.text, messages[:number]):
+        earlier = messages[max(0, number - MESSAGES_BACK) : number]
+        for statement in read_message(message.text, earlier):
             new = statement._replace(
                 message_id=message.id, timestamp=message.timestamp, project=project
             )
             if new.kind == "forget" and not new.text:
                 new = take_back_last(statements, last_id, new)
-            else:
-                statements = [old for old in statements if not is_replaced(old, new)]
-            if new.text and all(new.text != old.text for old in statements):
-                statements.append(new)
+            elif new.kind == "forget" or new.corrects:
+                for old in list(statements.values())[-STATEMENTS_BACK:]:
+                    if is_replaced(old, new):
+                        del statements[old.text]
+            if new.text:
+                statements.setdefault(new.text, new)
         last_id = message.id
-    return statements
+    return list(statements.values())
 
 
 def find_requests(text: str) -> list[Statement]:
@@ -67,11 +73,12 @@ def find_requests(text: str) -> list[Statement]:
     return [item for item in found if item.kind in ("request", "forget") and item.text]
 
 
-def take_back_last(statements: list[Statement], last_id: str, new: Statement) -> Statement:
-    """Remove the last statement if "forget that" follows it. Return what else is to be forgotten."""
-    if not statements or statements[-1].message_id != last_id:
+def take_back_last(statements: dict[str, Statement], last_id: str, new: Statement) -> Statement:
+    """Remove the last statement, as "forget that" asks. Return what else is to be forgotten."""
+    last = next(reversed(statements.values()), None)
+    if last is None or last.message_id != last_id:
         return new
-    last = statements.pop()
+    del statements[last.text]
     # The prompt hook has saved a request already.
     return new._replace(text=last.text) if last.kind == "request" else new
 

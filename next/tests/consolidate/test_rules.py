@@ -1,0 +1,189 @@
+"""What is stored of a conversation without a language model. All sentences are made up."""
+
+import pytest
+
+from memcli.consolidate.rules import Statement, find_requests, find_statements
+from memcli.formats.session import Message
+
+
+def build_talk(*lines: str) -> list[Message]:
+    """Return messages of lines such as `user: text` and `assistant: text`."""
+    messages = []
+    for number, line in enumerate(lines, 1):
+        speaker, _, text = line.partition(": ")
+        messages.append(Message(number, f"m{number}", speaker, text, f"2026-11-{number:02}"))
+    return messages
+
+
+def read(*lines: str) -> list[Statement]:
+    return find_statements(build_talk(*lines))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind", "memory_type", "text"),
+    [
+        ("Remember: the canary is Acme.", "request", "fact", "The canary is Acme."),
+        ("ok so please remember that I prefer tabs", "request", "preference", "I prefer tabs."),
+        ("Can you remember that the lab is in Bergen?", "request", "fact", "The lab is in Bergen."),
+        (
+            "Save this: the branch is called harbor",
+            "request",
+            "fact",
+            "The branch is called harbor.",
+        ),
+        ("keep in mind that Ana's bus leaves at 7", "request", "fact", "Ana's bus leaves at 7."),
+        ("don't forget to always pull first", "request", "constraint", "Always pull first."),
+        ("Tea is in the blue tin, remember that", "request", "fact", "Tea is in the blue tin."),
+        ("The keys hang at hook 2. Remember that.", "request", "fact", "The keys hang at hook 2."),
+        (
+            "my pass ends in may, so remember I need photos",
+            "request",
+            "fact",
+            "My pass ends in may, I need photos.",
+        ),
+        (
+            "Remember this:\n- port is 80\n- host is db1",
+            "request",
+            "fact",
+            "Port is 80. Host is db1.",
+        ),
+        ("Merk dir, dass der Server Falke heißt", "request", "fact", "Der Server Falke heißt."),
+        ("Forget that I like jazz.", "forget", "", "I like jazz."),
+        ("forget what I said about the piano", "forget", "", "The piano."),
+    ],
+)
+def test_a_prompt_asks_to_remember_or_forget(
+    prompt: str, kind: str, memory_type: str, text: str
+) -> None:
+    (found,) = find_requests(prompt)
+    assert (found.kind, found.type, found.text) == (kind, memory_type, text)
+    assert read(f"user: {prompt}")[0].text == text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "remember the leak in the parser?",
+        "Remember that pump from last week? It leaks again.",
+        "do you remember that I use tabs?",
+        "remember when we lost the boat",
+        "remember for this session only: use port 9999",
+        "For this session only, remember that the port is 9999.",
+        "just for today, keep in mind that I'm in Lisbon",
+        "project: harbor",
+        "save",
+        "forget everything",
+        "forget it",
+        "remember my pin is, no actually don't, delete that",
+        "> remember that I like tea",
+        "```\nremember that the port is 80\n```",
+        'The poster says "Remember that all doors must always be closed at night."',
+        "Dear tenants,\nremember that bins go out on Mondays.\nKind regards, the office",
+        "<memory-context>remember that I like tea</memory-context>",
+        "&lt;memory-context&gt;Never use tabs.&lt;/memory-context&gt; fix the test",
+        "why does it always fail?",
+        "if I ever sold it I would never use Stripe",
+        "maybe we should never deploy on Fridays",
+        "never deploy on Mondays, oh nvm, that was a joke",
+        "no bullet points this time",
+        "only use the first rows for now",
+        "it only fails on Windows",
+        "2026-11-20T09:01 ERROR never retry",
+        "I like the second one",
+        "please write a letter to my landlord",
+    ],
+)
+def test_nothing_is_stored(prompt: str) -> None:
+    assert find_requests(prompt) == []
+    assert read("assistant: Hello.", f"user: {prompt}") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("for the record: never push to the release branch", "rule"),
+        ("from now on dates are written as 2026-11-28", "rule"),
+        ("No deploys on Fridays without Mira's consent", "rule"),
+        ("Every parcel gets a label with the weight", "rule"),
+        ("Merge only when both reviewers agree", "rule"),
+        ("whenever you touch the schema, bump the version", "rule"),
+        ("invoices need a second signature above 500 euro", "rule"),
+        ("raw files are never edited", "rule"),
+        ("we decided to keep the monorepo because the split cost too much", "rule"),
+        ("Ab jetzt gehen Rechnungen an Sabine", "rule"),
+        ("I prefer short answers", "preference"),
+        ("my sister hates coriander", "preference"),
+        ("I'd rather see the diff first", "preference"),
+        ("don't call me sir", "preference"),
+        ("write to me in Italian", "preference"),
+    ],
+)
+def test_rules_and_preferences_are_stored(text: str, kind: str) -> None:
+    (found,) = read(f"user: {text}")
+    assert found.kind == kind
+    assert read(f"assistant: {text}") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "correction", "text", "corrects"),
+    [
+        ("assistant: The port is 6543.", "no, the port is 7654, not 6543", "The port is 7654, not 6543.", "6543"),
+        ("assistant: The limit is 30 seconds.", "no, it's 60", "The limit is 60 seconds.", "The limit is 30 seconds."),
+        ("user: shipping is free from 79 euro", "sorry!! 89, since may", "Shipping is free from 89 euro, since may.", "shipping is free from 79 euro"),
+        ("assistant: The flag is called --dry.", "it's --dry-run not --dry", "The flag is called --dry-run.", "--dry"),
+        ("assistant: The backend is in Go.", "wrong, the backend is in Rust", "The backend is in Rust.", "The backend is in Go."),
+        ("user: the choir meets at 9", "the choir moved to 10:30", "The choir moved to 10:30.", "the choir meets at 9"),
+        ("assistant: I addressed Katherine.", "her name is Katharina, not Katherine", "Her name is Katharina, not Katherine.", "Katherine"),
+    ],
+)  # fmt: skip
+def test_a_correction_names_what_it_corrects(
+    before: str, correction: str, text: str, corrects: str
+) -> None:
+    found = read(before, f"user: {correction}")[-1]
+    assert (found.kind, found.type, found.text) == ("correction", "correction", text)
+    assert found.corrects == corrects
+
+
+@pytest.mark.parametrize(
+    ("before", "answer"),
+    [
+        ("Shall I run the tests?", "no, I do that on Monday"),
+        ("It works on Linux.", "not on my machine"),
+        ("Done.", "sorry for the late reply, the kid was sick"),
+    ],
+)
+def test_an_answer_is_no_correction(before: str, answer: str) -> None:
+    assert [item.kind for item in read(f"assistant: {before}", f"user: {answer}")] == []
+
+
+def test_a_pronoun_takes_the_sentence_before_along() -> None:
+    (found,) = read("user: The bell rings at noon. It must never be muted.")
+    assert found.text == "The bell rings at noon. It must never be muted."
+    assert read("user: It must never be muted.") == []
+
+
+def test_a_later_statement_takes_back_an_earlier_one() -> None:
+    assert read("user: never paint the blue door", "assistant: Ok.", "user: forget that") == []
+    asked = read("user: remember that the lamp is blue", "assistant: Ok.", "user: forget that")
+    assert [(item.kind, item.text) for item in asked] == [("forget", "The lamp is blue.")]
+    corrected = read(
+        "user: remember that the staging port is 80",
+        "assistant: Ok.",
+        "user: sorry, the staging port is 81, not 80",
+    )
+    assert [item.text for item in corrected] == ["The staging port is 81, not 80."]
+
+
+def test_remember_that_means_the_message_before() -> None:
+    found = read("assistant: The pump needs oil 5W-30.", "user: remember that")
+    assert [item.text for item in found] == ["The pump needs oil 5W-30."]
+
+
+def test_a_statement_knows_its_message_and_project() -> None:
+    first, second = read(
+        "user: Never use tabs.",
+        "assistant: Ok.",
+        "user: project: harbor\nNever use floats for money.",
+    )
+    assert (first.message_id, first.timestamp, first.project) == ("m1", "2026-11-01", "")
+    assert (second.message_id, second.project) == ("m3", "harbor")
