@@ -10,9 +10,8 @@ from .entry import Entry
 from .page import split_sections, strip_comments
 from .records import split_history, split_notes
 
-# Measured on sessions and long pages: windows of 350 to 500 characters find more than 700 or 1,000.
+# Measured on sessions and long pages: windows of 350 to 500 characters find more than 600 to 1,000.
 WINDOW = 500
-UNCUT = 700  # a text of at most this length stays whole
 BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 DATA_URI = re.compile(r"data:[\w./+-]+;base64,[A-Za-z0-9+/=\s]{64,}?(?=[^A-Za-z0-9+/=\s]|\Z)")
 BASE64_BLOCK = re.compile(
@@ -65,7 +64,7 @@ def cut_entry(text: str, body_start: int, entry: Entry) -> list[Chunk]:
 
 def split_long_body(text: str, body_start: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield the sections of a long body. Short neighbours stay together."""
-    if len(text) - body_start <= UNCUT:
+    if len(text) - body_start <= WINDOW:
         yield body_start, len(text), ()
         return
     sections = split_sections(text[body_start:])
@@ -139,12 +138,11 @@ def cut_plain(text: str, timestamp: str) -> list[Chunk]:
 
 def split_windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield passages of at most WINDOW characters, cut at paragraphs, sentences or words."""
-    limit = UNCUT if end - start <= UNCUT else WINDOW
     blanks = " \t\r\n\ufeff"
     while start < end:
         while start < end and text[start] in blanks:
             start += 1
-        stop = end if end - start <= limit else find_best_break(text, start, start + limit)
+        stop = end if end - start <= WINDOW else find_best_break(text, start, start + WINDOW)
         last = stop
         while last > start and text[last - 1] in blanks:
             last -= 1

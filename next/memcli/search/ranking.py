@@ -3,9 +3,9 @@
 relevance = share × meaning + (1 − share) × words + bonuses, cut to 0…1.
 
 Meaning is the cosine of chunk and query; of a long entry it is half the mean of its chunks. Words
-is Σ weight × tf / (tf + SATURATION) / Σ weight, with weight = idf ^ IDF_POWER as in BM25 (Robertson
-and Zaragoza 2009); of a long entry, two fifths are counted over the whole entry. The constants were
-measured on twelve public retrieval sets; each one left out costs .003 to .008 of nDCG@10.
+is Σ idf × tf / (tf + SATURATION) / Σ idf, with idf as in BM25 (Robertson and Zaragoza 2009); of a
+long entry, two fifths are counted over the whole entry. The constants were measured on twelve
+public retrieval sets; each signal left out costs .003 to .008 of recall@5 and nDCG@10.
 """
 
 import re
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 SHARE_TEXT, SHARE_TALK = 0.5, 0.45  # of meaning
 SATURATION = 0.4
-IDF_POWER = 1.3
 # Pretend to know this many more texts, so that words in a small workspace do not all look rare.
 PSEUDO_TEXTS = 3000
 PSEUDO_SHARE = 0.002
@@ -32,6 +31,10 @@ LEAST_WEIGHT = 2.0  # of each query word in the denominator: common words alone 
 WHOLE_ENTRY_WORDS = 0.4
 WHOLE_ENTRY_MEANING = 0.5
 TURN_WEIGHTS = (0.4, 0.25, 0.15, 0.1)  # words of the turns around a turn, by distance
+# Characters. A longer turn speaks of many things, so its words say less about the turns around it.
+SHORT_TURN = 100
+# For each ln(piece) of a turn: the best of many pieces fits a query by chance alone.
+LONG_TURN_MALUS = 0.05
 TITLE_BONUS = SPEAKER_BONUS = 0.06
 LAST_LINE = 0.7  # of a prompt with several lines
 FREQUENT_NAME = 20  # chunks; a name is half of what the model sees, and then answers with anything
@@ -56,7 +59,7 @@ class WordScores(NamedTuple):
     chunks: Mapping[int, float]
     files: Mapping[int, float]  # counted over a whole entry
     file_of: Mapping[int, int]  # the file of each chunk
-    talk: frozenset[int]  # chunks of conversations
+    talk: Mapping[int, int]  # chunks of conversations, and their lengths
 
     def get(self, chunk: int) -> float:
         own = self.chunks[chunk]
@@ -171,22 +174,22 @@ def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
     weights = []
     for term in terms:
         frequency = len(term.counts) + PSEUDO_SHARE * PSEUDO_TEXTS
-        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) ** IDF_POWER * term.repeats)
+        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) * term.repeats)
     return weights
 
 
 def find_chunks(
     index: Index, terms: list[Term], wanted: Filter
-) -> tuple[dict[int, int], frozenset[int]]:
-    """Return the files of the chunks with a term that pass the filter, and those that are talk."""
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the files of the chunks with a term that pass the filter, and the lengths of talk."""
     chunks = {chunk for term in terms for chunk in term.counts}
     condition, values = build_chunk_sql(index, wanted)
     # Terms are counted over all chunks, so the filter is applied here.
-    columns = "select chunk, file, kind = 'session' from chunks"
+    columns = "select chunk, file, kind = 'session', stop - start from chunks"
     rows = index.run(
         f"{columns} where chunk in ({', '.join(map(str, chunks))}) and {condition}", values
     ).fetchall()
-    talk = {chunk for chunk, _, is_talk in rows if is_talk}
+    talk = {chunk for chunk, _, is_talk, _ in rows if is_talk}
     if talk:
         distances = range(1, len(TURN_WEIGHTS) + 1)
         near = {
@@ -200,12 +203,12 @@ def find_chunks(
             f" and {condition}",
             values,
         ).fetchall()
-        talk |= {chunk for chunk, _, is_talk in rows if is_talk}
-    return {chunk: file for chunk, file, _ in rows}, frozenset(talk)
+    lengths = {chunk: length for chunk, _, is_talk, length in rows if is_talk}
+    return {chunk: file for chunk, file, _, _ in rows}, lengths
 
 
 def spread_over_turns(
-    counts: Mapping[int, float], file_of: Mapping[int, int], talk: frozenset[int]
+    counts: Mapping[int, float], file_of: Mapping[int, int], lengths: Mapping[int, int]
 ) -> dict[int, float]:
     """Return counts with a share of the counts of the turns before and after.
 
@@ -213,12 +216,13 @@ def spread_over_turns(
     """
     spread = defaultdict(float, counts)
     for chunk, count in counts.items():
-        if chunk not in talk:
+        if chunk not in lengths:
             continue
+        shared = count * SHORT_TURN / max(lengths[chunk], SHORT_TURN)
         for distance, weight in enumerate(TURN_WEIGHTS, 1):
             for neighbor in (chunk - distance, chunk + distance):
                 if file_of.get(neighbor) == file_of[chunk]:
-                    spread[neighbor] += weight * count
+                    spread[neighbor] += weight * shared
     return spread
 
 

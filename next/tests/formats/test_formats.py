@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats import frontmatter
-from memcli.formats.chunks import UNCUT, WINDOW, remove_embedded_data, split_windows
+from memcli.formats.chunks import WINDOW, remove_embedded_data, split_windows
 from memcli.formats.dates import describe_day, parse_end, parse_period, parse_time
 from memcli.formats.entry import Entry, edit_entry, format_entry, read_entry
 from memcli.formats.ids import build_id, build_slug, is_id
@@ -196,7 +196,7 @@ def test_windows_cover_every_word_and_are_never_too_long(text: str) -> None:
     covered = "".join(text[start:stop] for start, stop in windows)
     blanks = " \t\r\n\ufeff"
     assert [c for c in covered if c not in blanks] == [c for c in text if c not in blanks]
-    assert all(stop - start <= max(WINDOW, UNCUT) for start, stop in windows)
+    assert all(stop - start <= WINDOW for start, stop in windows)
 
 
 def test_a_picture_in_a_note_is_not_text() -> None:
