@@ -45,7 +45,8 @@ def run_check(
             lines.append("Undo: mem undo")
     findings = find_staged_problems(workspace) if staged else find_problems(workspace)
     lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
-    rows = [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
+    rows = [[f"{item.path}:{item.line}", f"fixed: {item.reason}"] for item in fixed]
+    rows += [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
     if not lines:
         lines = ["No problems found."]
     return Result(

@@ -9,7 +9,7 @@ from ..context import Context
 from ..formats.dates import describe_day
 from ..formats.text import count_noun
 from ..index.index import open_index
-from ..upkeep.decay import check_fraction, find_fading, mark_faded
+from ..upkeep.decay import check_fraction, check_trusted, find_fading, mark_faded
 from .render import Result
 
 FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
@@ -32,6 +32,7 @@ def run_decay(
     A memory fades with its age. It lasts longer if it is used, trusted or of a lasting type.
     """
     workspace = open_existing(context)
+    check_trusted(workspace)
     fading = find_fading(workspace)
     messages = list(open_index(workspace, refresh_first=False).messages)
     number = 0

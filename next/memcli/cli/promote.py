@@ -8,6 +8,7 @@ from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
 from ..index.index import open_index
+from ..upkeep.decay import check_trusted
 from ..upkeep.promote import commit_promotion, promote, remove_lines
 from .render import Result
 
@@ -35,6 +36,7 @@ def run_promote(
     if remove and auto:
         raise UsageError("name the memories whose lines to remove")
     workspace = open_existing(context)
+    check_trusted(workspace)
     if remove:
         done = remove_lines(workspace, names)
     else:

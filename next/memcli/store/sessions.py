@@ -218,10 +218,14 @@ def list_sessions(workspace: Workspace) -> list[Session]:
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(folder) if SAFE_ID.fullmatch(name)]
-    sessions = [
-        read_session(workspace, name) for name in names if (folder / name / EVENTS).is_file()
-    ]
+    sessions = [read_session(workspace, name) for name in names if has_events(folder / name)]
     return sorted(sessions, key=lambda session: (session.updated_at, session.id), reverse=True)
+
+
+def has_events(folder: Path) -> bool:
+    """Return whether a folder is a session. A clone may bring links, which are not followed."""
+    files = [folder / EVENTS, folder / METADATA]
+    return files[0].is_file() and not any(path.is_symlink() for path in (folder, *files))
 
 
 def get_session(workspace: Workspace, name: str) -> Session:

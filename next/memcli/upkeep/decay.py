@@ -58,6 +58,13 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
     return sorted(fading, key=lambda item: (item.retention, item.entry.id))
 
 
+def check_trusted(workspace: Workspace) -> None:
+    """Raise RejectedError for a clone that its user does not trust: its claims do not count."""
+    if not workspace.is_trusted:
+        reason = f"{workspace.root} is not trusted"
+        raise RejectedError(reason, "look through it, then run: mem trust")
+
+
 def list_managed_entries(index: Index) -> list[IndexedEntry]:
     """Return the active memories that mem may change: no notes of a vault, no unreadable files."""
     unreadable = {

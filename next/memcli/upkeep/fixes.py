@@ -75,8 +75,8 @@ def find_entry_fixes(index: Index, messages: list[str]) -> list[Fix]:
             # It stays out of searches, as the person or command that replaced it wanted.
             fields[path] |= {"superseded_by": None, "status": "superseded"}
         else:
-            remaining = fields[path].get(key) or index.list_entries("path = ?", (path,))[0][16]
-            fields[path][key] = tuple(item for item in remaining if item != other)
+            named = fields[path].get(key, index.list_entries("path = ?", (path,))[0].conflicts_with)
+            fields[path][key] = tuple(item for item in named if item != other)
         reasons[path].append(f"no longer names {other}")
     for path, changes in find_wrong_values(index):
         fields[path] |= changes

@@ -65,6 +65,9 @@ def test_an_untrusted_clone_neither_fades_nor_promotes(tmp_path: Path) -> None:
     workspace.machine.save_trust(workspace.root, False)
     clone = open_again(workspace)
     assert (find_fading(clone), find_promotable(clone), find_outdated_lines(clone)) == ([], [], [])
+    for command in ("decay", "promote new"):
+        code, _, errors = run_mem(tmp_path, *command.split())
+        assert code == 5 and "is not trusted" in errors
 
 
 @pytest.mark.parametrize(
@@ -232,3 +235,32 @@ def test_the_history_of_a_memory_has_its_commits(tmp_path: Path) -> None:
         ("committed", "Add tea (Ana)"),
         ("created", "Tea at four."),
     ]
+
+
+def test_links_among_conversations_stop_nothing(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "sessions/a/session.jsonl", '{"role": "user", "content": "Hello."}\n')
+    put(workspace, "sessions/b/notes.txt", "")
+    (workspace.root / "sessions/b/session.jsonl").symlink_to("/etc/passwd")
+    (workspace.root / "sessions/c").symlink_to("a")
+    output = run_mem(tmp_path, "check", "--fix")[1]
+    assert "sessions/a/metadata.json:1\tfixed: counts 0 messages instead of 1" in output
+    assert "sessions/b/session.jsonl:1\ta symbolic link" in output
+    assert run_mem(tmp_path, "tend")[0] == 0
+
+
+def test_a_fix_loses_no_relation_and_no_line(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    here = put_entry(workspace, "b", "Tea at five.")
+    put_entry(workspace, "a", "Tea at four.", conflicts_with=f"[mem_1, {here}, mem_2]")
+    events = '{"role": "user", "content": "One\u2028two.", "id": "1"}\n{"role": "assis'
+    session = put(workspace, "sessions/s/session.jsonl", f"{events}\nno JSON\n[1]\n")
+    gone = f"- In my words. <!-- {ID.format('999')} 000000 -->\n"
+    page = put(workspace, "MEMORY.md", gone)
+    code, output, _ = run_mem(tmp_path, "check", "--fix")
+    assert "sessions/s/session.jsonl:2\tfixed: a line of which only the beginning" in output
+    text = (workspace.root / "entries/a.md").read_text()
+    assert f"conflicts_with: [{here}]\n" in text
+    assert session.read_text() == f"{events.partition(chr(10))[0]}\nno JSON\n[1]\n"
+    assert page.read_text() == "- In my words.\n"
+    assert code == 1  # lines that are no events are still reported
