@@ -44,7 +44,7 @@ def find_correction(
         )
         new = match_start("new_value", body)
         if wrong and new:
-            return replace_value(wrong, old, new[1]), old
+            return re.sub(f"(?i){re.escape(old)}", lambda _: new[1], wrong), old
         # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
         return (body, old) if wrong or is_correcting else None
     enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
@@ -82,10 +82,6 @@ def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | No
     text = NUMBER.sub(match[1], wrong).rstrip(" .!")
     reason = body[match.end() :]
     return text + (reason if reason.startswith(",") else ""), wrong
-
-
-def replace_value(text: str, old: str, new: str) -> str:
-    return re.sub(re.escape(old), lambda _: new, text, flags=re.IGNORECASE)
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:

@@ -1,6 +1,5 @@
 """Read the statements of one message of the user."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +16,6 @@ FEWEST_WORDS = 3
 SHORT_TAKE_BACK = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
-LABEL = re.compile(r"[\w-]{1,20}\s*[:=]\s*\S+")
-RESULT = re.compile(r"\s*(?:and )?so\b", re.IGNORECASE)
-FIRST_PERSON = re.compile(r"(?:i|i'm|my)\b", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -42,14 +38,14 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     reading = Reading("", [], earlier, False)
     for number, sentence in enumerate(sentences):
         opening, body = split_opening(sentence.text)
-        is_result = bool(RESULT.match(opening))
+        is_result = bool(match_start("result", opening))
         # "Should I use it? Nah, I'll stay with the old one" corrects nothing.
         is_answer = number > 0 and bool(find("question", sentences[number - 1].text))
         is_correcting = bool(find("correcting", opening)) and not is_answer
         correction = find("self_correction", body)
         if correction:
             body, is_correcting = body[correction.end() :], True
-        if sentence.is_quoting or LABEL.fullmatch(sentence.text):
+        if sentence.is_quoting or find("label", sentence.text):
             reading = reading._replace(previous="", is_correcting=False)
             continue
         is_correcting = is_correcting or reading.is_correcting
@@ -153,7 +149,7 @@ def find_kind(sentence: str) -> str:
     """Return whether a sentence is a rule, a decision or a preference, or an empty text."""
     body = tidy(sentence).rstrip(".!")
     is_preference = find("preference", body) and not find("no_preference", body)
-    if is_preference and FIRST_PERSON.match(body):
+    if is_preference and match_start("first_person", body):
         return "preference"
     if find("rule", body) and not find("no_rule", body):
         return "rule"
