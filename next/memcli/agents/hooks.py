@@ -75,11 +75,18 @@ def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequenc
         workspaces = open_all(context)
         yield workspaces
     except Exception as error:  # an agent must not stop because its memory does
-        reason = (
-            error.message if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
-        )
         for workspace in workspaces[:1]:
-            append_log(workspace, f"hook {agent} {event.name}: {reason}")
+            write_error(workspace, f"{agent} {event.name}", error)
+
+
+def log_error(agent: str, error: Exception, context: Context) -> None:
+    """Write an error of a quick moment to the log of the workspace."""
+    write_error(open_all(context)[0], agent, error)
+
+
+def write_error(workspace: Workspace, moment: str, error: Exception) -> None:
+    reason = error.message if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
+    append_log(workspace, f"hook {moment}: {reason}")
 
 
 def build_places(workspaces: Sequence[Workspace]) -> tuple[list[Place], int]:

@@ -27,13 +27,16 @@ INSIDE = "MEM_INSIDE_LLM"  # set while mem itself asks an agent
 def run_hook_process(arguments: Sequence[str]) -> int:
     """Answer the event on standard input. Return 0."""
     environment = os.environ
+    agent = arguments[0] if arguments else ""
     try:
         data = b"" if environment.get(INSIDE) else read_input(0)
         if data.strip() and can_have_workspace(environment, data):
-            answer_event(environment, arguments[0] if arguments else "", data)
+            answer_event(environment, agent, data)
     except Exception as error:
-        # Nobody reads it in daily use; whoever tries the hook by hand does.
-        sys.stderr.write(f"mem: {type(error).__name__}: {error}\n")
+        from ..agents.hooks import log_error
+
+        with suppress(Exception):
+            log_error(agent, error, build_hook_context(os.getcwd()))
     return 0
 
 
@@ -58,10 +61,10 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
     """Print the answer to an event, and record a tool call without keeping the agent waiting."""
     from ..agents.events import AGENTS, build_answer, parse_event
 
-    if agent not in AGENTS:
-        raise ValueError(f"unknown agent {agent!r}; one of: {', '.join(AGENTS)}")
     event = parse_event(data)
-    if event is None:
+    if agent not in AGENTS or event is None:
+        reason = f"unknown agent {agent!r}; one of: {', '.join(AGENTS)}"
+        sys.stderr.write("mem: not an event in JSON\n" if agent in AGENTS else f"mem: {reason}\n")
         return
     event = event._replace(folder=event.folder or os.getcwd())
     if event.name not in TOOL_EVENTS:

@@ -60,9 +60,11 @@ def parse_action(tool: Mapping[str, Any], folder: str) -> Action:
     """Return what a tool call does to files, and which programs it runs."""
     paths: list[str] = [str(tool[key]) for key in EDIT_KEYS if isinstance(tool.get(key), str)]
     commands: list[Command] = []
-    for value in [tool[key] for key in COMMAND_KEYS if tool.get(key)]:
+    for value in map(tool.get, COMMAND_KEYS):
         # Codex passes a list: the shell, its options, the command.
-        text = value if isinstance(value, str) else str(value[-1])
+        text = value[-1] if isinstance(value, list) and value else value
+        if not isinstance(text, str):
+            continue
         patched = PATCHED_FILE.findall(text)
         paths += patched
         commands += [] if patched else parse_command(text)

@@ -1,0 +1,248 @@
+"""Hooks of Claude Code and Codex: recording, requests, answers, and never failing an agent."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.agents.events import parse_event
+from memcli.agents.hooks import record_tool_call, respond
+from memcli.context import CommonOptions
+from tests.helpers import get_process_environment, make_context, make_workspace, put, run_mem
+
+FORGOTTEN = "The launch code of the rocket is banana split."
+
+
+def send(folder: Path, name: str, agent: str = "claude-code", **fields: Any) -> dict[str, Any]:
+    """Send an event in process, and return the answer."""
+    data = {"hook_event_name": name, "session_id": "s1", "cwd": str(folder), **fields}
+    event = parse_event(json.dumps(data).encode())
+    assert event is not None
+    context = make_context(folder)._replace(common=CommonOptions())
+    if name.startswith("PostToolUse"):
+        record_tool_call(event, agent, context)
+        return {}
+    return json.loads(respond(event, agent, context) or "{}")
+
+
+def run_hook(folder: Path, stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "memcli", "hook", "run", *(arguments or ("claude-code",))],
+        input=stdin,
+        cwd=folder,
+        env=get_process_environment(folder / "home"),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+
+def read_events(folder: Path, session: str = "s1") -> list[dict[str, Any]]:
+    text = (folder / "memory/sessions" / session / "session.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def read_said(folder: Path) -> list[tuple[str, str]]:
+    return [(e["role"], e["content"]) for e in read_events(folder) if e["type"] == "message"]
+
+
+def get_context(answer: dict[str, Any]) -> str:
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+def test_a_conversation_is_recorded_once(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    send(tmp_path, "SessionStart", source="startup")
+    # Copilot CLI also runs the hooks of Claude Code.
+    for agent in ("claude-code", "codex"):
+        send(tmp_path, "UserPromptSubmit", agent, prompt="Which port does staging use?")
+    for agent in ("claude-code", "codex"):
+        send(tmp_path, "Stop", agent, last_assistant_message="Port 7654.")
+    send(tmp_path, "UserPromptSubmit", prompt="<task-notification>done</task-notification>")
+    send(tmp_path, "UserPromptSubmit", prompt="go on")
+    send(tmp_path, "Stop", last_assistant_message="Done.")
+    send(tmp_path, "UserPromptSubmit", prompt="go on")
+    send(tmp_path, "SessionEnd", reason="other")
+    assert read_said(tmp_path) == [
+        ("user", "Which port does staging use?"),
+        ("assistant", "Port 7654."),
+        ("user", "go on"),
+        ("assistant", "Done."),
+        ("user", "go on"),
+    ]
+    metadata = json.loads((tmp_path / "memory/sessions/s1/metadata.json").read_text())
+    assert (metadata["state"], metadata["agent"], metadata["messageCount"]) == (
+        "TERMINATED",
+        "claude-code",
+        5,
+    )
+
+
+def test_a_prompt_that_was_taken_back_is_replaced(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    send(tmp_path, "UserPromptSubmit", prompt="Delete the wrong file")
+    send(tmp_path, "UserPromptSubmit", prompt="Delete the right file")
+    assert read_said(tmp_path) == [("user", "Delete the right file")]
+    send(tmp_path, "Stop", last_assistant_message="Deleted.")
+    send(tmp_path, "UserPromptSubmit", prompt="Thanks for that")
+    # The agent has begun to work, so the user only adds something.
+    event = {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": str(tmp_path)}
+    run_hook(tmp_path, json.dumps({**event, "tool_input": {"command": "ls"}}).encode())
+    send(tmp_path, "UserPromptSubmit", prompt="And the other one")
+    assert len(read_said(tmp_path)) == 4
+
+
+def test_an_answer_is_read_from_the_transcript_if_the_event_lacks_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    send(tmp_path, "UserPromptSubmit", prompt="hello there")
+    message = {"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}
+    line = json.dumps({"type": "assistant", "sessionId": "s1", "uuid": "u", "message": message})
+    (tmp_path / "t.jsonl").write_text(f"{line}\n")
+    send(tmp_path, "Stop", transcript_path=str(tmp_path / "t.jsonl"))
+    assert read_said(tmp_path)[-1] == ("assistant", "Hi.")
+
+
+def test_tool_calls_are_recorded_shortened(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    put(make_workspace(tmp_path), "../.gitignore", "*.key\n")
+    for number, command in enumerate(("make", "cat .env.local", "cat ./my.key")):
+        send(
+            tmp_path,
+            "PostToolUse",
+            tool_name="Bash",
+            tool_use_id=f"t{number}",
+            tool_input={"command": command},
+            tool_response={"stdout": "a" * 900 + "end", "stderr": ""},
+        )
+    results = [event["result"] for event in read_events(tmp_path)]
+    assert len(results[0]) < 600 and results[0].endswith("end")
+    assert not any("aaa" in result for result in results[1:])
+
+
+def test_requests_are_saved_and_undone_as_the_users_own(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    prompt = "Remember: the customer is Acme. Please also remember that releases are on Mondays."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    assert answer["systemMessage"] == "mem: saved 2 memories (mem undo)"
+    assert "The customer is Acme." in get_context(answer)
+    environment = {"HOME": str(tmp_path / "home")}
+    assert run_mem(tmp_path, "ls", "--source", "user", **environment)[1].count("mem_") == 2
+    answer = send(tmp_path, "UserPromptSubmit", prompt="Forget that the customer is Acme.")
+    assert answer["systemMessage"] == "mem: forgotten 1 memory (mem undo)"
+    assert run_mem(tmp_path, "undo", **environment)[0] == 0
+    assert "Acme" in run_mem(tmp_path, "ls", **environment)[1]
+
+
+def test_a_request_with_a_secret_is_reported_without_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    answer = send(tmp_path, "UserPromptSubmit", prompt=f"Remember: the token is {secret}")
+    assert "Not done" in get_context(answer)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".db-wal"]
+    assert not any(secret.encode() in path.read_bytes() for path in files)
+    assert secret not in json.dumps(answer)
+
+
+def test_after_a_compaction_everything_is_shown_again(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(
+        tmp_path, "write", "Never deploy on Fridays.", "--type", "constraint", "--source", "user"
+    )
+    shown = [get_context(send(tmp_path, "SessionStart", source="startup"))]
+    shown.append(get_context(send(tmp_path, "SessionStart", source="resume")))
+    send(tmp_path, "PreCompact", trigger="auto")
+    shown.append(get_context(send(tmp_path, "SessionStart", source="compact")))
+    assert ["Fridays" in text for text in shown] == [True, False, True]
+
+
+def test_forgotten_texts_never_come_out_of_a_hook(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    environment = {"HOME": str(tmp_path / "home")}
+    run_mem(tmp_path, "write", FORGOTTEN, "--path", "code", "--type", "lesson", **environment)
+    put(workspace, "notes/2026-11-27.md", f"[10:00] {FORGOTTEN}\n")
+    send(tmp_path, "UserPromptSubmit", prompt=FORGOTTEN, session_id="old")
+    send(tmp_path, "Stop", last_assistant_message=FORGOTTEN, session_id="old")
+    assert run_mem(tmp_path, "forget", "entries/code.md", **environment)[0] == 0
+    answers = [send(tmp_path, "SessionStart", source="startup")]
+    for prompt in ("What is the launch code of the rocket?", "banana split rocket launch code"):
+        answers.append(send(tmp_path, "UserPromptSubmit", prompt=prompt))
+    event = {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": str(tmp_path)}
+    for tool in ({"command": "rocket launch banana code"}, {"file_path": "rocket/launch/code.py"}):
+        done = run_hook(tmp_path, json.dumps({**event, "tool_input": tool}).encode())
+        answers.append({"text": done.stdout.decode()})
+    assert "banana" not in json.dumps(answers)
+
+
+def test_the_action_hook_uses_what_an_earlier_hook_noted(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "make clean takes an hour.", "--type", "lesson", "--source", "user")
+    time.sleep(0.1)
+    event = {"session_id": "s9", "cwd": str(tmp_path), "tool_input": {"command": "make clean"}}
+    event["hook_event_name"] = "PreToolUse"
+    run_mem(tmp_path, "search", "clean", HOME=str(tmp_path / "home"))
+    for subagent, is_shown in (("", True), ("", False), ("a1", True)):
+        done = run_hook(tmp_path, json.dumps({**event, "agent_id": subagent}).encode())
+        assert (b"takes an hour" in done.stdout) == is_shown
+    records = list((tmp_path / "home/.local/state/mem/shown").iterdir())
+    assert any("index.db" in record.read_text() for record in records)
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"hook_event_name": 7, "session_id": [], "cwd": {}}',
+        b'{"hook_event_name": "UserPromptSubmit", "session_id": "../../x", "prompt": "hi"}',
+        b'{"hook_event_name": "PreToolUse", "session_id": "s", "tool_input": {"command": 7}}',
+        b'{"hook_event_name": "PostToolUse", "session_id": "s", "tool_response": [1]}',
+        b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "\\ud800"}',
+        b'{"hook_event_name": "Stop", "session_id": "s", "transcript_path": "/dev/zero"}',
+        json.dumps(
+            {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "x y " * 2_500_000}
+        ).encode(),
+    ],
+)
+def test_whatever_comes_in_the_hook_succeeds(tmp_path: Path, stdin: bytes) -> None:
+    make_workspace(tmp_path)
+    done = run_hook(tmp_path, stdin)
+    assert done.stderr in (b"", b"mem: not an event in JSON\n")
+    assert not list((tmp_path / "memory/.mem").glob("*/log"))
+    files = [path for path in (tmp_path / "memory/sessions").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 100_000
+
+
+def test_an_unknown_agent_and_a_full_disk_do_not_fail(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    assert b"unknown agent" in run_hook(tmp_path, b'{"a": 1}', "emacs").stderr
+    (tmp_path / "memory/sessions").write_text("not a folder")
+    assert send(tmp_path, "UserPromptSubmit", prompt="hello again") == {}
+    log = next((tmp_path / "memory/.mem").glob("*/log")).read_text()
+    assert "hook claude-code UserPromptSubmit: " in log
+
+
+def test_a_folder_without_a_workspace_stays_untouched(tmp_path: Path) -> None:
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(tmp_path)}
+    done = run_hook(tmp_path, json.dumps({**event, "prompt": "Remember: tea at four."}).encode())
+    assert (done.stdout, done.stderr, os.listdir(tmp_path)) == (b"", b"", [])
+
+
+def test_inside_an_agent_that_mem_asked_nothing_happens(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    environment = {**get_process_environment(tmp_path / "home"), "MEM_INSIDE_LLM": "1"}
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Remember: tea."}
+    done = subprocess.run(
+        [sys.executable, "-m", "memcli", "hook", "run", "codex"],
+        input=json.dumps(event).encode(),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"" and not (tmp_path / "memory/sessions").exists()
