@@ -16,7 +16,8 @@ ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 WRAPPERS = frozenset("sudo time nohup env command exec xargs nice timeout watch doas".split())
 SHELLS = frozenset("bash sh zsh".split())
 # Programs that run another one: `uv run pytest`, `python -m pytest`, `npx vitest`.
-RUNNERS = frozenset("python node ruby perl npx uvx uv poetry pipenv bundle".split())
+RUNNERS = frozenset("python node ruby perl npx uvx".split())
+MANAGERS = frozenset("uv poetry pipenv bundle npm pnpm yarn".split())
 # Words such as the `run` of `npm run build` do not say what is done.
 GROUPS = frozenset("run exec compose".split())
 READING = frozenset(
@@ -84,12 +85,14 @@ def parse_part(words: list[str], depth: int) -> list[Command]:
         is_script = arguments[0].startswith("-") and arguments[0].endswith("c")
         rest = arguments[1:]
         return parse_command(rest[0], depth + 1) if is_script and rest else parse_part(rest, depth)
-    commands = [build_command(program, arguments)._replace(variables=variables)]
-    if program in RUNNERS and not {"-c", "-e"}.intersection(arguments[:1]):
+    commands = [build_command(program, arguments)]
+    is_running = program in MANAGERS and arguments[:1] in (["run"], ["exec"])
+    if (is_running or program in RUNNERS) and not {"-c", "-e"}.intersection(arguments[:1]):
         while arguments and (arguments[0] in GROUPS or arguments[0].startswith("-")):
             arguments = arguments[1:]
-        commands += parse_part(arguments, depth + 1)
-    return commands
+        # The inner command says what is done.
+        commands = [commands[0]._replace(heads=()), *parse_part(arguments, depth + 1)]
+    return [item._replace(variables=(*variables, *item.variables)) for item in commands]
 
 
 def skip_wrappers(words: list[str]) -> tuple[list[str], tuple[str, ...]]:

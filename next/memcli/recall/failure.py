@@ -16,7 +16,8 @@ MOST_RULES_OF_A_WORD = 6
 TYPES = ("lesson", "correction", "procedure")
 # Names that programs print: paths, modules, codes such as E0382 or ECONNREFUSED, camelCase.
 NAME = re.compile(
-    r"[\w@-]*[\w-](?:[./:]+[\w-]+)+|\w*[a-z][A-Z]\w*|\w*_\w+|\b[A-Z]+\d\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
+    r"[\w.-]+(?=: (?:command )?not found)|[\w@-]*[\w-](?:[./:]+[\w-]+)+|\w*[a-z][A-Z]\w*|\w*_\w+"
+    r"|\b[A-Z]+\d\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
 )
 # Words that are part of any error.
 ERROR_WORDS = frozenset(

@@ -15,13 +15,14 @@ from .commands import GROUPS, Command
 ENOUGH = 1.0
 # A word that more rules contain is their common subject, and does not tell which one is meant.
 MOST_RULES_OF_A_WORD = 4
-# The subject of a rule is near the start of a sentence. A preference names it first.
+# The subject of a rule is near the start of a sentence. Other types of memory name it first.
 SUBJECT_WORDS, FIRST_WORDS = 5, 2
+RULES = ("constraint", "correction")
 TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
 WORD = re.compile(r"[^\W_]+")
 COMPOUND = re.compile(r"(?i)[^\W_]+(?:-[^\W_]+)+|force\s+push\w*")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SENTENCE_END = re.compile(r"[.!?:]\s|\n")
+SENTENCE_END = re.compile(r"[.!?]\s|\n")
 PATH_LIKE = re.compile(r".*[/*].*|.*\w\.\w{1,10}|\.\w+")
 NO_PATHS = frozenset({"e.g", "i.e", "and/or"})
 COMMAND_AS_CODE = re.compile(r"`[a-z./][\w./:-]* [^`]*`")
@@ -32,12 +33,12 @@ CONDITIONS = ("with", "using", "without")
 # `use pnpm, not npm` and `pnpm only`: such a memory is about the other programs.
 REFUSAL = re.compile(
     r"(?im)\buse\s+\S+(?:\s+\S+)?,?\s+(?:not|never|instead|rather)\b|^\W*\S+\s+only\b"
-    r"|\b(?:is|are)\s+(?:gone|banned|forbidden|dead|deprecated)\b"
 )
-ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|prefer|run|always|with|by|via|call)\s+`?$")
+GONE = re.compile(r"(?i)\s+(?:is|are)\s+(?:gone|banned|forbidden|dead|deprecated)\b")
+ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|prefer|run|always|with|by|via|through|call)\s+`?$")
 ADVICE_AFTER = re.compile(r"(?i)`?,?\s+(?:only|instead of|rather than)\b")
 NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid)\b[^.;,]*$")
-ADVICE_OF_FLAG = r"(?<!not )(?<!never )\b(?:pass|add|set|use|needs?)\s+`?{}(?![\w-])"
+ADVICE_OF_FLAG = r"(?<!not )(?<!never )\b(?:pass|add|set|use|needs?|name|give)\s+`?{}(?![\w-])"
 ENDINGS = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
 LANGUAGES = {
     "py": "python",
@@ -52,6 +53,7 @@ LANGUAGES = {
     "tf": "terraform",
 }
 KINDS_OF_FILES = "files?|code|modules?|scripts?|sources?|templates?|stylesheets?|components?|pages?"
+FOLDERS = frozenset("src test tests docs doc spec lib app apps scripts config data".split())
 # Words of paths and commands that say too little about what they are for.
 ORDINARY = frozenset(
     "src lib app apps main core util utils common shared index base init test tests spec docs doc"
@@ -73,7 +75,9 @@ BROAD = frozenset(
 FUNCTION_WORDS = frozenset(
     "a an and are as at be because before but by can cannot do does for from has if in instead into"
     " is it its must never not of on only or over should so than that the then this to until using"
-    " via was when where which while who will with without always unless after".split()
+    " via was when where which while who will with without always unless after"
+    " hit ran took went broke lost left got put cut made sent ate"
+    " against during since twice everything".split()
 )
 
 
@@ -86,7 +90,7 @@ class Text(NamedTuple):
     stems: frozenset[str]
     subjects: frozenset[str]  # the stems near the start of its sentences
     first: frozenset[str]  # the stems at the start of its sentences
-    is_procedure: bool
+    type: str
     compounds: tuple[frozenset[str], ...]  # the stems of words such as `force-push`
     is_about_commands: bool  # it has a flag, or a command set as code
 
@@ -101,7 +105,7 @@ def prepare(text: str, type_: str) -> Text:
         # A force-push is no push, so its parts are no words of their own.
         parts = [stem(part) for part in split_words(COMPOUND.sub(" - ", sentence))]
         stems.update(parts)
-        subjects.update(parts[: FIRST_WORDS if type_ == "preference" else SUBJECT_WORDS])
+        subjects.update(parts[: SUBJECT_WORDS if type_ in RULES else FIRST_WORDS])
         first.update(parts[:FIRST_WORDS])
     return Text(
         text,
@@ -110,7 +114,7 @@ def prepare(text: str, type_: str) -> Text:
         frozenset(stems),
         frozenset(subjects),
         frozenset(first),
-        type_ == "procedure",
+        type_,
         tuple(frozenset(map(stem, split_words(word))) for word in COMPOUND.findall(text)),
         bool(COMMAND_AS_CODE.search(text) or FLAG.search(text)),
     )
@@ -156,10 +160,12 @@ def rate_path(path: str, text: Text, files: Sequence[str], counts: Mapping[str, 
     is_name = sum(map(str.isupper, plain_name)) > ("." in name)
     if is_name and re.search(rf"(?<![\w/.]){re.escape(plain_name)}(?![\w/])", text.text):
         return 2.0
-    if any(is_match(pattern, path) for pattern in files):
+    # A file application_helper.rb has the class ApplicationHelper.
+    parts = split_words(plain_name)
+    if len(parts) > 1 and re.search(rf"(?i)\b{'[_-]?'.join(map(re.escape, parts))}\b", text.text):
         return 2.0
-    if files:
-        return 0.0  # it says itself which files it is about
+    if files:  # it says itself which files it is about
+        return 2.0 * any(is_match(end, path) for name in files for end in (name, f"{name}/"))
     for named in text.names:
         # `vitest --coverage fails in apps/api` is no rule about every file in apps/api.
         edited = (
@@ -174,7 +180,8 @@ def rate_path(path: str, text: Text, files: Sequence[str], counts: Mapping[str, 
         return 0.0
     for folder in folders:
         is_rare = counts.get(stem(folder), 0) <= MOST_RULES_OF_A_WORD
-        if is_rare and folder and folder.lower() not in ORDINARY and has_folder(folder, text):
+        is_telling = is_rare and folder.lower() not in ORDINARY
+        if len(folder) > 3 and has_folder(folder, text, is_telling=is_telling):
             return 1.0
     return 0.0 if text.names else rate_words(split_name(path), text, counts)
 
@@ -189,14 +196,13 @@ def has_kind_of_file(name: str, text: Text) -> bool:
     return bool(re.search(expression, text.text, re.IGNORECASE))
 
 
-def has_folder(folder: str, text: Text) -> bool:
+def has_folder(folder: str, text: Text, *, is_telling: bool) -> bool:
     """Return whether a memory means a folder by a word: `in dist`, `Migrations must be …`."""
-    name = re.escape(folder)
-    expression = (
-        rf"(?i)(?:^|[.!?]\s)(?:\W*\w+\W+){{0,2}}{name}\b|\bfolder\s+{name}\b|\b{name}\s+folder\b"
-        rf"|\b(?:in|under|inside|below)\s+(?:the\s+)?{name}\b"
-    )
-    return bool(re.search(expression, text.text))
+    name = rf"{re.escape(folder)}(?![\w/-])"
+    named = rf"\bfolder\s+{name}|\b{name}\s+folder\b|\b(?:in|under|inside)\s+(?:the\s+)?{name}"
+    subject = rf"(?:^|[.!?]\s)(?:\W*\w+\W+){{0,2}}{name}"
+    expression = f"{named}|{subject}" if is_telling else named
+    return bool(re.search(expression, text.text, re.IGNORECASE))
 
 
 def rate_words(words: Iterable[str], text: Text, counts: Mapping[str, int]) -> float:
@@ -216,15 +222,15 @@ def rate_command(command: Command, text: Text, counts: Mapping[str, int]) -> flo
             return 0.0  # the command follows it already
     if any(name in text.text for name in command.variables):
         return 0.0
+    if any(
+        re.search(rf"(?i)\b(?:before|after)\s+(?:\w+\s+){{0,2}}{re.escape(head)}", text.text)
+        for head in command.heads
+    ):
+        return 1.0
     mentions = [rate_mention(command, mention) for mention in find_mentions(command.program, text)]
     rating = max(mentions, default=0.0)
     if command.is_reading or rating >= ENOUGH or (mentions and not rating):
         return rating
-    if any(
-        re.search(rf"(?i)\bbefore\s+(?:\w+\s+){{0,2}}{re.escape(head)}", text.text)
-        for head in command.heads
-    ):
-        return 1.0
     if text.is_about_commands:
         # A flag by itself may belong to any command.
         has_flag = any(len(flag) > 3 and flag in text.tokens for flag in command.flags)
@@ -267,6 +273,7 @@ class Mention(NamedTuple):
     is_code: bool
     is_advised: bool  # the program or command to use
     is_refused: bool  # the memory recommends another program
+    is_preference: bool
 
 
 def find_mentions(program: str, text: Text) -> Iterable[Mention]:
@@ -278,12 +285,13 @@ def find_mentions(program: str, text: Text) -> Iterable[Mention]:
         is_code = before.count("`") % 2 == 1
         words = []
         for word in match[1].split():
-            words.append(word if is_code else word.rstrip(".:!?\"'"))
+            words.append(word if is_code else word.rstrip(".:!?\"'") or word)
             if words[-1] != word:
                 break
         is_chosen = ADVICE_BEFORE.search(before) and not NEGATION.search(before)
-        is_advised = bool(is_chosen or ADVICE_AFTER.match(after)) and not text.is_procedure
-        yield Mention(words, is_code, is_advised, bool(REFUSAL.search(text.text)))
+        is_advised = bool(is_chosen or ADVICE_AFTER.match(after)) and text.type != "procedure"
+        is_refused = bool(REFUSAL.search(text.text) or GONE.match(after))
+        yield Mention(words, is_code, is_advised, is_refused, text.type == "preference")
 
 
 def rate_mention(command: Command, mention: Mention) -> float:
@@ -307,7 +315,7 @@ def rate_mention(command: Command, mention: Mention) -> float:
     has_flags = all(flag in command.flags for flag in flags)
     plain = [word for word in part if not word.startswith("-") and word.lower() in known]
     plain = [word for word in plain if word not in GROUPS]
-    if mention.is_advised:
+    if mention.is_advised or next_word in ("before", "after"):
         # Advice matters to a command that does not follow it.
         has_all = has_flags and all(word.lower() in known for word in values)
         has_other = bool(rest) and not (is_sentence or mention.is_code)
@@ -319,13 +327,15 @@ def rate_mention(command: Command, mention: Mention) -> float:
         has_flag = rest[1].partition("=")[0] in command.flags
         if has_flag == (next_word == "without"):
             return 0.0
+    if part and part[-1].lower() in GROUPS and not is_sentence:
+        return 0.0
     if plain or mention.is_code:
         # `docker system df` is not what a memory about `docker system prune` is about.
-        return float(is_sentence or not command.heads[len(plain) :])
+        return float(is_sentence)
     if command.program in ENGLISH or (not is_sentence and not next_word.isalpha()):
         return 0.0
-    has_subcommand = not {command.program, "src", "test", "tests"}.issuperset(command.heads)
+    has_subcommand = not FOLDERS.union({command.program}).issuperset(command.heads)
     if not is_sentence and has_subcommand:
         return 0.0  # the memory is about another subcommand
-    is_broad = has_subcommand or command.program in BROAD
+    is_broad = has_subcommand or command.program in BROAD or mention.is_preference
     return 0.5 if is_broad and not (mention.is_refused or has_condition or flags) else 1.0
