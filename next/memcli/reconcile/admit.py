@@ -22,10 +22,10 @@ from ..store.commit import ChangeGroup, Commit, Replace, check_group, commit, ho
 from ..store.gates import redact_text
 from ..store.small_files import read_small_text
 from ..store.workspace import Workspace
-from .changes import edit_file, find_same_key
+from .changes import edit_file, find_same_key, mask_text
 from .draft import Draft as Draft
 from .draft import build_entry, build_path, complete_draft
-from .inbox import build_inbox_entry, find_held
+from .inbox import build_inbox_entry, read_inbox
 from .outcome import Outcome, Related, describe
 from .similar import Neighbors, find_neighbors
 
@@ -65,7 +65,7 @@ class Admission:
         self.memories: dict[str, Planned] = {}  # by path
         self.by_words: dict[tuple[object, ...], list[Planned]] = {}
         self.groups: list[tuple[Draft, Outcome, list[Planned]]] = []
-        self.held: dict[bytes, Outcome] = {}  # by the digest of their words
+        self.held: dict[bytes, Planned] | None = None  # the inbox, by the digest of the words
         self.last_forgotten = find_last_forgotten(index)
 
     def admit(self, draft: Draft, near: Neighbors) -> Outcome:
@@ -96,9 +96,9 @@ class Admission:
         ]
         return outcome
 
-    def leave(self, draft: Draft, known: Planned) -> Outcome:
+    def leave(self, draft: Draft, known: Planned, action: str = "unchanged") -> Outcome:
         """Change nothing: the same messages were read twice, as in a fork of their session."""
-        outcome = self.build_outcome("unchanged", known)
+        outcome = self.build_outcome(action, known)
         self.add(draft, outcome, known)
         return outcome
 
@@ -138,18 +138,23 @@ class Admission:
 
     def hold(self, draft: Draft, forgotten: IndexedEntry) -> Outcome:
         """Put a draft in the inbox, because it nearly repeats a forgotten memory."""
+        if self.held is None:
+            self.held = {
+                build_words_digest(entry.body or entry.title): Planned(path, entry, ())
+                for path, entry in read_inbox(self.workspace)
+            }
         digest = build_words_digest(draft.text)
         if digest in self.held:
-            return replace(self.held[digest])
-        held = find_held(self.workspace, draft)
+            outcome = self.leave(draft, self.held[digest], "held")
+            outcome.text = mask_text(self.workspace, outcome.text)  # somebody may have edited it
+            return outcome
         entry = build_entry(self.workspace, draft)
         reason = f"resembles a memory that was forgotten: {forgotten.id}"
         path, entry = build_inbox_entry(self.workspace, entry, reason)
-        if held is not None:
-            return Outcome("held", held.id, self.index.shorten_id(held.id), held.path, held.text)
         planned = Planned(path, entry, entry.sources, is_new=True)
         self.check(draft, planned)
-        outcome = self.held[digest] = self.build_outcome("held", planned)
+        self.held[digest] = planned
+        outcome = self.build_outcome("held", planned)
         self.add(draft, outcome, planned)
         return outcome
 

@@ -7,7 +7,7 @@ from ..errors import RejectedError
 from ..formats.entry import edit_entry, fold_key, replace_body
 from ..formats.frontmatter import FrontmatterError
 from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..index.forgotten import load_forgotten
+from ..index.forgotten import ForgottenTexts, load_forgotten
 from ..index.index import Index, IndexedEntry, open_index
 from ..store.commit import Append, Replace, read_file
 from ..store.gates import redact_text
@@ -97,8 +97,9 @@ def edit_file(
     return Replace(path, text, edited)
 
 
-def mask_text(workspace: Workspace, text: str) -> str:
+def mask_text(workspace: Workspace, text: str, forgotten: ForgottenTexts | None = None) -> str:
     """Return a text without secrets and forgotten passages."""
-    index = open_index(workspace, refresh_first=False)
-    hidden, _ = load_forgotten(index.database, workspace).hide(text)
-    return redact_text(workspace, hidden)
+    if forgotten is None:
+        index = open_index(workspace, refresh_first=False)
+        forgotten = load_forgotten(index.database, workspace)
+    return redact_text(workspace, forgotten.hide(text)[0])

@@ -9,7 +9,7 @@ from ..errors import MemError, NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
-from ..index.index import open_index
+from ..index.index import Index, open_index
 from ..search.names import NamedFile, find_named, get_entry
 from ..store.commit import (
     Append,
@@ -23,7 +23,9 @@ from ..store.commit import (
 from ..store.undo import undo
 from ..store.workspace import Workspace
 from .changes import change_page_line, edit_file, find_same_key, mask_text, replace_entries
+from .draft import Draft
 from .outcome import Outcome, build_outcome
+from .similar import find_neighbors
 
 
 def replace_text(
@@ -37,6 +39,8 @@ def replace_text(
     outcome = Outcome("edited", path=path, text=path)
     changes: list[Replace | Append] = []
     if workspace.get_kind(path) == "entry":
+        if not is_said_by_user and get_body(after) != get_body(before):
+            check_near_repeat(open_index(workspace), path, get_body(before), get_body(after))
         after, outcome.id, outcome.text = stamp_edit(
             workspace, path, before, after, is_said_by_user=is_said_by_user
         )
@@ -78,6 +82,19 @@ def stamp_edit(
         entry, title=mask_text(workspace, entry.title), body=mask_text(workspace, entry.body)
     )
     return after, entry.id, entry.summary
+
+
+def check_near_repeat(index: Index, path: str, before: str, after: str) -> None:
+    """Raise RejectedError if a body now nearly repeats a forgotten memory other than its own.
+
+    A new memory would wait in the inbox, but a changed one cannot.
+    """
+    drafts = [Draft(before), Draft(after)]
+    old, new = (item.forgotten for item in find_neighbors(index, drafts, deduplicate=False))
+    if old is None and new is not None and new.path != path:
+        raise RejectedError(
+            "this resembles a memory that was forgotten", "say it yourself: add --source user"
+        )
 
 
 def lower_source(current: str, source: str) -> dict[str, Any]:
@@ -134,6 +151,9 @@ def update_entry(
     index = open_index(workspace)
     entry = get_entry(index, name)
     fields = {**fields, "updated_at": format_time(workspace.now)}
+    if body is not None and source != "user":
+        before = get_body(read_file(workspace, entry.path) or "")
+        check_near_repeat(index, entry.path, before, body)
     if body is not None and "source" not in fields:
         fields.update(lower_source(entry.source, source))
     trust = TRUST.get(str(fields.get("source", "")), entry.trust)

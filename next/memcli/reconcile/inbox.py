@@ -1,16 +1,17 @@
 """The inbox: memories that wait for a person's decision. Nothing in it is searched or recalled."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..errors import MemError
 from ..formats.dates import format_time
-from ..formats.digests import build_words_digest
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import parse
 from ..formats.ids import is_id
+from ..index.forgotten import load_forgotten
+from ..index.index import open_index
 from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
 from ..store.workspace import Workspace
 from .changes import mask_text
@@ -37,29 +38,28 @@ def build_inbox_entry(workspace: Workspace, entry: Entry, reason: str) -> tuple[
 
 def list_inbox(workspace: Workspace) -> list[InboxItem]:
     """Return the memories in the inbox, the oldest first."""
+    items = []
+    index = open_index(workspace, refresh_first=False)
+    forgotten = load_forgotten(index.database, workspace)
+    for path, entry in read_inbox(workspace):
+        text = mask_text(workspace, entry.summary, forgotten)
+        reason = mask_text(workspace, entry.reason, forgotten)
+        items.append(InboxItem(entry.id, path, text, reason, entry.updated_at, entry))
+    return sorted(items, key=lambda item: (item.held_at, item.id))
+
+
+def read_inbox(workspace: Workspace) -> Iterator[tuple[str, Entry]]:
+    """Yield the path and the entry of each file in the inbox, as it is."""
     folder = f"{workspace.prefix}inbox"
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(workspace.root / folder) if name.endswith(".md")]
-    items = []
     for path in (f"{folder}/{name}" for name in sorted(names)):
         try:
             document = parse(read_file(workspace, path) or "")
         except (MemError, OSError, ValueError):
             continue  # a link, or a file that mem did not write
-        entry, _ = read_entry(document, path, workspace.now)
-        text, reason = (mask_text(workspace, value) for value in (entry.summary, entry.reason))
-        items.append(InboxItem(entry.id, path, text, reason, entry.updated_at, entry))
-    return sorted(items, key=lambda item: (item.held_at, item.id))
-
-
-def find_held(workspace: Workspace, draft: Draft) -> InboxItem | None:
-    """Return the memory in the inbox that has the words of a draft."""
-    digest = build_words_digest(draft.text)
-    for item in list_inbox(workspace):
-        if build_words_digest(item.entry.body or item.entry.title) == digest:
-            return item
-    return None
+        yield path, read_entry(document, path, workspace.now)[0]
 
 
 def build_draft(workspace: Workspace, item: InboxItem) -> Draft:

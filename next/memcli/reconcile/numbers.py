@@ -6,6 +6,7 @@ are reported, 8 of 9 on which this was developed and 21 of 22 others contradict 
 """
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from ..index.index import Index
@@ -73,9 +74,13 @@ def parse_statement(text: str) -> tuple[str, frozenset[str]]:
     if len(places) != 1 or (places[0] and words[places[0] - 1] in NAMED):
         return "", frozenset()
     number = words.pop(places[0])
-    ignored = (get_stop_words() | CHANGE) - DIRECTIONS
-    subject = frozenset(ENDING.sub("", word) for word in words if word not in ignored)
+    subject = frozenset(ENDING.sub("", word) for word in words if word not in get_ignored_words())
     return (number, subject) if len(subject) > 1 else ("", frozenset())
+
+
+@cache
+def get_ignored_words() -> frozenset[str]:
+    return (get_stop_words() | CHANGE) - DIRECTIONS
 
 
 def find_numbers(text: str) -> list[str]:

@@ -60,6 +60,14 @@ def test_a_message_confirms_a_memory_once(tmp_path: Path) -> None:
     assert open_index(workspace).list_entries()[0].strength == 2
 
 
+def test_what_is_said_again_no_longer_fades(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "---\nid: mem_01kajd3v7m4kq7tz\nstatus: faded\n---\n\nWe ship flatpaks.\n"
+    put(workspace, "entries/a.md", text)
+    assert get_actions(save(workspace, Draft("We ship flatpaks."))) == ["restored"]
+    assert list_texts(workspace) == ["We ship flatpaks."]
+
+
 def test_an_older_statement_never_replaces_a_newer_one(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     save(workspace, say("Port 2.", "20", key="port"))

@@ -124,6 +124,22 @@ def test_near_repeats_wait_in_the_inbox(workspace: Workspace, way: str) -> None:
     assert len(list_inbox(workspace)) == 1
 
 
+def test_an_agent_cannot_go_around_the_inbox(workspace: Workspace) -> None:
+    paraphrase = next(iter(FORGOTTEN.values()))
+    outcomes, _ = write_memories(workspace, [Draft(paraphrase)], deduplicate=False)
+    assert outcomes[0].action == "held"
+    folder = workspace.root.parent
+    run_mem(folder, "write", "The wall is white.", "--path", "wall")
+    for words in (
+        ("write", paraphrase, "--id", "wall"),
+        ("edit", "wall", "--replace", "The wall is white.", paraphrase),
+    ):
+        code, _, errors = run_mem(folder, *words)
+        assert code == 5
+        assert "resembles a memory that was forgotten" in errors
+    assert find_shown(folder, paraphrase) == []
+
+
 def test_the_user_may_say_it_again(workspace: Workspace) -> None:
     folder = workspace.root.parent
     for text, paraphrase in list(FORGOTTEN.items())[:2]:
