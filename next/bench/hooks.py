@@ -1,6 +1,6 @@
 """Time the hooks that an agent waits for, as multiples of `python -c pass`, interleaved.
 
-    python -m bench.hooks [--entries 10000] [--runs 15]
+python -m bench.hooks [--entries 10000] [--runs 15]
 """
 
 import argparse

@@ -102,6 +102,7 @@ def list_cues(action: Action) -> Iterable[str]:
     for path in action.paths:
         yield path.rpartition("/")[2]
     for command in action.commands:
+        yield from (f"{command.program} {head}" for head in command.heads)
         yield from (command.program, *command.flags, *command.words)
     for path in action.paths:
         yield from split_name(path)

@@ -25,7 +25,7 @@ from .shown import Shown
 
 TYPES = ("constraint", "correction", "lesson", "procedure", "preference")
 # A word that more rules contain does not tell which of them is meant.
-MOST_MATCHES = 40
+MOST_MATCHES = 20
 MOST_CUES = 60
 ID_LENGTH = 6  # of the part of an id that commands print
 BUSY_SECONDS = 0.1
@@ -75,12 +75,12 @@ class Lookup:
         """Return the rules that contain a phrase, as their files in the index, the latest first."""
         quoted = phrase.replace('"', " ")
         rows = self.connection.execute(
-            "select distinct chunks.file from words join chunks on chunk = words.rowid"
+            "select chunks.file from words join chunks on chunk = words.rowid"
             f" join entries using(file) where words match :phrase and active and {RULES}"
             " order by words.rowid desc limit :limit",
             {**self.values, "phrase": f'"{quoted}"', "limit": MOST_MATCHES},
         )
-        return [row[0] for row in rows]
+        return list(dict.fromkeys(row[0] for row in rows))
 
     def find_by_files(self, names: Iterable[str]) -> list[int]:
         """Return the rules whose `files` contain one of the names, or a pattern."""
