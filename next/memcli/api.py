@@ -83,10 +83,11 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
     from .formats.text import normalize
     from .index.forgotten import load_forgotten
 
-    # `write` has scanned just now, or must not scan; the index hides what this misses.
+    # Once per commit, and `write` has scanned just now. The index hides what this misses.
     forgotten = workspace.resources.get("forgotten texts")
     if forgotten is None:
         forgotten = load_forgotten(open_index(workspace).database, workspace)
+        workspace.resources["forgotten texts"] = forgotten
     repeats = forgotten.find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
 

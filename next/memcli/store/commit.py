@@ -94,7 +94,7 @@ def commit(
     workspace.ensure_machine()
     with hold_lock(workspace) as log_folder:
         delete_purged_files(workspace, log_folder)
-        changes: list[Change] = []
+        pending: dict[str, Change] = {}
         for group in groups:
             try:
                 # A purge only removes text, also from files that contain a secret.
@@ -102,8 +102,8 @@ def commit(
             except MemError as error:
                 result.rejected.append((group, error))
                 continue
-            changes = resolve_changes(workspace, changes, checked.changes)
-        changes = [change for change in changes if change.before != change.after]
+            resolve_changes(workspace, pending, checked.changes)
+        changes = [change for change in pending.values() if change.before != change.after]
         if not changes:
             return result
         if log_folder is None:
@@ -139,7 +139,7 @@ def delete_purged_files(workspace: Workspace, log_folder: Path | None) -> None:
     returned = workspace.find_purged_files(workspace) if workspace.find_purged_files else []
     if not returned:
         return
-    changes = resolve_changes(workspace, [], returned)
+    changes = list(resolve_changes(workspace, {}, returned).values())
     write_changes(workspace, log_folder, "purge", "", changes, actor="hook", is_purge=True)
     if log_folder is not None:
         with suppress(OSError):
@@ -164,14 +164,13 @@ def commit_one(
 
 
 def resolve_changes(
-    workspace: Workspace, earlier: Sequence[Change], requested: Sequence[Replace | Append]
-) -> list[Change]:
-    """Return the earlier changes and the requested ones, one per file, checked against the disk.
+    workspace: Workspace, changes: dict[str, Change], requested: Sequence[Replace | Append]
+) -> dict[str, Change]:
+    """Add the requested changes to earlier ones, by path, checked against the disk.
 
     Several memories of one command may each change their line of MEMORY.md: the changes of one file
     are merged line by line.
     """
-    changes = {change.path: change for change in earlier}
     for request in requested:
         known = changes.get(request.path)
         disk = known.before if known else read_text(locate(workspace.root, request.path))
@@ -192,7 +191,7 @@ def resolve_changes(
                 "run the command again",
             )
         changes[request.path] = Change(request.path, disk, after)
-    return list(changes.values())
+    return changes
 
 
 def append_text(current: str, text: str) -> str:
@@ -349,6 +348,7 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
         yield log_folder
     finally:
         workspace.resources["holds lock"] = False
+        workspace.resources.pop("forgotten texts", None)  # of the gate
         os.close(lock)
 
 
