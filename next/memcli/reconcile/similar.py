@@ -23,6 +23,8 @@ FORGOTTEN_COSINE = 0.72
 FORGOTTEN_WORDS = 0.6
 # Of 108 corrections that name words of an old text, 86 find it at .5, and none finds another.
 CORRECTED_COSINE = 0.5
+# "We use pnpm, not npm" does not say npm.
+NEGATIONS = frozenset("not never no nicht kein keine pas non".split())
 # Usually one text is missing, the memory written before. After a large pull, nobody should wait.
 EMBED_SECONDS = 0.5
 BULK = 200  # drafts for which a slower start of the model pays
@@ -179,7 +181,7 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
     ).fetchall()
     for file, text in rows:
         said = split_words(get_content(text))
-        if has_run(said, words) and said != split_words(draft.text):
+        if has_run(said, words, but_not=True) and said != split_words(draft.text):
             having.append(file)
             is_close = not cosines or cosines.get(file, 0.0) >= CORRECTED_COSINE
             # Two sentences about Friday need another word that says something.
@@ -208,10 +210,11 @@ def find_content_words(text: str) -> set[str]:
     return set(split_words(text)) - get_stop_words()
 
 
-def has_run(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether words contain other words one after the other."""
+def has_run(words: Sequence[str], wanted: Sequence[str], *, but_not: bool = False) -> bool:
+    """Return whether words contain others one after the other; with `but_not` not negated ones."""
     length = len(wanted)
     return any(
         list(words[start : start + length]) == list(wanted)
+        and not (but_not and start and words[start - 1] in NEGATIONS)
         for start in range(len(words) - length + 1)
     )

@@ -128,6 +128,8 @@ def test_a_correction_replaces_the_one_memory_that_it_names(tmp_path: Path) -> N
     )
     save(workspace, say("The frontend is installed with pnpm, not npm.", corrects="npm"))
     assert "The frontend is installed with npm." in list_texts(workspace, "superseded")
+    save(workspace, say("No, our frontend is built with yarn, not npm.", corrects="npm"))
+    assert len(list_texts(workspace, "superseded")) == 1  # the correction does not say npm
     # Nobody knows which one is meant, or it is about something else.
     before = list_texts(workspace)
     outcome = save(workspace, say("Not Friday, Monday.", corrects="Friday"))[0]
