@@ -77,6 +77,8 @@ def describe(
     if pending.conflicts:
         number = count_noun(pending.conflicts, "memory")
         lines.append(f"  conflicts  {number} in conflict with another one (mem review)")
+    if pending.fading:
+        lines.append(f"  fading     {count_noun(pending.fading, 'memory')} (mem decay)")
     if usage.sessions:
         lines.append(f"  shown      {usage.tokens_per_session:,} tokens per session")
     if numbers.problems:

@@ -14,6 +14,7 @@ from ..recall.shown import FOLDER
 from ..reconcile.inbox import list_inbox
 from ..store.counters import read_access_counts
 from ..store.workspace import Workspace
+from .decay import find_fading
 
 # Ages in days, and how they are called.
 AGES = ((7, "this week"), (30, "this month"), (90, "3 months"), (365, "a year"))
@@ -44,6 +45,7 @@ class Pending:
 
     inbox: int = 0
     conflicts: int = 0
+    fading: int = 0
 
 
 @dataclass
@@ -106,7 +108,8 @@ def count_pending(index: Index) -> Pending:
     conflicts = index.run(
         "select count(*) from entries where status = 'active' and conflicts_with <> '[]'"
     ).fetchone()[0]
-    return Pending(len(list_inbox(index.workspace)), conflicts)
+    fading = len(find_fading(index.workspace))
+    return Pending(len(list_inbox(index.workspace)), conflicts, fading)
 
 
 def count_usage(index: Index) -> Usage:

@@ -8,7 +8,7 @@ from ..consolidate.compaction import needs_compaction
 from ..consolidate.consolidate import find_due_sessions
 from ..consolidate.page import shorten_page, was_tried
 from ..consolidate.queue import run_consolidation
-from ..errors import BusyError, LlmError
+from ..errors import BusyError, LlmError, RejectedError
 from ..formats.dates import format_time
 from ..formats.text import count_noun
 from ..index.scan import remove_leftovers, scan_workspace
@@ -78,11 +78,18 @@ def shorten(workspace: Workspace, _: Sequence[Any]) -> str:
 
 def find_due_fading(workspace: Workspace) -> Sequence[Any]:
     """Return what has faded. With a remote, only a command that somebody typed marks it."""
-    return [] if has_remote(workspace) else find_fading(workspace)
+    if has_remote(workspace):
+        return []
+    fading = find_fading(workspace)
+    try:
+        check_fraction(workspace, fading, workspace.settings["decay.max_fraction"])
+    except RejectedError:
+        # `mem status` shows it. Cron would otherwise report the same problem every night.
+        return []
+    return fading
 
 
 def fade(workspace: Workspace, fading: Sequence[Any]) -> None:
-    check_fraction(workspace, fading, workspace.settings["decay.max_fraction"])
     mark_faded(workspace, fading, actor="hook")
 
 
