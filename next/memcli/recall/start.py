@@ -12,6 +12,7 @@ from ..formats.page import HEADING
 from ..formats.records import split_history
 from ..formats.text import WORD, count_noun
 from ..index.index import Index, IndexedEntry, open_index
+from ..reconcile.pairs import find_outdated_ids
 from ..search.snippets import split_sentences
 from ..store.sessions import read_session
 from ..store.workspace import Workspace
@@ -118,8 +119,9 @@ def build_start(
     indexes = [open_index(workspace) for workspace in workspaces]
     for index in indexes:
         start.lines += list_page_lines(index, shown)
+    outdated = {entry_id for index in indexes for entry_id in find_outdated_ids(index)}
     rules = list_rules(indexes, since)
-    start.lines += choose_rules(rules, shown, budget.split(RULES_SHARE))
+    start.lines += choose_rules(rules, shown, budget.split(RULES_SHARE), outdated)
     for line in start.lines:
         if line.section == RULES:
             budget.take(line.text)
@@ -128,7 +130,7 @@ def build_start(
         if line.section == STOPPED:
             budget.take(line.text)
     recent = list_recent_entries(indexes, since)
-    start.lines += choose_recent(recent, shown, budget)
+    start.lines += choose_recent(recent, shown, budget, outdated)
     if not is_resumed:
         count = sum(count_active_entries(index) for index in indexes)
         listed = shown.ids.union(line.id for line in start.lines if line.section != PAGE)
@@ -215,7 +217,7 @@ def list_for_project(
 
 
 def choose_rules(
-    rules: Sequence[tuple[Index, IndexedEntry]], shown: Shown, budget: Budget
+    rules: Sequence[tuple[Index, IndexedEntry]], shown: Shown, budget: Budget, outdated: set[str]
 ) -> list[StartLine]:
     lines = []
     for index, entry in rules:
@@ -224,7 +226,7 @@ def choose_rules(
         body = " ".join(split_sentences(read_body(index, entry.path))) or entry.summary
         text = get_new_sentences(cut_at_sentence(body, RULE_LENGTH), shown)
         marks = [entry.source if entry.source != "user" else ""]
-        marks.append(OUTDATED if entry.conflicts_with else "")
+        marks.append(OUTDATED if entry.conflicts_with or entry.id in outdated else "")
         line = format_line(text, marks)
         # The rest of a long rule may still come with a prompt.
         is_whole = len(body) <= RULE_LENGTH
@@ -312,14 +314,15 @@ def list_recent_entries(indexes: Sequence[Index], since: str) -> list[tuple[Inde
 
 
 def choose_recent(
-    entries: Sequence[tuple[Index, IndexedEntry]], shown: Shown, budget: Budget
+    entries: Sequence[tuple[Index, IndexedEntry]], shown: Shown, budget: Budget, outdated: set[str]
 ) -> list[StartLine]:
     lines = []
     for index, entry in entries:
         if entry.id in shown.ids or len(entry.summary) < SHORTEST_SENTENCE:
             continue
         text = get_new_sentences(entry.summary, shown)
-        line = format_line(text, [OUTDATED if entry.conflicts_with else ""])
+        is_doubtful = bool(entry.conflicts_with) or entry.id in outdated
+        line = format_line(text, [OUTDATED if is_doubtful else ""])
         if text and budget.take(line):
             is_whole = read_body(index, entry.path).split() == entry.summary.split()
             shown.add(text, entry.id if is_whole else "")

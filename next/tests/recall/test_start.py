@@ -176,3 +176,12 @@ def test_a_model_may_judge_relevance(tmp_path: Path, monkeypatch: pytest.MonkeyP
     workspace.settings.values = {}
     build_pack([workspace], "how hot does the kiln get?", Shown("", {}))
     assert len(asked) == 2
+
+
+def test_the_older_of_two_numbers_is_marked(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    api.write(workspace, "The staging API listens on port 6543.")
+    api.write(open_again(workspace), "The staging API now listens on port 7654.")
+    lines = start(open_again(workspace)).splitlines()
+    marked = [line for line in lines if "may be outdated" in line]
+    assert marked == ["- The staging API listens on port 6543. (may be outdated)"]
