@@ -1,0 +1,69 @@
+"""Search prefers what was said later, and long turns of conversations do not crowd out others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memcli.index.filters import Filter
+from memcli.search.search import Hit, SearchOptions, search
+from memcli.store.workspace import Workspace
+from tests.helpers import make_workspace, put
+
+OLD, NEW, THIRD = "mem_01kajd3v7m4kq7aa", "mem_01kajd3v7m4kq7bb", "mem_01kajd3v7m4kq7cc"
+
+
+def put_entry(workspace: Workspace, id_: str, day: str, text: str, trust: float = 1.0) -> None:
+    head = f"id: {id_}\ncreated_at: {day}\nsource: user\ntrust: {trust}"
+    put(workspace, f"entries/{id_}.md", f"---\n{head}\n---\n\n{text}\n")
+
+
+def find(workspace: Workspace, query: str, limit: int = 10) -> list[Hit]:
+    return search([workspace], query, SearchOptions(limit=limit)).hits
+
+
+def test_the_later_of_two_similar_memories_comes_first(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The port of the staging server is 8443.")
+    put_entry(workspace, NEW, "2026-02-02", "The port of the staging server is 9443.")
+    hits = find(workspace, "port of the staging server")
+    assert [(hit.id, hit.newer) for hit in hits] == [(NEW, ""), (OLD, NEW)]
+    assert [hit.id for hit in find(workspace, "port of the staging server", limit=1)] == [NEW]
+
+
+@pytest.mark.parametrize(("trust", "mark"), [(1.0, NEW), (0.5, "")])
+def test_a_change_in_other_words_marks_the_older_memory(
+    tmp_path: Path, trust: float, mark: str
+) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "My shoe size is 42.")
+    put_entry(workspace, NEW, "2026-02-02", "The last running shoes I bought were 43.", trust)
+    put_entry(workspace, THIRD, "2026-03-02", "The boiler needs a new valve.")
+    hits = find(workspace, "What is my shoe size?")
+    assert (hits[0].id, hits[0].newer) == (OLD, mark)
+    # The mark is found before the cut.
+    assert find(workspace, "What is my shoe size?", limit=1)[0].newer == mark
+
+
+def test_different_memories_about_a_subject_are_not_marked(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "Tomas lives in Porto.")
+    put_entry(workspace, NEW, "2026-02-02", "The invoices are kept for ten years.")
+    put_entry(workspace, THIRD, "2026-03-02", "The boiler needs a new valve.")
+    assert not any(hit.newer for hit in find(workspace, "Where does Tomas live?"))
+
+
+def test_a_short_answer_comes_before_a_long_turn_that_touches_everything(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    topics = ("invoices", "the boiler", "holidays", "the garden", "trains", "music", "bread")
+    essay = " ".join(
+        f"There is much to say about {topic}: the date, the price and the people of {topic} change."
+        for topic in topics * 6
+    )
+    messages = [("assistant", essay), ("user", "The boiler was repaired by Ines in March.")]
+    lines = [json.dumps({"role": role, "content": text}) for role, text in messages]
+    put(workspace, "sessions/s1/session.jsonl", "\n".join(lines) + "\n")
+    wanted = Filter(kinds=("session",))
+    hits = search([workspace], "people of the boiler", SearchOptions(wanted=wanted)).hits
+    assert {hit.line: hit.parts["bonus"] for hit in hits}[1] < 0
+    assert {hit.line: hit.parts["bonus"] for hit in hits}[2] == 0
