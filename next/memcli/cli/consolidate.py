@@ -22,7 +22,8 @@ from ..store.sessions import Session, get_session
 from ..store.workspace import Workspace
 from .render import Result
 
-FIELDS = ("session", "messages", "how", "history", "memories", "forgotten", "error", "undo")
+SESSION_FIELDS = ("session", "messages", "how", "history", "memories", "forgotten", "error", "undo")
+FIELDS = (*SESSION_FIELDS, "batch", "prompt")
 WAIT_SECONDS = 120.0  # for a consolidation in the background
 SAVED = ("saved", "restored", "confirmed")
 LABELS = {
@@ -79,7 +80,7 @@ def run_consolidate(
         done = consolidate_sessions(
             workspace, sessions, is_forced=is_forced, use_llm=not no_llm, is_dry_run=True
         )
-        return render(workspace, done, [])
+        return render(context, workspace, done, [])
     try:
         done, messages = run_consolidation(
             workspace,
@@ -93,7 +94,7 @@ def run_consolidate(
         if background:
             return Result()
         raise
-    result = render(workspace, done, messages)
+    result = render(context, workspace, done, messages)
     if background:
         # The log of the workspace records problems, and nobody reads anything else.
         result = Result(messages=result.messages if result.exit_code else ())
@@ -105,7 +106,7 @@ def print_question(context: Context, workspace: Workspace, sessions: Sequence[Se
     if question is None:
         return Result({"batch": "", "prompt": ""}, ["Nothing to consolidate"], exit_code=1)
     hint = "hand in the answer: mem consolidate --answer FILE"
-    messages = [hint] if context.is_terminal else []
+    messages = [hint] if context.is_terminal and not context.common.as_json else []
     lines = question.prompt.split("\n")
     return Result(question._asdict(), lines, None, messages)
 
@@ -120,13 +121,15 @@ def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Re
             raise UsageError(f"cannot read {answer}: {error.strerror}") from None
     with hold_queue(workspace, WAIT_SECONDS):
         try:
-            return render(workspace, [save_answer(workspace, text)], [])
+            return render(context, workspace, [save_answer(workspace, text)], [])
         except LlmError as error:
             # Nothing was stored, and the agent can answer again.
             raise UsageError(error.message, "answer again with one JSON object") from None
 
 
-def render(workspace: Workspace, done: Sequence[Consolidated], messages: Sequence[str]) -> Result:
+def render(
+    context: Context, workspace: Workspace, done: Sequence[Consolidated], messages: Sequence[str]
+) -> Result:
     """Return the sentences that were saved, and one line for the person."""
     lines: list[str] = []
     rows: list[list[str]] = []
@@ -149,14 +152,29 @@ def render(workspace: Workspace, done: Sequence[Consolidated], messages: Sequenc
     failed = [item.error for item in done if item.error]
     if not done:
         lines.append("Nothing to consolidate")
+    elif not lines:
+        count = sum(item.messages for item in done)
+        lines.append(f"Read {count_noun(count, 'message')}: nothing to remember")
     notes = [*messages, *errors, *problems]
     if failed:
         notes.append(f"the language model failed ({failed[0]}): the next run tries again")
-    saved = sum(outcome.action in SAVED for outcome in outcomes)
-    if saved and workspace.settings["notify"]:
-        notes.append(f"saved {count_noun(saved, 'memory')} (mem undo)")
+    summary = summarize_saved(done) if workspace.settings["notify"] else ""
+    if summary and context.is_terminal:
+        lines.append(f"mem: {summary}")
+    elif summary:
+        notes.append(summary)
     data = {"sessions": [to_json(item) for item in done]}
     return Result(data, lines, rows, notes, exit_code=LlmError.exit_code if failed else 0)
+
+
+def summarize_saved(done: Sequence[Consolidated]) -> str:
+    """Return how many memories were saved, and how to revert that."""
+    counts = [sum(outcome.action in SAVED for outcome in item.memories) for item in done]
+    commands = [item.undo for item, count in zip(done, counts, strict=True) if count]
+    if not commands:
+        return ""
+    undo = "mem undo" if len(commands) == 1 else "mem undo --list"
+    return f"saved {count_noun(sum(counts), 'memory')} ({undo})"
 
 
 def format_id(outcome: Outcome) -> str:
@@ -164,7 +182,7 @@ def format_id(outcome: Outcome) -> str:
 
 
 def to_json(item: Consolidated) -> dict[str, object]:
-    fields = {name: getattr(item, name) for name in FIELDS}
+    fields = {name: getattr(item, name) for name in SESSION_FIELDS}
     memories = [
         {"action": outcome.action, "id": outcome.id, "path": outcome.path, "text": outcome.text}
         for outcome in item.memories

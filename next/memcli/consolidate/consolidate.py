@@ -25,7 +25,7 @@ from ..store.workspace import Workspace
 from .batch import Batch, build_batch_id, build_batches
 from .page import build_page_change
 from .plan import Plan, build_plan, build_plan_of_reply
-from .prompt import build_prompt, find_known_memories
+from .prompt import SYSTEM, build_prompt, find_known_memories
 from .reply import parse_reply
 from .rules import Statement
 from .waiting import CONSOLIDATED_SIZE, FALLBACK_TO, TOOL, find_due_messages, read_waiting
@@ -244,7 +244,7 @@ def ask_agent(workspace: Workspace, sessions: Sequence[Session]) -> Question | N
         for batch in build_batches(workspace, session, read_waiting(workspace, session)):
             if batch.messages:
                 known = find_known_memories(workspace, batch)
-                return Question(batch.id, build_prompt(workspace, batch, known))
+                return Question(batch.id, f"{SYSTEM}\n\n{build_prompt(workspace, batch, known)}")
     return None
 
 
@@ -268,4 +268,4 @@ def save_answer(workspace: Workspace, answer: str, *, actor: str = "person") -> 
             known = [entry.id for entry in active]
             plan = build_plan_of_reply(workspace, batch, answer, "hand-in", known)
             return save_plan(workspace, batch, plan, actor)
-    raise UsageError("these messages were consolidated already", "ask again: mem consolidate --ask")
+    raise UsageError("no messages wait for this answer", "ask again: mem consolidate --ask")

@@ -1,6 +1,5 @@
 """The question to a language model: which history and memories does a conversation leave?"""
 
-import json
 from collections.abc import Sequence
 from datetime import tzinfo
 
@@ -106,8 +105,3 @@ def find_known_memories(workspace: Workspace, batch: Batch) -> list[IndexedEntry
         return []
     entries = [index.find_by_id(hit.id) for hit in hits if hit.id]
     return [entry for entry in entries if entry is not None and entry.status == "active"]
-
-
-def build_hand_in(prompt: str, batch_id: str) -> str:
-    """Return the question as JSON, for an agent that answers it itself."""
-    return json.dumps({"batch": batch_id, "prompt": f"{SYSTEM}\n\n{prompt}"}, ensure_ascii=False)

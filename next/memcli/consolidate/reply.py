@@ -84,13 +84,18 @@ def parse_reply(text: str) -> Reply:
         raise LlmError(f"the reply of the model cannot be used: {error}") from None
     fields = reading.fields
     history = OWN_TIME.sub("", read_text(fields.get("history_entry")))[:LONGEST_HISTORY]
-    return Reply(
+    reply = Reply(
         "" if is_useless(history) else history,
         read_proposals(fields.get("memories")),
         read_text(fields.get("memory_update")),
         read_text(fields.get("batch")),
         reading.is_cut,
     )
+    claims = fields.get("history_entry") or fields.get("memories")
+    # Numbers instead of memories, or a copy of the question. An order is dropped, and no mistake.
+    if claims and not reply.history and not reply.memories and not ORDER_TO_AGENT.search(text):
+        raise LlmError("the reply of the model has nothing usable in it")
+    return reply
 
 
 def read_proposals(value: Any) -> list[Proposal]:

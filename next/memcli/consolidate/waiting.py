@@ -90,8 +90,10 @@ def find_due_messages(
         return []
     if is_forced or has_ended(workspace, session):
         return waiting
-    is_retry = FALLBACK_TO in session.other
-    if len(spoken) < int(workspace.settings["consolidate.messages"]) and not is_retry:
+    failed = find_position(waiting, str(session.other.get(FALLBACK_TO) or ""))
+    if failed is not None:
+        return waiting[: failed + 1]
+    if len(spoken) < int(workspace.settings["consolidate.messages"]):
         return []
     keep = int(workspace.settings["consolidate.keep"])
     if len(spoken) <= keep:

@@ -49,25 +49,21 @@ def ask(
     if settings["llm.command"]:
         answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)
     else:
-        messages = [{"role": "user", "content": prompt}]
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        call = build_call(workspace, messages, seconds)
-        answer = wait_for(call, seconds)
+        parts = (("system", system), ("user", prompt))
+        messages = [{"role": role, "content": text} for role, text in parts if text]
+        url, model = (str(settings[name]) for name in ("llm.url", "llm.model"))
+        key = workspace.context.environment.get("OPENAI_API_KEY", "")
+        answer = wait_for(
+            lambda: (
+                ask_server(url, model or "default", messages, key, seconds)
+                if url
+                else ask_litellm(model, messages, seconds)
+            ),
+            seconds,
+        )
     if not answer.strip():
         raise LlmError("the model answered nothing")
     return answer
-
-
-def build_call(
-    workspace: Workspace, messages: list[dict[str, str]], seconds: float
-) -> Callable[[], str]:
-    """Return the function that asks a server or a library."""
-    url, model = (str(workspace.settings[name]) for name in ("llm.url", "llm.model"))
-    if url:
-        key = workspace.context.environment.get("OPENAI_API_KEY", "")
-        return lambda: ask_server(url, model or "default", messages, key, seconds)
-    return lambda: ask_litellm(model, messages, seconds)
 
 
 def wait_for(call: Callable[[], str], seconds: float) -> str:
@@ -152,8 +148,6 @@ def read_completion(text: str, server: str) -> str:
         content = json.loads(text)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise LlmError(f"{server} did not answer as OpenAI's servers do", "check llm.url") from None
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
@@ -199,12 +193,9 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
 
     command = str(workspace.settings["llm.command"])
     name = command.split()[0]
-    environment = {
-        variable: value
-        for variable, value in workspace.context.environment.items()
-        if variable not in SESSION_VARIABLES
-    }
-    environment[INSIDE_VARIABLE] = "1"
+    environment = {**workspace.context.environment, INSIDE_VARIABLE: "1"}
+    for variable in SESSION_VARIABLES:
+        environment.pop(variable, None)
     # Files instead of pipes: nothing blocks, and a child that stays behind delays nothing. An empty
     # folder: a conversation that gives orders to the agent finds no files of the user there.
     with (
@@ -222,13 +213,11 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
             reason = getattr(error, "strerror", None) or str(error)
             raise LlmError(f"cannot run {name!r}: {reason}", "check llm.command") from None
         text = read_output(answer)
-        problem = shorten(read_output(complaint) or text, 120)
+        problem = shorten(read_output(complaint).strip() or text, 120)
     if code is None:
         raise LlmError(f"{name} did not answer within {seconds:g} s")
     if code:
-        raise LlmError(f"{name} failed with {code}: {problem}")
-    if len(text) > LARGEST_ANSWER:
-        raise LlmError(f"{name} wrote more than {LARGEST_ANSWER >> 20} MiB")
+        raise LlmError(f"{name} failed with {code}" + (f": {problem}" if problem else ""))
     return text
 
 

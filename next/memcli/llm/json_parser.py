@@ -9,6 +9,7 @@ complete fields and the complete items of its last list. Nothing incomplete is g
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 LARGEST = 400_000  # characters; a longer text is no reply
@@ -21,22 +22,18 @@ THOUGHT = re.compile(r"(?is)<(think|thinking|thought|reasoning)>.*?</\1>")
 THOUGHT_END = re.compile(r"(?is)\A.*</(?:think|thinking|thought|reasoning)>(?=.*\{)")
 # Comments and fences may be anywhere between the values.
 BLANK = re.compile(r"(?:[\s\ufeff\u200b\x00]|//[^\n]*|/\*.*?(?:\*/|\Z)|#[^\n]*|```\w*)+", re.DOTALL)
+EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
+BRACKET = re.compile(r"[{\[]")
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`´"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "/": "/", "\\": "\\"}
-HEX = re.compile(r"[0-9a-fA-F]{4}")
+UNICODE_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,\]}]|/[/*]|\Z)")
 QUOTED_KEY = re.compile(r"""["'“‘`]+(?P<key>[^"'”’`´]*)["'”’`´]+""")
 BARE_KEY = re.compile(r"(?P<key>[\w$.-]+)[\"']?(?=\s*[:=\"'])")
 BARE_VALUE = re.compile(r"[^,\[\]{}\n\"]+")
 NEXT_KEY = re.compile(r"[\"'“‘\[]|[\w$.-]+\s*:|[}\]]|\Z|/[/*]|```")
 NEXT_ITEM = re.compile(r"[\"'“‘{\[\]}]|-?\d|(?:true|false|null|None|True|False)\b|\Z|/[/*]|\.\.\.")
-CONSTANTS = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "none": None,
-    "undefined": None,
-}
+CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 
 
 class Reading(NamedTuple):
@@ -67,13 +64,15 @@ def read_fields(text: str, wanted: Sequence[str], list_name: str = "") -> Readin
     except (ValueError, RecursionError):
         pass
     objects = []
-    is_empty = is_cut = False
+    is_empty = is_foreign = is_cut = False
     unread = []
     position = 0
     for start, end, value, is_whole in read_parts(text):
         found = find_objects(value, wanted, list_name)
         objects += found or []
-        is_empty = is_empty or (found == [] and is_whole)
+        # `{...}` is not empty, but shortened.
+        is_empty = is_empty or bool(EMPTY.fullmatch(text, start, end))
+        is_foreign = is_foreign or found is None
         is_cut = is_cut or not is_whole
         # A damaged object may have hidden other fields.
         unread.append(text[position : start if is_whole else end])
@@ -81,7 +80,7 @@ def read_fields(text: str, wanted: Sequence[str], list_name: str = "") -> Readin
     fields = join_objects(objects, wanted)
     single = read_single_fields("".join([*unread, text[position:]]), wanted)
     fields = {**single, **fields}
-    if not fields and not is_empty:
+    if not fields and (is_foreign or is_cut or not is_empty):
         raise ValueError("there is no JSON object in the reply")
     return Reading(fields, 3 if is_cut or single else 2, is_cut)
 
@@ -105,8 +104,7 @@ def find_objects(value: Any, wanted: Sequence[str], list_name: str) -> list[dict
         if not any(name in item for item in inner for name in wanted):
             is_reply = bool(inner) or all(isinstance(item, str) for item in value)
             return [{list_name: value}] if is_reply else None
-    objects = list(find_inner_objects(value, wanted, WRAPPER_DEPTH))
-    return objects or None
+    return list(find_inner_objects(value, wanted, WRAPPER_DEPTH)) or None
 
 
 def find_inner_objects(value: Any, wanted: Sequence[str], depth: int) -> Iterator[dict[str, Any]]:
@@ -142,20 +140,13 @@ def read_parts(text: str) -> Iterator[tuple[int, int, Any, bool]]:
     """Yield start, end, value and completeness of the objects and lists in a text."""
     position = 0
     for _ in range(MOST_STARTS):
-        starts = [
-            found for found in (text.find("{", position), text.find("[", position)) if found >= 0
-        ]
-        if not starts:
+        match = BRACKET.search(text, position)
+        if match is None:
             return
-        start = min(starts)
+        start = match.start()
+        reader = TolerantReader(text, start)
         try:
-            value, position = DECODER.raw_decode(text, start)
-            yield start, position, value, True
-            continue
-        except (ValueError, RecursionError):
-            reader = TolerantReader(text, start)
-        try:
-            value, is_whole = reader.read_value()
+            value, is_whole = reader.read_plain_json() or reader.read_value()
         except NoValueError:
             position = start + 1
             continue
@@ -167,16 +158,15 @@ def read_single_fields(text: str, wanted: Sequence[str]) -> dict[str, Any]:
     """Return the complete values behind the names of fields, wherever they are."""
     fields = {}
     for name in wanted:
-        match = re.search(rf"""["'“‘]?\b{re.escape(name)}\b["'”’]?\s*[:=]\s*(?=\S)""", text)
+        # Without quotes or brackets, it may be a sentence about the field.
+        match = re.search(rf"""\b{re.escape(name)}\b["'”’]?\s*[:=]\s*(?=["'“‘{{\[])""", text)
         if match is None:
             continue
-        try:
+        with suppress(NoValueError):
             value, is_whole = TolerantReader(text, match.end()).read_value()
-        except NoValueError:
-            continue
-        # Of a list that was cut off, the complete items.
-        if is_whole or (value and isinstance(value, dict | list)):
-            fields[name] = value
+            # Of a list that was cut off, the complete items.
+            if is_whole or (value and isinstance(value, dict | list)):
+                fields[name] = value
     return fields
 
 
@@ -187,6 +177,13 @@ class TolerantReader:
         self.text = text
         self.position = position
         self.depth = 0
+
+    def read_plain_json(self) -> tuple[Any, bool] | None:
+        try:
+            value, self.position = DECODER.raw_decode(self.text, self.position)
+        except (ValueError, RecursionError):
+            return None
+        return value, True
 
     def peek(self) -> str:
         """Skip blanks and comments, and return the next character; empty at the end."""
@@ -206,7 +203,7 @@ class TolerantReader:
             finally:
                 self.depth -= 1
         if character in QUOTES and character:
-            return self.read_joined_strings(NEXT_ITEM if is_item else NEXT_KEY)
+            return self.read_string(NEXT_ITEM if is_item else NEXT_KEY)
         return self.read_bare_value()
 
     def read_object(self) -> tuple[dict[str, Any], bool]:
@@ -222,6 +219,9 @@ class TolerantReader:
                 return fields, True  # its own bracket is missing
             try:
                 key = self.read_key()
+                if self.peek() in (",", "}"):
+                    fields[key] = None  # its value is missing
+                    continue
                 value, is_whole = self.read_value()
             except NoValueError:
                 # Prose in braces is no object, and the fields before a mistake are.
@@ -248,10 +248,9 @@ class TolerantReader:
                 return items, False
             value, is_whole = self.read_value(is_item=True)
             # An object without its end may lack a field that changes its meaning.
-            if is_whole:
-                items.append(value)
-            else:
+            if not is_whole:
                 return items, False
+            items.append(value)
 
     def skip_commas(self) -> None:
         while self.peek() == "," or self.text.startswith("...", self.position):
@@ -269,16 +268,6 @@ class TolerantReader:
         if self.peek() in (":", "="):
             self.position += 1
         return key
-
-    def read_joined_strings(self, following: re.Pattern[str]) -> tuple[str, bool]:
-        joined, is_whole = self.read_string(following)
-        while is_whole and self.peek() == "+":
-            self.position += 1
-            if self.peek() not in QUOTES:
-                break
-            more, is_whole = self.read_string(following)
-            joined += more
-        return joined, is_whole
 
     def read_string(self, following: re.Pattern[str]) -> tuple[str, bool]:
         """Read a text in quotes. Quotes inside of it that nobody escaped are part of it."""
@@ -330,32 +319,22 @@ class TolerantReader:
             # A comma can also follow a quoted word inside of the text.
             blank = BLANK.match(self.text, place + 1)
             return bool(following.match(self.text, blank.end() if blank else place + 1))
-        if not character or character in "}]+":
+        if not character or character in "}]":
             return True
         # A missing comma: the next field or item is on the next line.
         is_next_line = "\n" in self.text[self.position : place]
         return is_next_line and bool(following.match(self.text, place))
 
     def read_escape(self) -> str:
-        """Return the character of an escape. A stray backslash is part of the text."""
+        """Return the characters of an escape. A stray backslash is part of the text."""
+        # Two escapes together may be one character.
+        match = UNICODE_ESCAPES.match(self.text, self.position - 1)
+        if match:
+            self.position = match.end()
+            return str(json.loads(f'"{match[0]}"')).encode("utf-8", "replace").decode()
         character = self.text[self.position : self.position + 1]
         self.position += 1
-        if character == "u":
-            match = HEX.match(self.text, self.position)
-            if match is None:
-                return "\\u"
-            self.position = match.end()
-            return self.read_surrogate_pair(int(match[0], 16))
         return ESCAPES.get(character, character if character in "'`" else f"\\{character}")
-
-    def read_surrogate_pair(self, code: int) -> str:
-        low = HEX.match(self.text, self.position + 2)
-        if 0xD800 <= code < 0xDC00 and low and self.text.startswith("\\u", self.position):
-            second = int(low[0], 16)
-            if 0xDC00 <= second < 0xE000:
-                self.position = low.end()
-                return chr(0x10000 + ((code - 0xD800) << 10) + second - 0xDC00)
-        return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
 
     def read_bare_value(self) -> tuple[Any, bool]:
         """Read a number, a constant, or a word without quotes."""

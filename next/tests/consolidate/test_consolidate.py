@@ -289,7 +289,7 @@ def test_an_agent_answers_the_question_itself(tmp_path: Path) -> None:
     result = save_answer(workspace, answer)
     assert (result.how, result.messages) == ("hand-in", 3)
     assert list_memories(workspace)[TEA["text"]] == "user"
-    with pytest.raises(UsageError, match="already"):
+    with pytest.raises(UsageError, match="wait for this"):
         save_answer(workspace, answer)
     waiting = read_waiting(workspace, read_session(workspace, "s1"))
     assert [item.text for item in waiting] == ["More news."]

@@ -35,12 +35,20 @@ COMMANDS: dict[str, list[str]] = {
     "demote": ["promote", "tea", "--remove"],
     "decay": ["decay"],
     "tend": ["tend"],
+    "consolidate": ["consolidate", "--all"],
+    "compact": ["session", "compact", "talk"],
     "check": ["check", "--fix"],
     # The ids of the questions are filled in by the template.
     "review": ["review", "number", "newer"],
     "accept": ["review", "inbox", "accept"],
     "reject": ["review", "inbox", "reject"],
 }
+# It is still running, so `tend` leaves it alone.
+TALK = (
+    '{"id": "a", "role": "user", "content": "Always use tabs.", "timestamp": "2026-11-28T09:55:00Z"}\n'
+    '{"id": "b", "role": "user", "content": "Remember that Rita is on leave until March.",'
+    ' "timestamp": "2026-11-28T09:56:00Z"}\n'
+)
 OLD = "---\nid: mem_01kajd3v7m4kq7tz\ncreated_at: 2026-01-05\n---\n\nThe old stove is green.\n"
 
 
@@ -68,6 +76,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         run = run_mem(world, *arguments, now=f"2026-11-27T10:{number:02}:00Z")
         assert run.code == 0, run
+    assert run_mem(world, "session", "append", "talk", "-", stdin=TALK).code == 0
+    assert run_mem(world, "config", "set", "compact.keep_tokens", "0").code == 0
     (world / "project/memory/entries/old.md").write_text(OLD)
     tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
     (world / "project/memory/MEMORY.md").write_text(PAGE.format(tea=tea))
