@@ -105,7 +105,10 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):
         # typer would print the help itself, to the process's stdout.
         with parser.make_context(f"mem {name}", [], resilient_parsing=True) as parsing:
-            return context, Result(lines=parser.get_help(parsing).splitlines())
+            usage, _, details = parser.get_help(parsing).partition("\n")
+            # typer puts braces around what is required. Other programs print the name alone.
+            usage = usage.replace("{", "").replace("}", "")
+            return context, Result(lines=[usage, *details.split("\n")])
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
     words = complete_json_option(arguments, getattr(module, "FIELDS", ()))
@@ -158,7 +161,12 @@ def build_parser(
         kind, option = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
         option.show_default = False
         is_number = kind in (int, float, int | None)
-        option.metavar = option.metavar or ("N" if is_number else "TEXT").lower()
+        default_name = "n" if is_number else "text"
+        if isinstance(option, typer.models.ArgumentInfo):
+            default_name = parameter.name.strip("_").upper()
+            if parameter.default is not inspect.Parameter.empty:
+                default_name = f"[{default_name}]"
+        option.metavar = option.metavar or default_name
     parameters += build_common_parameters(typer)
     invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     invoke.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

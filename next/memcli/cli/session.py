@@ -28,7 +28,7 @@ def run_session(
     context: Context,
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
     name: Annotated[str, Argument(help="The session, or the file to import.")] = "",
-    text: Annotated[str, Argument(help="The message; - reads events from stdin.")] = "-",
+    text: Annotated[str, Argument(metavar="[MESSAGE]", help="The message; - reads events.")] = "-",
     role: Annotated[str, Option(help="user or assistant, for `append`.")] = "user",
     all_: Annotated[
         bool, Option("--all", help="Import the conversations of all agents in this project.")
