@@ -63,7 +63,8 @@ def add_record(context: Context, text: str) -> Result:
         raise UsageError("the record is empty")
     workspace = open_target(context)
     record_id = build_id("hist", workspace.now, context.noise)
-    record = format_history_record(record_id, workspace.now, workspace.zone, text)
+    project = workspace.project if workspace.is_own else ""
+    record = format_history_record(record_id, workspace.now, workspace.zone, text, project)
     done = commit_one(
         workspace,
         "history",

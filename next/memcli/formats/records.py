@@ -8,7 +8,9 @@ from typing import NamedTuple
 from .dates import find_day_in_name, format_time, parse_time
 
 HISTORY_HEADING = re.compile(
-    r"^(?:\ufeff)?## (?P<time>\S+)(?: <!-- (?P<id>\w+)[^\n]*? -->)?[ \t]*\r?$", re.MULTILINE
+    r"^(?:\ufeff)?## (?P<time>\S+)"
+    r"(?: <!-- (?P<id>\w+)(?: project: (?P<project>[^\n]*?))?[^\n]*? -->)?[ \t]*\r?$",
+    re.MULTILINE,
 )
 NOTE_START = re.compile(r"^(?:[-*] )?\[(?P<time>\d\d:\d\d)\] ?", re.MULTILINE)
 
@@ -21,14 +23,19 @@ class Record(NamedTuple):
     start: int
     end: int
     line: int
+    project: str = ""
 
 
-def format_history_record(record_id: str, moment: datetime, zone: tzinfo, text: str) -> str:
-    """Return a record to append to a HISTORY file."""
+def format_history_record(
+    record_id: str, moment: datetime, zone: tzinfo, text: str, project: str = ""
+) -> str:
+    """Return a record to append to a HISTORY file. A history of all projects names the project."""
     local = moment.astimezone(zone)
     # A line that looks like a heading would start another record.
     body = re.sub(r"(?m)^## ", "### ", text.strip())
-    return f"## {format_time(moment)} <!-- {record_id} -->\n\n[{local:%Y-%m-%d %H:%M}] {body}\n\n"
+    label = f" project: {' '.join(project.split())}" if project and "--" not in project else ""
+    heading = f"## {format_time(moment)} <!-- {record_id}{label} -->"
+    return f"{heading}\n\n[{local:%Y-%m-%d %H:%M}] {body}\n\n"
 
 
 def split_history(text: str) -> Iterator[Record]:
@@ -43,7 +50,8 @@ def split_history(text: str) -> Iterator[Record]:
         moment = parse_time(heading["time"])
         timestamp = format_time(moment) if moment else ""
         line = text.count("\n", 0, heading.start()) + 1
-        yield Record(heading["id"] or "", timestamp, heading.end(), end, line)
+        project = heading["project"] or ""
+        yield Record(heading["id"] or "", timestamp, heading.end(), end, line, project)
 
 
 def format_note(moment: datetime, zone: tzinfo, text: str) -> str:

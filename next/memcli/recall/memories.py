@@ -87,7 +87,7 @@ def find_memories(
             # The page is shown as a whole.
             if hit.id or hit.kind == "memory" or hit.relevance < least:
                 continue
-            if is_passage_for(workspace, hit.path):
+            if is_passage_for(index, hit.path, hit.anchor):
                 memory = reader.build_from_passage(hit)
                 # The hook has stored the prompt itself just now.
                 if hit.kind != "session" or not memory.text.endswith(" ".join(prompt.split())):

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from ..errors import MemError
 from ..formats.page import HEADING
-from ..formats.records import split_history
 from ..index.index import open_index
 from ..store.workspace import Workspace
 from .memories import LAYERS, Memory, find_memories
@@ -23,7 +22,7 @@ from .render import (
     render_memory,
 )
 from .shown import Shown
-from .visible import is_passage_for, read_page
+from .visible import is_passage_for, list_records, read_page
 
 FORMATS = ("context", "block", "json")
 LONG_TERM, NOTES, RECENT = "Long-term Memory", "Today's Notes", "Recent Context"
@@ -148,29 +147,19 @@ def list_page(workspace: Workspace) -> Iterator[str]:
 
 
 def list_notes(workspace: Workspace) -> Iterator[str]:
-    if is_passage_for(workspace, workspace.notes_path):
-        index = open_index(workspace, refresh_first=False)
+    index = open_index(workspace, refresh_first=False)
+    if is_passage_for(index, workspace.notes_path):
         yield from (index.read_text(workspace.notes_path) or "").splitlines()
 
 
 def list_recent(workspace: Workspace) -> Iterator[str]:
     """Yield the records of the last days, the latest first."""
-    if not is_passage_for(workspace, workspace.history_path):
-        return
     since = workspace.now - timedelta(days=RECENT_DAYS)
     first = f"{since:%Y-%m-%d}"
-    rows = open_index(workspace, refresh_first=False).run(
-        "select text from files join texts using(file) where kind = 'history'"
-        " order by path desc limit 2"
-    )
-    records = [
-        (record.timestamp, text[record.start : record.end])
-        for (text,) in rows.fetchall()
-        for record in split_history(text)
-        if record.timestamp >= first
-    ]
-    for _, text in sorted(records, reverse=True):
-        yield " ".join(text.split())
+    records = list_records(open_index(workspace, refresh_first=False))
+    recent = [(record.timestamp, text) for record, text in records if record.timestamp >= first]
+    for _, text in sorted(recent, reverse=True):
+        yield text
 
 
 def judge(workspace: Workspace, prompt: str, memories: list[Memory], pack: Pack) -> list[Memory]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from ..formats.dates import format_time, parse_time
 from ..formats.page import HEADING
-from ..formats.records import split_history
 from ..formats.text import WORD, count_noun
 from ..index.index import Index, IndexedEntry, open_index
 from ..reconcile.pairs import find_outdated_ids
@@ -28,7 +27,14 @@ from .render import (
     render_line,
 )
 from .shown import Shown
-from .visible import OUTDATED, is_passage_for, is_recallable, read_body, read_page
+from .visible import (
+    OUTDATED,
+    is_passage_for,
+    is_recallable,
+    list_records,
+    read_body,
+    read_page,
+)
 
 PROTOCOL = """\
 # mem: your long-term memory
@@ -262,21 +268,12 @@ def describe_last_stop(
 
 def find_stops(index: Index) -> Iterator[tuple[str, str, str]]:
     """Yield time, text and origin of the last record and of the last session of the project."""
-    rows = index.run(
-        "select path, text from files join texts using(file) where kind = 'history'"
-        " order by path desc limit 2"
-    ).fetchall()
-    for path, text in rows:
-        if not is_passage_for(index.workspace, path):
-            continue
-        records = [record for record in split_history(text) if record.timestamp]
-        if records:
-            last = max(records, key=lambda record: record.timestamp)
-            body = text[last.start : last.end].strip()
-            # The heading has the time already.
-            body = body.partition("] ")[2] if body.startswith("[") else body
-            yield last.timestamp, " ".join(body.split()), path
-            break
+    records = [item for item in list_records(index) if item[0].timestamp]
+    if records:
+        last, text = max(records, key=lambda item: item[0].timestamp)
+        # The heading has the time already.
+        body = text.partition("] ")[2] if text.startswith("[") else text
+        yield last.timestamp, body, "HISTORY"
     yield from find_session_ends(index)
 
 
@@ -290,7 +287,7 @@ def find_session_ends(index: Index) -> Iterator[tuple[str, str, str]]:
     ).fetchall()
     for path, text in rows:
         session = read_session(workspace, path.split("/")[-2])
-        if not is_passage_for(workspace, path):
+        if not is_passage_for(index, path):
             continue
         for line in reversed(text.splitlines()):
             speaker, _, said = line.partition(": ")

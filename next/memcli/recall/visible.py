@@ -5,6 +5,7 @@ Everything comes from the index, so it has passed the gate: no secrets, nothing 
 
 from ..formats.dates import format_time
 from ..formats.page import PROMOTED_LINE, strip_comments
+from ..formats.records import Record, split_history
 from ..index.database import read_passages
 from ..index.index import Index, IndexedEntry
 from ..store.sessions import read_session
@@ -21,15 +22,35 @@ def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
     return not workspace.is_own or entry.project in ("", workspace.project)
 
 
-def is_passage_for(workspace: Workspace, path: str) -> bool:
-    """Return whether a passage of a note, record or conversation may be shown here."""
+def is_passage_for(index: Index, path: str, anchor: str = "") -> bool:
+    """Return whether a passage of a note, record or conversation may be shown here.
+
+    `anchor` is the id of a record of the history.
+    """
+    workspace = index.workspace
     if not workspace.is_own or not workspace.project:
         return True
-    # Notes and records of the user's own workspace do not name their project.
-    if workspace.get_kind(path) != "session":
-        return False
-    session = read_session(workspace, path.split("/")[-2])
-    return session.project in ("", workspace.project)
+    kind = workspace.get_kind(path)
+    if kind == "session":
+        return read_session(workspace, path.split("/")[-2]).project in ("", workspace.project)
+    if kind == "history":
+        return any(record.id == anchor for record, _ in list_records(index))
+    return False  # notes of the user's own workspace do not name their project
+
+
+def list_records(index: Index) -> list[tuple[Record, str]]:
+    """Return the records of the two latest months that may be shown here, with their texts."""
+    workspace = index.workspace
+    rows = index.run(
+        "select text from files join texts using(file) where kind = 'history'"
+        " order by path desc limit 2"
+    )
+    return [
+        (record, " ".join(text[record.start : record.end].split()))
+        for (text,) in rows.fetchall()
+        for record in split_history(text)
+        if not workspace.is_own or record.project in ("", workspace.project)
+    ]
 
 
 def read_page(index: Index) -> tuple[list[str], set[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli import api
+from memcli.formats.records import format_history_record
 from memcli.llm import client
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
@@ -180,8 +181,21 @@ def test_a_model_may_judge_relevance(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_older_of_two_numbers_is_marked(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
-    api.write(workspace, "The staging API listens on port 6543.")
+    api.write(workspace, "The staging API listens on port 6543.", created_at="2026-11-01T10:00:00Z")
     api.write(open_again(workspace), "The staging API now listens on port 7654.")
     lines = start(open_again(workspace)).splitlines()
     marked = [line for line in lines if "may be outdated" in line]
     assert marked == ["- The staging API listens on port 6543. (may be outdated)"]
+
+
+def test_history_of_all_projects_shows_the_records_of_this_one(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    workspace.is_own = True
+    for project in ("alpha", "beta"):
+        text = f"We moved the {project} service to port 90{len(project)}0 for good."
+        record = format_history_record("hist_1", workspace.now, workspace.zone, text, project)
+        put(workspace, f"HISTORY-2026-{11 if project == 'alpha' else 10}.md", record)
+    workspace.project = "alpha"
+    text = start(workspace)
+    assert "alpha service" in text
+    assert "beta service" not in text
