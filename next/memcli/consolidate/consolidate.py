@@ -172,7 +172,8 @@ def build_groups(
         month = f"{moment.astimezone(workspace.zone):%Y-%m}"
         result.history, result.history_path = history, f"{workspace.prefix}HISTORY-{month}.md"
         record_id = build_id("hist", moment, workspace.context.noise)
-        record = format_history_record(record_id, moment, workspace.zone, history)
+        project = batch.project if workspace.is_own else ""
+        record = format_history_record(record_id, moment, workspace.zone, history, project)
         yield ChangeGroup([Append(result.history_path, record)], redact_secrets=True)
     shortened = build_page_change(workspace, plan.page) if plan.page else None
     if isinstance(shortened, Replace):
