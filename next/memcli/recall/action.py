@@ -91,7 +91,7 @@ def rate_memories(lookup: Lookup, action: Action) -> Iterable[tuple[Memory, floa
         text = prepare(memory.text, memory.type)
         rating = max(
             [rate_path(path, text, memory.files, counts) for path in action.paths]
-            + [rate_command(command, text, counts) for command in action.commands]
+            + [rate_command(command, text, memory.files, counts) for command in action.commands]
         )
         if rating >= ENOUGH:
             yield memory, rating

@@ -29,7 +29,7 @@ READING_SUBCOMMANDS = frozenset(
     " version blame branch fetch".split()
 )
 WRITING = frozenset("rm mv cp tee touch chmod chown truncate sed patch ln rmdir mkdir".split())
-SUBCOMMAND = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
+SUBCOMMAND = re.compile(r":?[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
 MOST_HEADS = 2
 SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
 TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
@@ -45,6 +45,7 @@ class Command(NamedTuple):
     paths: tuple[str, ...]  # files that it changes
     heads: tuple[str, ...]  # what it does: a script's name, subcommands, tables
     variables: tuple[str, ...] = ()  # that are set for it
+    folder: str = ""  # that a `cd` before it enters
 
     @property
     def is_reading(self) -> bool:
@@ -65,9 +66,11 @@ def parse_command(text: str, depth: int = 0) -> list[Command]:
         words = re.sub(r"([;|&()<>]+)", r" \1 ", re.sub("['\"]", " ", line)).split()
     commands: list[Command] = []
     part: list[str] = []
+    folder = ""
     for word in [*words, ";"]:
         if SEPARATOR.fullmatch(word):
-            commands += parse_part(part, depth)
+            commands += [item._replace(folder=folder) for item in parse_part(part, depth)]
+            folder = part[1] if part[:1] == ["cd"] and part[1:] else folder
             part = []
         else:
             part.append(word)
@@ -86,12 +89,15 @@ def parse_part(words: list[str], depth: int) -> list[Command]:
         rest = arguments[1:]
         return parse_command(rest[0], depth + 1) if is_script and rest else parse_part(rest, depth)
     commands = [build_command(program, arguments)]
+    if program == "ssh" and arguments and " " in arguments[-1]:
+        commands += parse_command(arguments[-1], depth + 1)
     is_running = program in MANAGERS and arguments[:1] in (["run"], ["exec"])
+    outer = tuple(arguments[:1]) if is_running else ()
     if (is_running or program in RUNNERS) and not {"-c", "-e"}.intersection(arguments[:1]):
         while arguments and (arguments[0] in GROUPS or arguments[0].startswith("-")):
             arguments = arguments[1:]
         # The inner command says what is done.
-        commands = [commands[0]._replace(heads=()), *parse_part(arguments, depth + 1)]
+        commands = [commands[0]._replace(heads=outer), *parse_part(arguments, depth + 1)]
     return [item._replace(variables=(*variables, *item.variables)) for item in commands]
 
 
@@ -103,7 +109,7 @@ def skip_wrappers(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
         is_argument = words[0].startswith("-") or words[0].isdigit()
         is_wrapper = words[0].rpartition("/")[2] in WRAPPERS
         if ASSIGNMENT.fullmatch(words[0]):
-            variables.append(words[0].partition("=")[0])
+            variables.append(words[0])
         elif not (is_wrapper or (is_wrapped and is_argument)):
             break
         is_wrapped |= is_wrapper
@@ -117,6 +123,7 @@ def build_command(program: str, arguments: list[str]) -> Command:
     paths: list[str] = []
     heads: list[str] = []
     previous = ""
+    has_target = False
     for word in arguments:
         if word.startswith("-") and len(word) > 1:
             flag, _, value = word.partition("=")
@@ -134,9 +141,11 @@ def build_command(program: str, arguments: list[str]) -> Command:
                 words.append(word)
             # After `-n` or before a digit it is rather the value of a flag.
             is_value = previous[:1] == "-" and (previous[1:2] != "-" or not word.isalpha())
-            if SUBCOMMAND.fullmatch(word) and word not in GROUPS and not is_value:
-                heads.append(word)
-        previous = word
+            if not is_value and "=" not in word:
+                # Subcommands come before the other arguments.
+                has_target |= not SUBCOMMAND.fullmatch(word)
+                heads += [word] if not has_target and word not in GROUPS else []
+        previous = "" if "=" in word else word
     return Command(
         program,
         tuple(words[:MOST_WORDS]),

@@ -67,7 +67,7 @@ def rate_memories(lookup: Lookup, action: Action, error: str) -> Iterable[tuple[
         text = prepare(memory.text, memory.type)
         rating = rate_error(set(names), words, error, text, counts)
         if rating:
-            ratings = [rate_command(command, text, counts) for command in action.commands]
+            ratings = [rate_command(command, text, (), counts) for command in action.commands]
             rating += COMMAND_WEIGHT * max(ratings, default=0.0)
         if rating >= ENOUGH:
             yield memory, rating
@@ -94,7 +94,9 @@ def rate_error(
     """Rate a memory by the names, word sequences and rare words that it shares with an error."""
     rating = 0.0
     for name in names:
-        if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text.text):
+        # FLASH is the name of something else than `flash`.
+        case = "" if name.isupper() else "(?i)"
+        if re.search(rf"{case}(?<!\w){re.escape(name)}(?!\w)", text.text):
             # A folder tells where it happened, not what.
             rating += WORD_WEIGHT if "/" in name and "." not in name else 1.0
     # Three words in the same order are hardly a coincidence.
