@@ -2,7 +2,7 @@
 
     python -m bench.month [--show]
 
-The person works in three repositories and keeps one memory for all of them. Every conversation is
+The person works in three repositories. One has a memory of its own; the others share the person's. Every conversation is
 recorded, ended and consolidated at its own time, without a language model. Each night `mem tend`
 runs, which also finds the two conversations that never ended.
 """
@@ -59,12 +59,14 @@ def play(player: Player) -> None:
     """Hold all conversations, each at its time."""
     lines = (DATA / "month.jsonl").read_text().replace("ghp_TOKEN", TOKEN).splitlines()
     sessions = [json.loads(line) for line in lines]
+    player.now = "2026-11-02T09:00:00Z"
+    player.run("harbor", "init", "--private")
     night = datetime(2026, 11, 3, 3, tzinfo=UTC)
     for session in sorted(sessions, key=lambda item: item["messages"][-1]["timestamp"]):
         last = datetime.fromisoformat(session["messages"][-1]["timestamp"])
         while night < last:
             player.now = night.isoformat()
-            player.run("harbor", "tend", "--scope", "user")
+            tend(player)
             night += timedelta(days=1)
         player.now = (last + timedelta(minutes=1)).isoformat()
         project, name = session["project"], session["session"]
@@ -74,8 +76,13 @@ def play(player: Player) -> None:
             player.run(project, "session", "end", name)
             player.run(project, "consolidate", name)
     player.now = "2026-12-01T03:00:00Z"
-    player.run("harbor", "tend", "--scope", "user")
+    tend(player)
     player.now = "2026-12-01T09:00:00Z"
+
+
+def tend(player: Player) -> None:
+    player.run("harbor", "tend")
+    player.run("quill", "tend")
 
 
 def has_words(text: str, words: Sequence[str]) -> bool:
@@ -89,7 +96,7 @@ def count_matches(items: Sequence[dict[str, Any]], texts: Sequence[str]) -> int:
 
 def measure(player: Player) -> None:
     gold = json.loads((DATA / "month-gold.json").read_text())
-    listing = player.run("harbor", "ls", "--json", "-n", "1000", "--scope", "user")
+    listing = player.run("harbor", "ls", "--json", "-n", "1000", "--scope", "all")
     entries = json.loads(listing)["entries"]
     texts = [entry["text"] for entry in entries if entry["type"] not in ("episode", "summary")]
     known = [*gold["keep"], *gold["either"]]
@@ -101,13 +108,9 @@ def measure(player: Player) -> None:
         for text in texts
         if has_words(text, item["words"]) and not has_words(text, item["replaced_by"])
     ]
-    home = player.folder / "home" / ".local" / "share" / "mem"
-    history = "".join(path.read_text() for path in sorted(home.glob("HISTORY-*.md")))
-    everything = "".join(
-        path.read_text()
-        for path in home.rglob("*")
-        if path.is_file() and path.suffix in (".md", ".jsonl")
-    )
+    history = "".join(path.read_text() for path in sorted(player.folder.rglob("HISTORY-*.md")))
+    files = [path for path in player.folder.rglob("*") if path.is_file()]
+    everything = b"".join(path.read_bytes() for path in files).decode("utf-8", "replace")
     print(f"stored memories: {len(texts)}")
     print(f"  of what the person said and is worth it: {count_matches(said, texts)} of {len(said)}")
     print(
@@ -149,13 +152,14 @@ def main() -> None:
         play(player)
         measure(player)
         if options.show:
-            home = folder / "home" / ".local" / "share" / "mem"
-            for path in (home / "MEMORY.md", *sorted(home.glob("HISTORY-*.md"))):
-                print(f"\n===== {path.name}\n{path.read_text() if path.exists() else '(none)'}")
+            for path in (*sorted(folder.rglob("MEMORY.md")), *sorted(folder.rglob("HISTORY-*.md"))):
+                print(f"\n===== {path.relative_to(folder)}\n{path.read_text()}")
             for project in ("harbor", "quill", "atlas"):
                 print(f"\n===== start of {project}\n{player.run(project, 'context')}")
             for entry in json.loads(
-                player.run("harbor", "ls", "--json", "-n", "999", "--status", "all")
+                player.run(
+                    "harbor", "ls", "--json", "-n", "999", "--status", "all", "--scope", "all"
+                )
             )["entries"]:
                 print(entry["status"], entry["type"], entry["project"], entry["text"], sep=" | ")
 
