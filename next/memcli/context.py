@@ -130,6 +130,7 @@ def get_width(environment: Mapping[str, str], is_terminal: bool) -> int:
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
     try:
-        return os.get_terminal_size().columns if is_terminal else 80
+        # A terminal without a size, as in some containers, reports 0.
+        return (os.get_terminal_size().columns if is_terminal else 0) or 80
     except OSError:
         return 80

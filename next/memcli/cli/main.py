@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -13,6 +14,7 @@ from ..errors import MemError, RejectedError, UsageError
 from .commands import COMMANDS, GROUPS
 from .render import Result, print_message, print_result
 
+RANGE = re.compile(r" +\[(?:[\d.]+<=)?x[<>]=[\d.]+\]")  # of a number, in typer's help
 VALUE_OPTIONS = ("--workspace", "--scope")
 HELP = ("-h", "--help")
 
@@ -108,6 +110,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
             usage, _, details = parser.get_help(parsing).partition("\n")
             # typer puts braces around what is required. Other programs print the name alone.
             usage = usage.replace("{", "").replace("}", "")
+            details = RANGE.sub("", details)
             return context, Result(lines=[usage, *details.split("\n")])
     # The vendored parser's errors have no public base class.
     parser_error: Any = typer.BadParameter.__mro__[2]
@@ -160,7 +163,7 @@ def build_parser(
         # typer would print `<list[str]>` and `[default: -1.0]`.
         kind, option = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
         option.show_default = False
-        is_number = kind in (int, float, int | None)
+        is_number = kind in (int, float, int | None, float | None)
         default_name = "n" if is_number else "text"
         if isinstance(option, typer.models.ArgumentInfo):
             default_name = parameter.name.strip("_").upper()

@@ -181,7 +181,7 @@ def import_conversations(context: Context, name: str, *, is_all: bool) -> Result
     lines = [
         f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
         for item in imported
-        if item.added or name
+        if item.session_id and (item.added or name)
     ]
     total = sum(item.added for item in imported)
     if is_all:

@@ -9,7 +9,7 @@ from .dates import find_day_in_name, format_time, parse_time
 
 HISTORY_HEADING = re.compile(
     r"^(?:\ufeff)?## (?P<time>\S+)"
-    r"(?: <!-- (?P<id>\w+)(?: project: (?P<project>[^\n]*?))?[^\n]*? -->)?[ \t]*\r?$",
+    r"(?: <!-- (?P<id>\w+)(?: project: (?P<project>[^\n]*?)| [^\n]*?)? -->)?[ \t]*\r?$",
     re.MULTILINE,
 )
 NOTE_START = re.compile(r"^(?:[-*] )?\[(?P<time>\d\d:\d\d)\] ?", re.MULTILINE)

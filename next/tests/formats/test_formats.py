@@ -242,3 +242,12 @@ def test_a_summary_is_the_first_sentence_that_says_something() -> None:
 )
 def test_words_one_edit_apart(first: str, second: str, expected: bool) -> None:
     assert is_one_edit_apart(first, second) is expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "project"),
+    [("hist_1", ""), ("hist_1 project: my shop", "my shop"), ("hist_1 old words", "")],
+)
+def test_project_of_a_history_record(comment: str, project: str) -> None:
+    (record,) = split_history(f"## 2026-11-01T10:00:00Z <!-- {comment} -->\n\nText.\n")
+    assert (record.id, record.project) == ("hist_1", project)

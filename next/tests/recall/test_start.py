@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -191,10 +192,12 @@ def test_the_older_of_two_numbers_is_marked(tmp_path: Path) -> None:
 def test_history_of_all_projects_shows_the_records_of_this_one(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     workspace.is_own = True
-    for project in ("alpha", "beta"):
-        text = f"We moved the {project} service to port 90{len(project)}0 for good."
-        record = format_history_record("hist_1", workspace.now, workspace.zone, text, project)
-        put(workspace, f"HISTORY-2026-{11 if project == 'alpha' else 10}.md", record)
+    records = []
+    for hours, project in enumerate(("alpha", "beta")):
+        moment = workspace.now + timedelta(hours=hours)
+        text = f"We moved the {project} service to port 90{hours}0 for good."
+        records.append(format_history_record("hist_1", moment, workspace.zone, text, project))
+    put(workspace, "HISTORY-2026-11.md", "".join(records))
     workspace.project = "alpha"
     text = start(workspace)
     assert "alpha service" in text
