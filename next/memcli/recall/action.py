@@ -104,6 +104,11 @@ def list_cues(action: Action) -> Iterable[str]:
     for command in action.commands:
         yield from (f"{command.program} {head}" for head in command.heads)
         yield from (command.program, *command.flags, *command.words)
+        # Rules call `gh pr create` a pull request.
+        yield from {
+            "gh": ("pull request", "pull requests", "PRs"),
+            "git": ("branches", "commit messages", "branch"),
+        }.get(command.program, ())
     for path in action.paths:
         yield from split_name(path)
         ending = path.rpartition(".")[2].lower()

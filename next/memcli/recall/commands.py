@@ -16,7 +16,8 @@ ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 WRAPPERS = frozenset("sudo time nohup env command exec xargs nice timeout watch doas".split())
 SHELLS = frozenset("bash sh zsh".split())
 # Programs that run another one: `uv run pytest`, `python -m pytest`, `npx vitest`.
-RUNNERS = frozenset("python node ruby perl npx uvx".split())
+RUNNERS = frozenset("python php node ruby perl npx uvx bunx bun".split())
+SCRIPT_MANAGERS = ("npm", "pnpm", "yarn")
 MANAGERS = frozenset("uv poetry pipenv bundle npm pnpm yarn".split())
 # Words such as the `run` of `npm run build` do not say what is done.
 GROUPS = frozenset("run exec compose".split())
@@ -33,6 +34,7 @@ SUBCOMMAND = re.compile(r":?[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
 MOST_HEADS = 2
 SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
 TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
+SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)
 SAME_FLAG = {"-f": "--force", "-m": "--message"}
 
 
@@ -89,9 +91,12 @@ def parse_part(words: list[str], depth: int) -> list[Command]:
         rest = arguments[1:]
         return parse_command(rest[0], depth + 1) if is_script and rest else parse_part(rest, depth)
     commands = [build_command(program, arguments)]
-    if program == "ssh" and arguments and " " in arguments[-1]:
-        commands += parse_command(arguments[-1], depth + 1)
-    is_running = program in MANAGERS and arguments[:1] in (["run"], ["exec"])
+    if program == "ssh":
+        remote = re.sub(r"^(?:-[pilojLRJF] \S+ |-\S+ )*\S+", "", " ".join(arguments))
+        commands += parse_command(remote, depth + 1)
+    # `npm run build` runs no program called build.
+    is_script = program in SCRIPT_MANAGERS and arguments[:1] == ["run"]
+    is_running = program in MANAGERS and arguments[:1] in (["run"], ["exec"]) and not is_script
     outer = tuple(arguments[:1]) if is_running else ()
     if (is_running or program in RUNNERS) and not {"-c", "-e"}.intersection(arguments[:1]):
         while arguments and (arguments[0] in GROUPS or arguments[0].startswith("-")):
@@ -126,7 +131,8 @@ def build_command(program: str, arguments: list[str]) -> Command:
     has_target = False
     for word in arguments:
         if word.startswith("-") and len(word) > 1:
-            flag, _, value = word.partition("=")
+            # -j8 is the flag -j.
+            flag, value = SPLIT_FLAG.fullmatch(word).groups()
             flags += [flag, SAME_FLAG.get(flag, flag)]
             words += [value] if value else []
         elif " " in word:  # a message, or a script

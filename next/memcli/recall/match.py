@@ -27,30 +27,45 @@ COMPOUND = re.compile(r"(?i)[^\W_]+(?:-[^\W_]+)+|force\s+push\w*|\b(?:merge|pull
 # Names are no words of the sentence.
 NO_WORDS = re.compile(rf"{COMPOUND.pattern}|[^\s`]*\w/[^\s`]*")
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
-FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)")
 COMMAND_AS_CODE = re.compile(r"`[a-z./][\w./:-]* [^`]*`")
+# A sentence begins in lower case only with the name of a program.
+LOWER_START = re.compile(r"[a-z][\w-]* ")
 # A word of a command set as code that stands for itself, unlike NAME, <file> or 3.
-LITERAL = re.compile(r"[a-z][\w:-]*|\.\.?|\*")
+LITERAL = re.compile(r"[a-z.][\w:./-]*|\*")
 # Words that recommend the program or flag that follows, unless the clause has a negation.
 ADVICE = re.compile(
-    r"(?i)(?:\b(?:use|prefer|always|with|without|via|through|by|call|pass|set|needs?|give|it's)"
-    r"|(?<!git )\badd|\brun(?= *`))\s+`?(?:[\w./:]+\s+){0,3}$"
+    r"(?i)(?:\b(?:prefer|always|with|without|via|through|by|call|pass|set|needs?|give|it's)"
+    r"|(?<!only )\b(?:use|run(?= *`))|(?<!git )\badd)\s+`?(?:[\w./:]+\s+){0,3}$"
 )
-NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|only|instead of|rather than)\b[^.;:,]*$")
-REFUSAL_BEFORE = re.compile(r"(?i)\b(?:not|never|no|avoid|instead of|rather than)(?:\s+\w+)?\s+`?$")
-REFUSAL_AFTER = re.compile(r"(?i)`?\s+(?:(?:is|are)\s+(?:gone|banned|forbidden|dead|dep)|any ?more)")
+NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than)\b[^.;:,]*$")
+REFUSAL_BEFORE = re.compile(
+    r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than)(?:\s+\w+)?\s+`?$"
+)
+REFUSAL_AFTER = re.compile(
+    r"(?i)`?\s+(?:(?:is|are)\s+(?:gone|banned|forbidden|dead|dep)|any ?more)"
+)
 # `Use pnpm, not npm` and `pnpm only`: such a memory is about the other programs.
-CHOICE = re.compile(r"(?im)\buse\s+\S+(?:\s+\S+)?,?\s+(?:not|never|instead|rather)\b|^\W*\S+ only\b")
+CHOICE = re.compile(
+    r"(?im)\buse\s+\S+(?:\s+\S+)?,?\s+(?:not|never|instead|rather)\b|^\W*\S+ only\b"
+)
 ONLY = re.compile(r"(?i)`?,?\s+(?:only|instead of|rather than)\b")
 IN_FOLDER = re.compile(r"(?i)\b(?:in|under|inside) `?([\w.-]+/[\w./-]*)")
+# A part of an argument that is a name: `web-1`, `db.internal`, ttyUSB0, 8080.
+PLACE = re.compile(r"\w[-.]\w|[a-z]{2}\w*\d")
+PART = re.compile(rf"{PLACE.pattern}|\d{{4}}")
 # Such a lesson is for the failure moment.
 ABOUT_ERROR = re.compile(r"(?i)\b(?:means|comes? from|(?:nearly|almost) always|usually)\b")
 # `New files go into src/v2`: the place that a rule recommends.
 DESTINATION = re.compile(r"(?i)\b(?:into|belongs? in|goes? (?:in|to)|go (?:in|to)) `?$")
+# What rules call the things that some commands make.
+HARMLESS = frozenset({"--list", "--help", "--version", "--dry-run", "--check"})
 TOPICS = {
-    "git commit": r"\bcommit (?:message|subject|title)|\bconventional commits",
-    "gh pr": r"\bpull requests?\b|\bPRs?\b",
-    "git push": r"\b(?:before|after) (?:\w+ )?push",
+    "git commit": "commit messages?|commit subjects?|conventional commits|before (?:a |each )?commit",
+    "git push": "before (?:a |each )?push",
+    "git checkout -b": "branch names|branches are (?:called|named)",
+    "git switch -c": "branch names|branches are (?:called|named)",
+    "gh pr create": "pull requests?|prs?",
 }
 GIT_WORDS = frozenset("commit push pull merge rebase tag add checkout".split())
 LANGUAGES = {
@@ -64,7 +79,7 @@ ORDINARY = frozenset(
     " package packages module modules project script scripts config configs data file files new old"
     " run start stop build install update add get set list show log logs status check create make"
     " up down server client service services web api all local dev temp bin cmd internal public and"
-    " version help delete remove type types model models view views page pages for with from into"
+    " version help use delete remove type types model models view views page pages for with from into"
     " handler handlers component components".split()
 )
 # Programs whose names are words of ordinary sentences.
@@ -82,9 +97,9 @@ FUNCTION_WORDS = frozenset(
     " instead into is it its must needs never not of on only or over should so than that the then"
     " this to until using via was when where which while who will with without always unless after"
     " against during since twice everything hit ran took went broke lost left got put cut made sent"
-    " ate threw".split()
+    " ate threw here there please again at".split()
 )
-VERB = re.compile(r"[a-z]+(?:[^s]s|ed|ly)|\w+n't")
+VERB = re.compile(r"[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 
 
 class Text(NamedTuple):
@@ -97,7 +112,8 @@ class Text(NamedTuple):
     sentences: tuple[tuple[str, ...], ...]  # stems
     compounds: tuple[frozenset[str], ...]  # the stems of words such as `force-push`
     advised: frozenset[str]  # the flags to use
-    is_about_commands: bool  # it has a flag, or a command set as code
+    refused: frozenset[str]  # the other flags
+    is_about_commands: bool  # it has a flag, a command set as code, or begins with one
 
     @property
     def stems(self) -> set[str]:
@@ -105,8 +121,12 @@ class Text(NamedTuple):
 
 
 def prepare(text: str, type_: str) -> Text:
-    """Prepare the text of a memory."""
+    """Prepare the text of a memory. A procedure begins with what it is for."""
+    if type_ == "procedure":
+        text = SENTENCE_END.split(text)[0]
     tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
+    flags = {flag[0]: is_advised(text, *flag.span()) for flag in FLAG.finditer(text)}
+    is_command_first = type_ == "lesson" and LOWER_START.match(text)
     return Text(
         text,
         type_,
@@ -117,8 +137,9 @@ def prepare(text: str, type_: str) -> Text:
             for sentence in SENTENCE_END.split(text)
         ),
         tuple(frozenset(map(stem, split_words(word))) for word in COMPOUND.findall(text)),
-        frozenset(flag[0] for flag in FLAG.finditer(text) if is_advised(text, *flag.span())),
-        bool(COMMAND_AS_CODE.search(text) or FLAG.search(text)),
+        frozenset(flag for flag, is_chosen in flags.items() if is_chosen),
+        frozenset(flag for flag, is_chosen in flags.items() if not is_chosen),
+        bool(flags or COMMAND_AS_CODE.search(text) or is_command_first),
     )
 
 
@@ -169,22 +190,19 @@ def is_match(pattern: str, path: str) -> bool:
 def rate_path(path: str, text: Text, files: Sequence[str], counts: Mapping[str, int]) -> float:
     """Rate a memory by what it says about a file that is changed."""
     *folders, name = path.split("/")
-    for named in files:
-        if is_match(named, path) or is_match(f"{named}/", path):
-            return 2.0
+    if files:  # it says itself which files it is about
+        return 2.0 * any(is_match(named, path) or is_match(f"{named}/", path) for named in files)
     if has_file_name(name, text) or has_kind_of_file(name, text):
         return 2.0
-    if files:  # it says itself which files it is about
-        return 0.0
     if any(is_about_path(named, path, text) for named in text.names):
         return 2.0
-    if text.is_about_commands or text.type == "preference":
+    if text.is_about_commands or text.names or text.type == "preference":
         return 0.0
     for folder in folders:
         if len(folder) > 3 and has_folder(folder, text, is_rare=is_telling(folder, counts)):
             return 1.0
     shared = {stem(word) for word in split_name(path) if is_telling(word, counts)} & text.stems
-    return 0.0 if text.names else len(shared) / 2
+    return len(shared) / 2 if shared.intersection(map(stem, split_name(name))) else 0.0
 
 
 def is_about_path(name: str, path: str, text: Text) -> bool:
@@ -218,12 +236,15 @@ def has_file_name(name: str, text: Text) -> bool:
 
 def has_kind_of_file(name: str, text: Text) -> bool:
     """Return whether a memory is about such files: `SQL files`, `in Go`."""
-    ending = re.escape(name.rpartition(".")[2].lower())
-    if "." not in name or ending in FUNCTION_WORDS:
-        return False
-    language = re.escape(LANGUAGES.get(ending, ending))
-    expression = rf"(?<![\w.])\.?(?:{ending}|{language})\s+(?:{KINDS_OF_FILES})\b|\bin {language}\b"
-    return bool(re.search(expression, text.text, re.IGNORECASE))
+    for ending in name.lower().split(".")[1:]:
+        language = re.escape(LANGUAGES.get(ending, ending))
+        kind = rf"(?<![\w.])\.?(?:{re.escape(ending)}|{language})"
+        expression = rf"{kind}\s+(?:{KINDS_OF_FILES})\b|\bin {language}\b"
+        if len(language) > 2 and not text.is_about_commands and text.type != "lesson":
+            expression += rf"|^\W*(?:\w+ )?{language}(?![\w.])"
+        if ending not in FUNCTION_WORDS and re.search(expression, text.text, re.IGNORECASE):
+            return True
+    return False
 
 
 def has_folder(folder: str, text: Text, *, is_rare: bool) -> bool:
@@ -243,17 +264,18 @@ def rate_command(
         name = variable.partition("=")[0]
         if f"{name}=" in text.text:
             return float(not re.search(rf"{re.escape(variable)}(?!\w)", text.text))
-    if text.advised.intersection(command.flags) or (
+    if text.advised.union(HARMLESS).intersection(command.flags) or (
         text.type == "lesson" and ABOUT_ERROR.search(text.text)
     ):
         return 0.0  # the command follows the rule, or the rule is for the failure moment
-    mentions = [rate_mention(*mention) for mention in find_mentions(command, text)]
-    rating = max(mentions, default=0.0)
-    if command.is_reading or rating >= ENOUGH or (mentions and not rating):
+    mentions = list(find_mentions(command, text))
+    rating = max((rate_mention(*mention) for mention in mentions), default=0.0)
+    is_other = not rating and not all(mention.is_advised for mention in mentions)
+    if command.is_reading or rating >= ENOUGH or is_other:
         return rating
     if any(is_named(word, command, text, files) for word in command.words):
         return ENOUGH
-    return rating + rate_words(command, text, counts)
+    return rating + (0.0 if files else rate_words(command, text, counts))
 
 
 def is_named(word: str, command: Command, text: Text, files: Sequence[str]) -> bool:
@@ -263,7 +285,7 @@ def is_named(word: str, command: Command, text: Text, files: Sequence[str]) -> b
     # Git does not change a file that it adds, so a rule about its content does not matter.
     if command.program == "git" and not re.search(r"(?i)\bgit\b|\bcommit|\brepo", text.text):
         return False
-    parts = {part for part in re.split("[/:=@]+", word.lower()) if re.search(r"[-.]|\d{4}", part)}
+    parts = {part for part in re.split("[/:=@]+", word.lower()) if PART.search(part)}
     if "/" not in word:
         parts.add(word.lower())
     if parts & text.tokens:
@@ -276,14 +298,14 @@ def is_named(word: str, command: Command, text: Text, files: Sequence[str]) -> b
 def rate_words(command: Command, text: Text, counts: Mapping[str, int]) -> float:
     """Rate a memory that does not name a program by the words it shares with a command."""
     head = command.heads[0] if command.heads else ""
-    topic = TOPICS.get(f"{command.program} {head}")
-    if topic and re.search(topic, text.text):
+    said = {command.program, *command.heads, *command.flags}
+    for topic, phrases in TOPICS.items():
+        if said.issuperset(topic.split()) and re.search(rf"(?i)\b(?:{phrases})\b", text.text):
+            return ENOUGH
+    if stem(head) in text.stems and any(flag in text.refused for flag in command.flags):
         return ENOUGH
-    plain = [
-        word
-        for word in (*command.words, *command.flags)
-        if "@" in word or not re.search("[/.]", word)
-    ]
+    plain = [word for word in (*command.words, *command.flags) if not re.search("[/.]", word)]
+    hosts = [word for word in command.words if "@" in word]
     words = [word for part in plain for word in split_name(part) if word not in GROUPS]
     stems = {stem(word) for word in words}
     if any(compound <= stems for compound in text.compounds):
@@ -297,16 +319,16 @@ def rate_words(command: Command, text: Text, counts: Mapping[str, int]) -> float
     if text.is_about_commands or (head in GIT_WORDS and command.program != "git"):
         return 0.0
     length = SUBJECT_WORDS if text.type in RULES else FIRST_WORDS
-    # A procedure begins with what it is for.
-    sentences = text.sentences[: 1 if text.type == "procedure" else None]
-    subjects = {word for sentence in sentences for word in sentence[:length]}
+    subjects = {word for sentence in text.sentences for word in sentence[:length]}
     if any(is_telling(word, counts) and stem(word) in subjects for word in split_name(head)):
         return ENOUGH
-    return 0.5 * bool(telling & text.stems)
+    telling.update(stem(word) for host in hosts for word in split_name(host))
+    return 0.5 * len(telling & text.stems)
 
 
-def is_named_in(folder: str, command: Command) -> bool:
-    return any(is_match(folder, word) for word in (*command.words, command.folder))
+def is_named_in(place: str, command: Command) -> bool:
+    words = (*command.words, command.folder)
+    return any(is_match(place, word) or place.lower() in word.lower() for word in words)
 
 
 class Mention(NamedTuple):
@@ -323,7 +345,7 @@ class Mention(NamedTuple):
 def find_mentions(command: Command, text: Text) -> Iterable[Mention]:
     """Yield the mentions of a program."""
     name = re.escape(command.program)
-    expression = rf"(?<![\w./-])(?:[\w.-]*/)*{name}(?![\w-])((?:[ \t]+[^\s`,;()]+){{0,5}})"
+    expression = rf"(?<![\w./-])(?:[\w.-]*/)*{name}(?![\w-]|\.\w)((?:[ \t]+[^\s`,;()]+){{0,5}})"
     for match in re.finditer(expression, text.text, re.IGNORECASE):
         before, after = text.text[: match.start()], text.text[match.start(1) :]
         is_code = before.count("`") % 2 == 1
@@ -373,10 +395,12 @@ def rate_mention(
         return float(bool(flags & text.advised))
     if part or is_code:
         return ENOUGH
-    folder = IN_FOLDER.search(text.text)
-    if command.program in ENGLISH or (folder and not is_named_in(folder[1], command)):
+    if text.refused:
+        return float(not text.refused.isdisjoint(command.flags))
+    places = [*IN_FOLDER.findall(text.text), *filter(PLACE.search, rest)]
+    if command.program in ENGLISH or not all(is_named_in(place, command) for place in places):
         return 0.0
-    if is_refused or (text.advised and not command.heads):
+    if is_refused or text.advised:
         return ENOUGH
     is_broad = command.heads or command.program in BROAD or text.type == "preference"
     return 0.5 if is_broad else ENOUGH
