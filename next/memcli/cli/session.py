@@ -1,6 +1,5 @@
 """mem session: record conversations, list, show, import, compact and delete them."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,12 +152,10 @@ def remove(
 
 
 def has_unprocessed_messages(workspace: Workspace, session: Session) -> bool:
-    text = read_file(
-        workspace, f"{sessions.find_sessions_folder(workspace)}/{session.id}/{sessions.EVENTS}"
-    )
-    events = [json.loads(line) for line in (text or "").split("\n") if parse_event(line)]
-    messages = [event.get("id") for event in events if event.get("type") != "tool"]
-    return bool(messages) and messages[-1] != session.consolidated_to
+    """Return whether messages wait for consolidation, in the session or in its archive."""
+    from ..consolidate.waiting import TOOL, read_waiting
+
+    return any(item.speaker != TOOL for item in read_waiting(workspace, session))
 
 
 def import_conversations(context: Context, name: str, *, is_all: bool) -> Result:

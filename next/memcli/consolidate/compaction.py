@@ -37,6 +37,7 @@ HARD_LIMIT = 125_000  # tokens; above it, nothing is waited for
 INPUT_SHARE = 0.8  # of the tokens that a model accepts
 LONGEST_SUMMARY = 6_000  # characters
 MATERIAL_CHARACTERS = 100_000
+SUMMARY_MESSAGES = 1_000  # a model needs the latest ones, and each takes a millisecond
 SUMMARY_MARK = "summary"  # key of the event
 PROMPT = """\
 Summarize the conversation below in at most 300 words: what was decided, done and learned, what is \
@@ -135,7 +136,7 @@ def build_summary(
                 return clean_summary(workspace, answer), "inferred"
         except LlmError:
             pass  # the conversation's own sentences are a summary too
-    own = f"{cut.earlier}\n{build_history_text(messages)}".strip()
+    own = f"{cut.earlier}\n{build_history_text(messages[-SUMMARY_MESSAGES:])}".strip()
     # Of many compactions, the latest sentences.
     while len(own) > LONGEST_SUMMARY and "\n" in own:
         own = own.partition("\n")[2]

@@ -13,10 +13,11 @@ from ..formats.digests import build_digest
 from ..formats.session import Message, parse_events, read_message
 from ..formats.text import shorten
 from ..store.commit import read_file
-from ..store.sessions import ARCHIVE, EVENTS, Session, find_sessions_folder
+from ..store.sessions import ARCHIVE, EVENTS, Session, find_events_file, find_sessions_folder
 from ..store.workspace import Workspace
 
 TOOL_CHARACTERS = 400
+END_BYTES = 65_536
 TOOL = "tool"
 # Keys that consolidation adds to a session's metadata.
 FALLBACK_TO = "fallbackTo"  # the last message of a stored fallback: try again
@@ -25,7 +26,7 @@ CONSOLIDATED_SIZE = "consolidatedSize"  # bytes of the events when nothing was l
 
 def read_waiting(workspace: Workspace, session: Session) -> list[Message]:
     """Return the messages and tool calls behind the cursor, numbered in their order."""
-    if session.size and session.other.get(CONSOLIDATED_SIZE) == session.size:
+    if is_unchanged(workspace, session):
         return []
     items = read_items(workspace, session, EVENTS)
     position = find_position(items, session.consolidated_to)
@@ -34,6 +35,16 @@ def read_waiting(workspace: Workspace, session: Session) -> list[Message]:
         position = find_position(items, session.consolidated_to)
     waiting = items[position + 1 if position is not None else 0 :]
     return [item._replace(line=number) for number, item in enumerate(waiting, 1)]
+
+
+def is_unchanged(workspace: Workspace, session: Session) -> bool:
+    """Return whether a session is as it was when nothing waited. Most sessions are, for ever."""
+    if not session.size or session.other.get(CONSOLIDATED_SIZE) != session.size:
+        return False
+    # A session that was cleared can have the same size again, by chance.
+    with find_events_file(workspace, session.id).open("rb") as file:
+        file.seek(max(session.size - END_BYTES, 0))
+        return session.consolidated_to.encode("utf-8", "replace") in file.read()
 
 
 def read_items(workspace: Workspace, session: Session, name: str) -> list[Message]:

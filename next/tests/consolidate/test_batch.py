@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.consolidate.batch import build_batches
+from memcli.consolidate.consolidate import consolidate_session
 from memcli.consolidate.waiting import TOOL, find_due_messages, read_waiting
 from memcli.store.sessions import append_events, read_session
 from tests.consolidate.talk import build_events, open_workspace, say
@@ -28,6 +29,22 @@ def test_messages_behind_the_cursor_wait(tmp_path: Path) -> None:
     assert read_texts(read_waiting(workspace, session)) == ["c", "one", "two", "three"]
     session.consolidated_to = "unknown"
     assert len(read_waiting(workspace, session)) == 6
+
+
+def test_a_session_that_was_cleared_starts_again(tmp_path: Path) -> None:
+    workspace = open_workspace(tmp_path)
+    consolidate_session(workspace, say(workspace, "Always use tabs.", "Noted."))
+    session = read_session(workspace, "s1")
+    assert find_due_messages(workspace, session, is_forced=True) == []
+    # Other messages, and by chance as many bytes.
+    lines = [
+        json.dumps(event) + "\n"
+        for event in build_events(["Never use tabs.", "Noted!?"], prefix="n")
+    ]
+    put(workspace, "sessions/s1/session.jsonl", "".join(lines))
+    session = read_session(workspace, "s1")
+    session.other["consolidatedSize"] = session.size
+    assert len(find_due_messages(workspace, session, is_forced=True)) == 2
 
 
 def test_damaged_sessions_are_read(tmp_path: Path) -> None:
