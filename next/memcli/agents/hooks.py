@@ -108,7 +108,7 @@ def build_places(workspaces: Sequence[Workspace]) -> tuple[list[Place], int]:
 def start_session(hook: Hook) -> Answer:
     """Show what is known here, and have old sessions consolidated."""
     from ..consolidate.queue import start_background
-    from ..consolidate.waiting import find_due_messages
+    from ..consolidate.batch import find_due_messages
     from ..recall.start import build_start_context
 
     shown, source = hook.shown, hook.event.source
@@ -152,7 +152,7 @@ def take_prompt(hook: Hook) -> Answer:
 def end_turn(hook: Hook) -> Answer:
     """Record the agent's answer, and have the session consolidated if enough has gathered."""
     from ..consolidate.queue import start_background
-    from ..consolidate.waiting import find_due_messages
+    from ..consolidate.batch import find_due_messages
 
     hook.shown.record.pop(OPEN_PROMPT, None)
     workspace = hook.open_recording()

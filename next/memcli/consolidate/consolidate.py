@@ -28,7 +28,7 @@ from .plan import Plan, build_plan, build_plan_of_reply
 from .prompt import SYSTEM, build_prompt, find_known_memories
 from .reply import parse_reply
 from .rules import Statement
-from .waiting import CONSOLIDATED_SIZE, FALLBACK_TO, TOOL, find_due_messages, read_waiting
+from .batch import CONSOLIDATED_SIZE, FALLBACK_TO, TOOL, find_due_messages, read_pending
 
 COMMAND = "consolidate"
 MOST_FAILURES = 3  # of a language model, in one run
@@ -195,7 +195,7 @@ def build_groups(
 def is_at_end(workspace: Workspace, session: Session) -> bool:
     """Return whether no message is behind the cursor of a session."""
     session.other.pop(CONSOLIDATED_SIZE, None)
-    return all(item.speaker == TOOL for item in read_waiting(workspace, session))
+    return all(item.speaker == TOOL for item in read_pending(workspace, session))
 
 
 def clean_history(workspace: Workspace, text: str) -> str:
@@ -242,7 +242,7 @@ def preview(batch: Batch, plan: Plan) -> Consolidated:
 def ask_agent(workspace: Workspace, sessions: Sequence[Session]) -> Question | None:
     """Return the question about the first batch that waits, for an agent that answers it."""
     for session in sessions:
-        for batch in build_batches(workspace, session, read_waiting(workspace, session)):
+        for batch in build_batches(workspace, session, read_pending(workspace, session)):
             if batch.messages:
                 known = find_known_memories(workspace, batch)
                 return Question(batch.id, f"{SYSTEM}\n\n{build_prompt(workspace, batch, known)}")
@@ -258,7 +258,7 @@ def save_answer(workspace: Workspace, answer: str, *, actor: str = "person") -> 
     if not batch_id:
         raise LlmError("the answer does not name its batch", 'copy "batch" from the question')
     for session in list_sessions(workspace):
-        waiting = read_waiting(workspace, session)
+        waiting = read_pending(workspace, session)
         for item in waiting:
             if build_batch_id(session.id, session.consolidated_to, item.id) != batch_id:
                 continue

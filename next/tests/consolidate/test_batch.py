@@ -7,7 +7,7 @@ import pytest
 
 from memcli.consolidate.batch import build_batches
 from memcli.consolidate.consolidate import consolidate_session
-from memcli.consolidate.waiting import TOOL, find_due_messages, read_waiting
+from memcli.consolidate.batch import TOOL, find_due_messages, read_pending
 from memcli.store.sessions import append_events, read_session
 from tests.consolidate.talk import build_events, open_workspace, say
 from tests.helpers import put
@@ -21,14 +21,14 @@ def test_messages_behind_the_cursor_wait(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path)
     session = say(workspace, "one", "two", "three")
     session.consolidated_to = "m1"
-    assert read_texts(read_waiting(workspace, session)) == ["three"]
+    assert read_texts(read_pending(workspace, session)) == ["three"]
     # Compaction moved the cursor, and a message that still waits, to the archive.
     lines = [json.dumps(event) + "\n" for event in build_events(["a", "b", "c"], prefix="old")]
     put(workspace, "sessions/s1/archive.jsonl", "".join(lines))
     session.consolidated_to = "old1"
-    assert read_texts(read_waiting(workspace, session)) == ["c", "one", "two", "three"]
+    assert read_texts(read_pending(workspace, session)) == ["c", "one", "two", "three"]
     session.consolidated_to = "unknown"
-    assert len(read_waiting(workspace, session)) == 6
+    assert len(read_pending(workspace, session)) == 6
 
 
 def test_a_session_that_was_cleared_starts_again(tmp_path: Path) -> None:
@@ -62,13 +62,13 @@ def test_damaged_sessions_are_read(tmp_path: Path) -> None:
     ]
     put(workspace, "sessions/s1/session.jsonl", "\n".join(lines))
     session = read_session(workspace, "s1")
-    items = read_waiting(workspace, session)
+    items = read_pending(workspace, session)
     assert [item.speaker for item in items] == [TOOL, "user", "assistant", "user"]
     assert len(items[0].text) <= 401
     assert "Bash failed" in items[0].text
     # The same word twice has two ids, although the file has none.
     session.consolidated_to = items[1].id
-    assert len(read_waiting(workspace, session)) == 2
+    assert len(read_pending(workspace, session)) == 2
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_repeated_message_belongs_to_one_session(tmp_path: Path) -> None:
         (fork, ["And fonts?"]),
         (other, ["Another talk."]),  # the same id, said at another time
     ):
-        batches = build_batches(workspace, session, read_waiting(workspace, session))
+        batches = build_batches(workspace, session, read_pending(workspace, session))
         assert [message.text for message in batches[0].messages] == texts
     # Once the fork has consolidated the message, it is no longer the first session's.
     append_events(workspace, "s2", [], state="TERMINATED")
     meta = workspace.root / "sessions/s2/metadata.json"
     meta.write_text(meta.read_text().replace('"consolidatedTo": ""', '"consolidatedTo": "m1"'))
-    (batch,) = build_batches(workspace, first, read_waiting(workspace, first))
+    (batch,) = build_batches(workspace, first, read_pending(workspace, first))
     assert (batch.messages, batch.last_id) == ([], "m1")
 
 
@@ -123,7 +123,7 @@ def test_a_repeated_message_belongs_to_one_session(tmp_path: Path) -> None:
 def test_text_of_our_own_context_is_nobodys_word(tmp_path: Path, text: str) -> None:
     workspace = open_workspace(tmp_path)
     session = say(workspace, text)
-    (batch,) = build_batches(workspace, session, read_waiting(workspace, session))
+    (batch,) = build_batches(workspace, session, read_pending(workspace, session))
     assert [message.text for message in batch.messages] == ["Hi."]
 
 
@@ -131,7 +131,7 @@ def test_long_conversations_are_cut(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path, MEM_LLM_INPUT_TOKENS="1000")
     session = say(workspace, *("x" * 500 for _ in range(20)))
     say(workspace, "project: shop", "ok", prefix="later", day="2026-11-27")
-    batches = build_batches(workspace, session, read_waiting(workspace, session))
+    batches = build_batches(workspace, session, read_pending(workspace, session))
     assert sum(len(batch.messages) for batch in batches) == 22
     assert all(len(batch.messages) <= 6 for batch in batches)
     assert [batch.after for batch in batches] == ["", *(batch.last_id for batch in batches[:-1])]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memcli.consolidate.compaction import HARD_LIMIT, compact_session, needs_compaction
 from memcli.consolidate.queue import run_consolidation
-from memcli.consolidate.waiting import read_waiting
+from memcli.consolidate.batch import read_pending
 from memcli.formats.session import parse_events
 from memcli.index.index import open_index
 from memcli.search.search import SearchOptions, search
@@ -56,7 +56,7 @@ def test_messages_in_the_archive_still_wait(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path, **SMALL)
     session = say(workspace, *LINES)
     compact_session(workspace, session)
-    assert [item.text for item in read_waiting(workspace, read_session(workspace, "s1"))] == LINES
+    assert [item.text for item in read_pending(workspace, read_session(workspace, "s1"))] == LINES
     # The conversation's own sentences are the summary if there is no model.
     (entry,) = open_index(workspace).list_entries()
     assert "part 0 costs" in (workspace.root / entry.path).read_text()
@@ -64,7 +64,7 @@ def test_messages_in_the_archive_still_wait(tmp_path: Path) -> None:
     done, messages = run_consolidation(workspace)
     assert sum(result.messages for result in done) == 80
     assert messages[0].startswith("moved ")
-    assert read_waiting(workspace, read_session(workspace, "s1")) == []
+    assert read_pending(workspace, read_session(workspace, "s1")) == []
     # The second summary replaces the first one.
     summaries = open_index(workspace).list_entries("type = 'summary'")
     assert sorted(summary.status for summary in summaries) == ["active", "superseded"]

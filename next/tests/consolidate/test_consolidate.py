@@ -15,7 +15,7 @@ from memcli.consolidate.consolidate import (
     save_answer,
 )
 from memcli.consolidate.plan import FALLBACK_MARK
-from memcli.consolidate.waiting import read_waiting
+from memcli.consolidate.batch import read_pending
 from memcli.errors import ChangedError, LlmError, UsageError
 from memcli.index.index import open_index
 from memcli.reconcile.admit import Draft, write_memories
@@ -73,7 +73,7 @@ def test_an_empty_object_means_that_there_is_nothing(tmp_path: Path) -> None:
     workspace = open_with_reply(tmp_path, "{}")
     (result,) = consolidate_session(workspace, say(workspace, *TALK))
     assert (result.error, result.history, result.memories) == ("", "", [])
-    assert read_waiting(workspace, read_session(workspace, "s1")) == []
+    assert read_pending(workspace, read_session(workspace, "s1")) == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_useless_reply_loses_nothing(tmp_path: Path, reply: str) -> None:
     assert "y" * 150 in history
     assert "y" * 201 not in history
     # The next run tries again, although the session is running, and stores no second fallback.
-    assert len(read_waiting(workspace, session)) == 4
+    assert len(read_pending(workspace, session)) == 4
     (again,) = consolidate_session(workspace, read_session(workspace, "s1"))
     assert (again.error, again.history) == (result.error, "")
     assert read_history(workspace) == history
@@ -125,7 +125,7 @@ def test_a_reply_that_was_cut_keeps_its_complete_parts(tmp_path: Path, cut: int)
     assert set(found) <= {TEA["text"], BOILER["text"]}
     # There is a record of what was said in each case.
     assert len(read_history(workspace)) > 60
-    assert bool(result.error) == (len(read_waiting(workspace, read_session(workspace, "s1"))) == 3)
+    assert bool(result.error) == (len(read_pending(workspace, read_session(workspace, "s1"))) == 3)
 
 
 def test_a_failing_model_does_not_hold_up_all_sessions(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_an_agent_answers_the_question_itself(tmp_path: Path) -> None:
     assert list_memories(workspace)[TEA["text"]] == "user"
     with pytest.raises(UsageError, match="wait for this"):
         save_answer(workspace, answer)
-    waiting = read_waiting(workspace, read_session(workspace, "s1"))
+    waiting = read_pending(workspace, read_session(workspace, "s1"))
     assert [item.text for item in waiting] == ["More news."]
 
 
@@ -321,7 +321,7 @@ def test_two_processes_append_while_one_consolidates(tmp_path: Path) -> None:
     assert len(result.memories) == 2
     now = read_session(workspace, "s1")
     assert (now.consolidated_to, now.message_count) == ("m2", 43)
-    assert len(read_waiting(workspace, now)) == 40
+    assert len(read_pending(workspace, now)) == 40
 
 
 def test_many_messages_and_a_dry_run(tmp_path: Path) -> None:
