@@ -12,7 +12,7 @@ from ..api import open_all, open_recording
 from ..context import Context
 from ..errors import MemError
 from ..index.database import FILE as INDEX_FILE
-from ..recall.lookup import Place
+from ..recall.lookup import ALL, Place
 from ..recall.shown import Shown, delete_old_records, load_shown
 from ..store.log import append_log
 from ..store.sessions import list_sessions, name_session
@@ -95,8 +95,8 @@ def build_places(workspaces: Sequence[Workspace]) -> tuple[list[Place], int]:
         Place(
             str(workspace.root),
             str(workspace.machine.folder / INDEX_FILE),
-            # Of the own workspace, the memories of other projects are left out.
-            workspace.project,
+            # Only the user's own workspace is shared by projects.
+            workspace.project if workspace.is_own else ALL,
             str(workspace.root / workspace.purged_path),
         )
         for workspace in workspaces

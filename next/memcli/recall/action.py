@@ -11,10 +11,11 @@ from .lookup import Lookup, Memory, Place, Rated, build_context
 from .match import (
     ENOUGH,
     LANGUAGES,
+    find_topics,
+    is_about_file,
     is_match,
     prepare,
     rate_command,
-    rate_path,
     split_name,
 )
 from .shown import Shown
@@ -89,10 +90,9 @@ def rate_memories(lookup: Lookup, action: Action) -> Iterable[tuple[Memory, floa
     for file in files:
         memory = lookup.load(file)
         text = prepare(memory.text, memory.type)
-        rating = max(
-            [rate_path(path, text, memory.files, counts) for path in action.paths]
-            + [rate_command(command, text, memory.files, counts) for command in action.commands]
-        )
+        is_about = any(is_about_file(path, text, memory.files, counts) for path in action.paths)
+        ratings = [rate_command(item, text, memory.files, counts) for item in action.commands]
+        rating = max([2 * ENOUGH * is_about, *ratings])
         if rating >= ENOUGH:
             yield memory, rating
 
@@ -104,11 +104,7 @@ def list_cues(action: Action) -> Iterable[str]:
     for command in action.commands:
         yield from (f"{command.program} {head}" for head in command.heads)
         yield from (command.program, *command.flags, *command.words)
-        # Rules call `gh pr create` a pull request.
-        yield from {
-            "gh": ("pull request", "pull requests", "PRs"),
-            "git": ("branches", "commit messages", "branch"),
-        }.get(command.program, ())
+        yield from find_topics(command)
     for path in action.paths:
         yield from split_name(path)
         ending = path.rpartition(".")[2].lower()

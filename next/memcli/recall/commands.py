@@ -3,39 +3,33 @@
 Used before every command of an agent, so it imports nothing that is slow to load.
 """
 
+import os
 import re
 import shlex
 from typing import NamedTuple
 
-LONGEST = 4_000
-MOST_WORDS = 12
-MOST_DEPTH = 3
+LONGEST, MOST_WORDS, MOST_HEADS, MOST_DEPTH = 4_000, 12, 2, 3
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 SEPARATOR = re.compile(r"[;|&()]+")
 ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
-WRAPPERS = frozenset("sudo time nohup env command exec xargs nice timeout watch doas".split())
-SHELLS = frozenset("bash sh zsh".split())
-# Programs that run another one: `uv run pytest`, `python -m pytest`, `npx vitest`.
-RUNNERS = frozenset("python php node ruby perl npx uvx bunx bun".split())
-SCRIPT_MANAGERS = ("npm", "pnpm", "yarn")
-MANAGERS = frozenset("uv poetry pipenv bundle npm pnpm yarn".split())
-# Words such as the `run` of `npm run build` do not say what is done.
-GROUPS = frozenset("run exec compose".split())
-READING = frozenset(
-    "cat less more head tail ls grep rg find fd wc stat file tree diff du df echo printf pwd which"
-    " cd sort uniq cut awk jq true false sleep test".split()
-)
-READING_SUBCOMMANDS = frozenset(
-    "status list ls show get log logs diff describe info inspect ps images view history help"
-    " version blame branch fetch".split()
-)
-WRITING = frozenset("rm mv cp tee touch chmod chown truncate sed patch ln rmdir mkdir".split())
 SUBCOMMAND = re.compile(r":?[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
-MOST_HEADS = 2
+SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
+SAME_FLAG = {"-f": "--force", "-m": "--message"}
 SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
 TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
-SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)
-SAME_FLAG = {"-f": "--force", "-m": "--message"}
+SSH_HOST = re.compile(r"(?:-[pilojLRJF] \S+ |-\S+ )*\S+")
+
+
+def read_words() -> dict[str, frozenset[str]]:
+    """Read the lists of words: paragraphs of a name, a colon and the words."""
+    path = os.path.join(os.path.dirname(__file__), "..", "data", "action_words.txt")
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"(?m)^#.*\n", "", file.read())
+    lists = [paragraph.partition(":") for paragraph in text.split("\n\n")]
+    return {name.strip(): frozenset(words.split()) for name, _, words in lists}
+
+
+WORDS = read_words()
 
 
 class Command(NamedTuple):
@@ -52,7 +46,8 @@ class Command(NamedTuple):
     @property
     def is_reading(self) -> bool:
         """Whether it changes nothing, so that rules about its files do not matter."""
-        return self.program in READING or not READING_SUBCOMMANDS.isdisjoint(self.words[:2])
+        has_reading = not WORDS["reading_subcommands"].isdisjoint(self.words[:2])
+        return has_reading or self.program in WORDS["reading"]
 
 
 def parse_command(text: str, depth: int = 0) -> list[Command]:
@@ -70,12 +65,13 @@ def parse_command(text: str, depth: int = 0) -> list[Command]:
     part: list[str] = []
     folder = ""
     for word in [*words, ";"]:
-        if SEPARATOR.fullmatch(word):
-            commands += [item._replace(folder=folder) for item in parse_part(part, depth)]
-            folder = part[1] if part[:1] == ["cd"] and part[1:] else folder
-            part = []
-        else:
+        if not SEPARATOR.fullmatch(word):
             part.append(word)
+            continue
+        commands += [command._replace(folder=folder) for command in parse_part(part, depth)]
+        if part[:1] == ["cd"]:
+            folder = part[-1]
+        part = []
     return commands
 
 
@@ -86,23 +82,22 @@ def parse_part(words: list[str], depth: int) -> list[Command]:
         return []
     program = re.sub(r"^(python|pip)[\d.]+$", r"\1", words[0].rpartition("/")[2])
     arguments = words[1:]
-    if program in SHELLS and arguments:
-        is_script = arguments[0].startswith("-") and arguments[0].endswith("c")
-        rest = arguments[1:]
-        return parse_command(rest[0], depth + 1) if is_script and rest else parse_part(rest, depth)
+    if program in WORDS["shells"] and arguments:
+        has_text = arguments[0].startswith("-") and arguments[0].endswith("c") and arguments[1:]
+        return parse_command(arguments[1], depth + 1) if has_text else parse_part(arguments, depth)
     commands = [build_command(program, arguments)]
+    group = arguments[0] if arguments else ""
+    is_manager = program in WORDS["managers"] and group in ("run", "exec")
     if program == "ssh":
-        remote = re.sub(r"^(?:-[pilojLRJF] \S+ |-\S+ )*\S+", "", " ".join(arguments))
-        commands += parse_command(remote, depth + 1)
-    # `npm run build` runs no program called build.
-    is_script = program in SCRIPT_MANAGERS and arguments[:1] == ["run"]
-    is_running = program in MANAGERS and arguments[:1] in (["run"], ["exec"]) and not is_script
-    outer = tuple(arguments[:1]) if is_running else ()
-    if (is_running or program in RUNNERS) and not {"-c", "-e"}.intersection(arguments[:1]):
-        while arguments and (arguments[0] in GROUPS or arguments[0].startswith("-")):
-            arguments = arguments[1:]
+        commands += parse_command(SSH_HOST.sub("", " ".join(arguments), count=1), depth + 1)
+    elif is_manager and group == "run" and program in WORDS["script_managers"]:
+        pass  # the script is no program
+    elif is_manager or (program in WORDS["runners"] and group not in ("-c", "-e")):
         # The inner command says what is done.
-        commands = [commands[0]._replace(heads=outer), *parse_part(arguments, depth + 1)]
+        commands = [commands[0]._replace(heads=(group,) if is_manager else ())]
+        while arguments and (arguments[0] in WORDS["groups"] or arguments[0].startswith("-")):
+            arguments = arguments[1:]
+        commands += parse_part(arguments, depth + 1)
     return [item._replace(variables=(*variables, *item.variables)) for item in commands]
 
 
@@ -112,7 +107,7 @@ def skip_wrappers(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     variables = []
     while words:
         is_argument = words[0].startswith("-") or words[0].isdigit()
-        is_wrapper = words[0].rpartition("/")[2] in WRAPPERS
+        is_wrapper = words[0].rpartition("/")[2] in WORDS["wrappers"]
         if ASSIGNMENT.fullmatch(words[0]):
             variables.append(words[0])
         elif not (is_wrapper or (is_wrapped and is_argument)):
@@ -130,28 +125,24 @@ def build_command(program: str, arguments: list[str]) -> Command:
     previous = ""
     has_target = False
     for word in arguments:
-        if word.startswith("-") and len(word) > 1:
-            # -j8 is the flag -j.
-            flag, value = SPLIT_FLAG.fullmatch(word).groups()
+        flag, value = split_flag(word)
+        if flag:
             flags += [flag, SAME_FLAG.get(flag, flag)]
             words += [value] if value else []
         elif " " in word:  # a message, or a script
             statement = SQL.match(word)
-            if statement:
-                words.append(statement[1].lower())
-                heads = TABLE.findall(word)
+            words += [statement[1].lower()] if statement else []
+            heads = TABLE.findall(word) if statement else heads
         elif not word.startswith((">", "<")):
-            if previous.startswith(">") or program in WRITING:
+            if previous.startswith(">") or program in WORDS["writing"]:
                 paths.append(word)
-            if program not in READING:
-                words.append(word)
+            words += [word] if program not in WORDS["reading"] else []
             # After `-n` or before a digit it is rather the value of a flag.
-            is_value = previous[:1] == "-" and (previous[1:2] != "-" or not word.isalpha())
-            if not is_value and "=" not in word:
+            if previous[:1] != "-" or "=" in previous or (previous[1:2] == "-" and word.isalpha()):
                 # Subcommands come before the other arguments.
                 has_target |= not SUBCOMMAND.fullmatch(word)
-                heads += [word] if not has_target and word not in GROUPS else []
-        previous = "" if "=" in word else word
+                heads += [word] if not has_target and word not in WORDS["groups"] else []
+        previous = word
     return Command(
         program,
         tuple(words[:MOST_WORDS]),
@@ -159,3 +150,9 @@ def build_command(program: str, arguments: list[str]) -> Command:
         tuple(paths),
         tuple([program] if "." in program else heads[:MOST_HEADS]),
     )
+
+
+def split_flag(word: str) -> tuple[str, str]:
+    """Split a flag and its value. Anything else gives two empty texts."""
+    match = SPLIT_FLAG.fullmatch(word) if word.startswith("-") and len(word) > 1 else None
+    return (match[1], match[2]) if match else ("", "")

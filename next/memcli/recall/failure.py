@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .action import Action, parse_action
+from .commands import WORDS
 from .lookup import Lookup, Memory, Place, Rated, build_context
-from .match import FUNCTION_WORDS, WORD, Text, prepare, rate_command, stem
+from .match import WORD, Text, prepare, rate_command, stem
 from .shown import Shown
 
 ENOUGH = 1.0
@@ -19,12 +20,7 @@ NAME = re.compile(
     r"[\w.-]+(?=: (?:command )?not found)|[\w@-]*[\w-](?:[./:]+[\w-]+)+|\w*[a-z][A-Z]\w*|\w*_\w+"
     r"|\b[A-Z]+\d\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
 )
-# Words that are part of any error.
-ERROR_WORDS = frozenset(
-    "error errors failed failure fail fatal exit code line file not found such directory exception"
-    " traceback most recent call last warning cannot could unable command module named invalid"
-    " unexpected expected missing usr bin lib home python node".split()
-)
+COMMON = WORDS["errors"] | WORDS["function_words"]
 ABOUT = "From long-term memory, about this failure:"
 
 
@@ -80,7 +76,7 @@ def find_words(error: str) -> list[str]:
 
 def is_telling(word: str, said: Collection[str] = ()) -> bool:
     word = word.lower()
-    is_common = word in ERROR_WORDS or word in FUNCTION_WORDS or word in said
+    is_common = word in COMMON or word in said
     return len(word) > 2 and not word.isdigit() and not is_common
 
 

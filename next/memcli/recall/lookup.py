@@ -31,10 +31,11 @@ ID_LENGTH = 6  # of the part of an id that commands print
 BUSY_SECONDS = 0.1
 FRONTMATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 HIDDEN_MARK = "[forgotten]"
+ALL = "*"
 # An untrusted clone must not give orders at the moment of an action.
 RULES = (
     f"entries.type in ({', '.join(map(repr, TYPES))}) and status = 'active'"
-    " and source <> 'repository' and project in ('', :project)"
+    " and source <> 'repository' and (:project = '*' or project in ('', :project))"
     " and (expires_at = '' or expires_at > :now)"
 )
 
@@ -44,7 +45,7 @@ class Place(NamedTuple):
 
     root: str
     database: str  # the index
-    project: str
+    project: str  # whose rules count, next to those of no project; ALL in a project's workspace
     purged: str  # the file with the ids of purged memories
 
 
