@@ -4,11 +4,13 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .commands import Command, parse_command
 from .lookup import Lookup, Memory, Place, Rated, build_context
 from .match import (
+    ABOUT_ERROR,
     ENOUGH,
     LANGUAGES,
     find_topics,
@@ -28,7 +30,7 @@ PATCHED_FILE = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): 
 class Action(NamedTuple):
     """What an agent is about to do."""
 
-    paths: tuple[str, ...] = ()  # files to be changed, relative to the agent's folder if inside
+    paths: tuple[str, ...] = ()  # files to be changed, relative to the repository or folder
     commands: tuple[Command, ...] = ()
 
 
@@ -70,16 +72,22 @@ def parse_action(tool: Mapping[str, Any], folder: str) -> Action:
         paths += patched
         commands += [] if patched else parse_command(text)
     for command in commands:
-        paths += command.paths
+        paths += [os.path.join(command.folder, path) for path in command.paths]
+    top = f"{find_repository(folder) or folder.rstrip('/')}/"
+    full_paths = [os.path.normpath(os.path.join(folder, path)) for path in paths]
     return Action(
-        tuple(dict.fromkeys(make_relative(path, folder) for path in paths)),
+        tuple(dict.fromkeys(path.removeprefix(top) for path in full_paths)),
         tuple(dict.fromkeys(commands)),
     )
 
 
-def make_relative(path: str, folder: str) -> str:
-    full = os.path.normpath(os.path.join(folder, path))
-    return full[len(folder) :].strip("/") if full.startswith(f"{folder.rstrip('/')}/") else full
+def find_repository(folder: str) -> str:
+    """Return the nearest folder with `.git`, or an empty text."""
+    while not os.path.exists(f"{folder}/.git"):
+        if folder == os.path.dirname(folder):
+            return ""
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def rate_memories(lookup: Lookup, action: Action) -> Iterable[tuple[Memory, float]]:
@@ -89,6 +97,8 @@ def rate_memories(lookup: Lookup, action: Action) -> Iterable[tuple[Memory, floa
     files.update(dict.fromkeys(lookup.find_by_files(names) if names else ()))
     for file in files:
         memory = lookup.load(file)
+        if memory.type == "lesson" and ABOUT_ERROR.search(memory.text):
+            continue
         text = prepare(memory.text, memory.type)
         is_about = any(is_about_file(path, text, memory.files, counts) for path in action.paths)
         ratings = [rate_command(item, text, memory.files, counts) for item in action.commands]
@@ -119,24 +129,12 @@ def build_note(memory: Memory, action: Action, folder: str) -> str:
 
     In a repository only git knows: a checkout gives every file a new time. Git is too slow here.
     """
-    if not memory.files or any(os.path.exists(f"{top}/.git") for top in list_parents(folder)):
+    if not memory.files or find_repository(folder):
         return ""
     for path in action.paths:
         if any(is_match(pattern, path) for pattern in memory.files):
-            try:
-                changed = os.stat(os.path.join(folder, path)).st_mtime
-            except (OSError, ValueError):
-                continue
-            if time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(changed)) > memory.updated_at:
-                return f"{path} changed since this was written"
+            with suppress(OSError, ValueError):
+                changed = time.gmtime(os.stat(os.path.join(folder, path)).st_mtime)
+                if time.strftime("%Y-%m-%dT%H:%M:%SZ", changed) > memory.updated_at:
+                    return f"{path} changed since this was written"
     return ""
-
-
-def list_parents(folder: str) -> Iterable[str]:
-    """Yield a folder and every folder above it."""
-    while True:
-        yield folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return
-        folder = parent

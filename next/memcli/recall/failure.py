@@ -50,9 +50,7 @@ def rate_memories(lookup: Lookup, action: Action, error: str) -> Iterable[tuple[
     """Yield the lessons that share enough with an error and its command, with their ratings."""
     # What the command itself says is what the action moment is for.
     said = {word for command in action.commands for word in (command.program, *command.words)}
-    names = [
-        name for name in NAME.findall(error) if is_telling(name, said if name.isupper() else ())
-    ]
+    names = [name for name in find_names(error) if is_telling(name, said if name.isupper() else ())]
     words = [word for word in find_words(error) if is_telling(word, said)]
     programs = [command.program for command in action.commands]
     files, counts = lookup.find_all([*programs, *names, *words])
@@ -67,6 +65,13 @@ def rate_memories(lookup: Lookup, action: Action, error: str) -> Iterable[tuple[
             rating += COMMAND_WEIGHT * max(ratings, default=0.0)
         if rating >= ENOUGH:
             yield memory, rating
+
+
+def find_names(error: str) -> list[str]:
+    """Return the names in an error, and the class of `java.lang.OutOfMemoryError`."""
+    names = NAME.findall(error)
+    parts = [name.rpartition(".")[2] for name in names]
+    return names + [part for part in parts if re.search("[a-z][A-Z]", part)]
 
 
 def find_words(error: str) -> list[str]:

@@ -58,8 +58,8 @@ class Memory(NamedTuple):
     updated_at: str
     files: tuple[str, ...]
     text: str
-    stat: tuple[int, int, int, int]
     noted: int
+    stat: list[int]
 
 
 class Lookup:
@@ -70,7 +70,6 @@ class Lookup:
         self.values: dict[str, Any] = {"project": place.project, "now": now}
         self.connection = sqlite3.connect(place.database, timeout=BUSY_SECONDS)
         self.connection.execute("pragma query_only = 1")
-        self.memories: dict[int, Memory] = {}
 
     def find(self, phrase: str) -> list[int]:
         """Return the rules that contain a phrase, as their files in the index, the latest first."""
@@ -107,26 +106,16 @@ class Lookup:
         return files, counts
 
     def load(self, file: int) -> Memory:
-        if file not in self.memories:
-            row = self.connection.execute(
-                "select path, id, type, updated_at, entries.files, title, text, mtime, ctime, size,"
-                " inode, noted from entries join files using(file) join texts using(file)"
-                " where file = ?",
-                (file,),
-            ).fetchone()
-            path, entry_id, type_, updated_at, files, title, text, *stat, noted = row
-            body = FRONTMATTER.sub("", text, count=1).strip()
-            self.memories[file] = Memory(
-                path,
-                entry_id,
-                type_,
-                updated_at,
-                tuple(json.loads(files)),
-                body or title,
-                (stat[0], stat[1], stat[2], stat[3]),
-                noted,
-            )
-        return self.memories[file]
+        row = self.connection.execute(
+            "select path, id, type, updated_at, entries.files, title, text, noted, mtime, ctime,"
+            " size, inode from entries join files using(file) join texts using(file)"
+            " where file = ?",
+            (file,),
+        ).fetchone()
+        path, entry_id, type_, updated_at, files, title, text, noted, *stat = row
+        body = FRONTMATTER.sub("", text, count=1).strip() or title
+        names = tuple(json.loads(files))
+        return Memory(path, entry_id, type_, updated_at, names, body, noted, stat)
 
     def is_current(self, memory: Memory) -> bool:
         """Return whether a memory's file has not changed since the index read it."""
@@ -135,15 +124,15 @@ class Lookup:
         except OSError:
             return False
         stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        return stat == memory.stat and is_settled(stat, memory.noted)
+        return [*stat] == memory.stat and is_settled(stat, memory.noted)
 
-    def read_purged_ids(self) -> set[str]:
-        """Return the purged ids. A merge can bring them before the index knows."""
+    def is_purged(self, memory: Memory) -> bool:
+        """Return whether a memory was purged. A merge can bring this before the index knows."""
         try:
             with open(self.place.purged, encoding="utf-8", errors="replace") as file:
-                return {line.split()[0] for line in file if line.strip()}
+                return any(line.split()[:1] == [memory.id] for line in file)
         except OSError:
-            return set()
+            return False
 
 
 class Rated(NamedTuple):
@@ -169,17 +158,14 @@ def build_context(
     """
     chosen: list[Rated] = []
     for place in places:
-        if os.path.isfile(place.database):
-            lookup = Lookup(place, now)
-            found = list(rate(lookup))
-            hidden = lookup.read_purged_ids() | shown.ids if found else shown.ids
-            chosen += [
-                item
-                for item in found
-                if item.memory.id not in hidden
-                and HIDDEN_MARK not in item.memory.text
-                and lookup.is_current(item.memory)
-            ]
+        if not os.path.isfile(place.database):
+            continue
+        lookup = Lookup(place, now)
+        for item in list(rate(lookup)):
+            memory = item.memory
+            is_hidden = HIDDEN_MARK in memory.text or lookup.is_purged(memory)
+            if not is_hidden and memory.id not in shown.ids and lookup.is_current(memory):
+                chosen.append(item)
     chosen.sort(key=lambda item: -item.rating)
     return render_memories(about, chosen, shown, tokens)
 

@@ -8,11 +8,12 @@ memory names no command, and then only as its subject or next to each other.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import NamedTuple
 
 from .commands import WORDS, Command
 
-ENOUGH = 1.0
+ENOUGH, FOLLOWED = 1.0, -1.0
 ORDINARY = WORDS["ordinary"]
 # A word that more rules contain is their common subject, and does not tell which one is meant.
 MOST_RULES_OF_A_WORD = 4
@@ -23,7 +24,7 @@ WORD = re.compile(r"[^\W_]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 SENTENCE_END = re.compile(r"[.!?:]\s|\n")
 ENDINGS = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
-VERB = re.compile(r"[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
+VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 # A force-push is no push, and a merge request is no merge.
 COMPOUND = re.compile(r"(?i)[^\W_]+(?:-[^\W_]+)+|force\s+push\w*|\b(?:merge|pull)\s+requests?")
 NO_WORDS = re.compile(rf"{COMPOUND.pattern}|[^\s`]*\w/[^\s`]*")
@@ -51,9 +52,13 @@ PLACE = re.compile(r"\w[-.]\w|[a-z]{2}\w*\d")
 PART = re.compile(rf"{PLACE.pattern}|\d{{4}}")
 IN_FOLDER = re.compile(r"(?i)\b(?:in|under|inside) `?([\w.-]+/[\w./-]*)")
 # `New files go into src/v2`: the place that a rule recommends.
-DESTINATION = re.compile(r"(?i)\b(?:into|belongs? in|goes? (?:in|to)|go (?:in|to)) `?$")
+DESTINATION = re.compile(
+    r"(?i)(?<!not )(?<!never )\b(?:into|belongs? in|goes? (?:in|to)|go (?:in|to)) `?$"
+)
 # Such a lesson is for the failure moment.
-ABOUT_ERROR = re.compile(r"(?i)\b(?:means|comes? from|(?:nearly|almost) always|usually)\b")
+ABOUT_ERROR = re.compile(
+    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b|^\W*\S*(?:Error|Exception)\b"
+)
 BRANCHES = ("branch names", "branches are called", "branches are named")
 # How rules speak of what some commands make.
 TOPICS = {
@@ -63,8 +68,7 @@ TOPICS = {
     "git switch -c": BRANCHES,
     "gh pr create": ("pull request", "PRs"),
 }
-LANGUAGES = {"py": "python", "js": "javascript", "ts": "typescript", "rs": "rust", "rb": "ruby"}
-LANGUAGES |= {"md": "markdown", "yml": "yaml", "sh": "shell", "kt": "kotlin", "tf": "terraform"}
+LANGUAGES = dict(item.split("=") for item in WORDS["languages"])
 KINDS_OF_FILES = "files?|code|modules?|scripts?|sources?|templates?|stylesheets?|components?|pages?"
 
 
@@ -81,7 +85,7 @@ class Text(NamedTuple):
     compounds: tuple[frozenset[str], ...]  # the stems of words such as `force-push`
     advised: frozenset[str]  # the flags to use
     refused: frozenset[str]  # the other flags
-    is_about_commands: bool  # it has a flag, a command set as code, or begins with one
+    is_about_commands: bool  # not only as advice
 
 
 def prepare(text: str, type_: str) -> Text:
@@ -89,7 +93,10 @@ def prepare(text: str, type_: str) -> Text:
     if type_ == "procedure":
         text = SENTENCE_END.split(text)[0]
     tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
-    flags = {flag[0]: is_advised(text, *flag.span()) for flag in FLAG.finditer(text)}
+    flags: dict[str, bool] = {}
+    for flag in FLAG.finditer(text):
+        flags.setdefault(flag[0], is_advised(text, *flag.span()))
+    codes = [code.span() for code in COMMAND_AS_CODE.finditer(text)]
     sentences = [
         [stem(word) for word in split_words(NO_WORDS.sub(" - ", sentence))]
         for sentence in SENTENCE_END.split(text)
@@ -103,11 +110,12 @@ def prepare(text: str, type_: str) -> Text:
         frozenset(tokens),
         frozenset(word for words in sentences for word in words),
         frozenset(word for words in sentences for word in words[:length]),
-        frozenset(pair for words in sentences for pair in zip(words, words[1:], strict=False)),
+        frozenset(pair for words in sentences for pair in pairwise(words)),
         tuple(frozenset(map(stem, split_words(word))) for word in COMPOUND.findall(text)),
         frozenset(flag for flag, is_chosen in flags.items() if is_chosen),
         frozenset(flag for flag, is_chosen in flags.items() if not is_chosen),
-        bool(flags or COMMAND_AS_CODE.search(text) or is_command_first),
+        not all([*flags.values(), *(is_advised(text, start, end) for start, end in codes)])
+        or bool(is_command_first),
     )
 
 
@@ -200,11 +208,13 @@ def has_file_name(name: str, text: Text) -> bool:
 
 def has_kind_of_file(name: str, text: Text) -> bool:
     """Return whether a memory is about such files: `SQL files`, `in Go`, `Python has …`."""
-    for ending in name.lower().split(".")[1:]:
+    endings = name.lower().split(".")[1:]
+    for number, ending in enumerate(endings, start=1):
         language = re.escape(LANGUAGES.get(ending, ending))
         kind = rf"(?<![\w.])\.?(?:{re.escape(ending)}|{language})"
         expression = rf"{kind}\s+(?:{KINDS_OF_FILES})\b|\bin {language}\b"
-        if len(language) > 2 and not text.is_about_commands and text.type != "lesson":
+        is_last = number == len(endings)
+        if is_last and len(language) > 2 and not text.is_about_commands and text.type != "lesson":
             expression += rf"|^\W*(?:\w+ )?{language}(?![\w.])"
         is_word = ending in WORDS["function_words"]
         if not is_word and re.search(expression, text.text, re.IGNORECASE):
@@ -228,16 +238,16 @@ def rate_command(
     for variable in command.variables:
         if f"{variable.partition('=')[0]}=" in text.text:
             return float(variable not in text.text)
-    if text.advised.union(WORDS["harmless_flags"]).intersection(command.flags):
+    harmless = WORDS["harmless_flags"] - text.refused
+    if text.advised.union(harmless).intersection(command.flags):
         return 0.0  # the command follows the rule, or changes nothing
-    if text.type == "lesson" and ABOUT_ERROR.search(text.text):
-        return 0.0
     name = re.escape(command.program)
     expression = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{name}(?![\w-]|\.\w)((?:[ \t]+[^\s`,;()]+){{0,5}})"
     mentions = re.finditer(expression, text.text)
-    rating = max((rate_mention(command, text, mention) for mention in mentions), default=0.0)
-    if command.is_reading or rating >= ENOUGH:
-        return rating
+    ratings = [rate_mention(command, text, mention) for mention in mentions]
+    rating = max(ratings, default=0.0)
+    if command.is_reading or rating >= ENOUGH or FOLLOWED in ratings:
+        return rating if rating >= ENOUGH or FOLLOWED not in ratings else 0.0
     if any(is_named(word, command, text, files) for word in command.words):
         return ENOUGH
     return rating + (0.0 if files else rate_words(command, text, counts))
@@ -314,7 +324,7 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float:
         return 0.0
     if text.type != "procedure" and is_advised(text.text, mention.start(), mention.start(1)):
         # Advice matters to a command that does not follow it.
-        return float(bool(flags & text.advised))
+        return ENOUGH if flags & text.advised else FOLLOWED
     if part or is_code:
         return ENOUGH
     if text.refused:

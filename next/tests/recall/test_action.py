@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.agents.hooks import build_places
 from memcli.formats.dates import format_time
 from memcli.index.database import FILE
 from memcli.index.index import open_index
@@ -27,6 +28,10 @@ RULES = {
     "tabs": "Go files use tabs.",
     "load": "The load test of 2 June failed because the pool had 3 connections.",
     "push": "Don't force-push to release branches.",
+    "atomic": "helm upgrade always with --atomic, or half a release stays.",
+    "dump": "`pg_dump -j 8 shop` locks the orders.",
+    "vendor": "Fixes go into patches/, not into vendor/.",
+    "names": "Branch names start with the ticket.",
     "frob": "If cargo-frob is not found, run bin/setup-frob first.",
 }
 
@@ -70,6 +75,16 @@ def ask(
         ({"command": "git push -f origin release/2"}, "push"),
         ({"command": "git push origin feature"}, ""),
         ({"command": "git reset HEAD~1"}, ""),
+        ({"command": "cd web && rm -r db/migrations/0012_vat.py"}, "migrations"),
+        ({"command": "helm upgrade shop ./chart"}, "atomic"),
+        ({"command": "helm upgrade --atomic shop ./chart"}, ""),
+        ({"command": "helm list"}, ""),
+        ({"command": "ssh db 'pg_dump -j 8 shop > dump.sql'"}, "dump"),
+        ({"command": "pg_dump other"}, ""),
+        ({"file_path": "vendor/cache.py"}, "vendor"),
+        ({"file_path": "patches/cache.py"}, ""),
+        ({"command": "git checkout -b vat"}, "names"),
+        ({"command": "git checkout main"}, ""),
         ({"command": "pnpm test"}, ""),
         ({"command": "npx run-something 'unfinished"}, ""),
         ({"command": "ls db/migrations"}, ""),
@@ -120,6 +135,18 @@ def test_memories_that_are_not_current_are_not_shown(tmp_path: Path, name: str) 
         make_workspace(tmp_path), **{name: entry.replace("type: lesson\n", "", name == "fact")}
     )
     assert ask(place, {"command": "make clean"}) == ""
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_only_the_own_workspace_leaves_out_other_projects(tmp_path: Path, *, is_own: bool) -> None:
+    workspace = make_workspace(tmp_path)
+    fill(
+        workspace,
+        other="---\nsource: user\ntype: lesson\nproject: warehouse\n---\n\nmake clean takes long.\n",
+    )
+    workspace.is_own, workspace.project = is_own, "shop"
+    place = build_places([workspace])[0][0]
+    assert bool(ask(place, {"command": "make clean"})) is not is_own
 
 
 def test_what_changed_since_the_index_was_made_is_not_shown(tmp_path: Path) -> None:
