@@ -16,8 +16,6 @@ FAILED_OUTPUT = re.compile(
     r"|npm err!|failed\b|.*: (?:command )?not found$|.*no such file or directory"
     r"|.*permission denied|(?:process exited with|exit) code:? [1-9])"
 )
-# What an agent repeats of memory's own text is nobody's word.
-MEMORY_BLOCK = re.compile(r"<memory-context>.*?(?:</memory-context>|\Z)", re.DOTALL)
 
 
 class Event(NamedTuple):
@@ -43,7 +41,7 @@ class Event(NamedTuple):
 
 
 def parse_event(data: bytes) -> Event | None:
-    """Return an event, or None if the bytes are none."""
+    """Return the event in some bytes, or None if they contain none."""
     try:
         event = json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
@@ -59,7 +57,7 @@ def parse_event(data: bytes) -> Event | None:
         read_text(event, "agent_id"),
         read_text(event, "cwd"),
         read_text(event, "source"),
-        MEMORY_BLOCK.sub("", read_text(event, "prompt")).strip(),
+        read_text(event, "prompt"),
         read_text(event, "last_assistant_message"),
         read_text(event, "transcript_path"),
         tool,
@@ -71,7 +69,7 @@ def parse_event(data: bytes) -> Event | None:
 
 
 def read_text(event: Mapping[str, Any], key: str) -> str:
-    """Return a text of an event. JSON can spell half of a character, which no file can store."""
+    """Return a text of an event. JSON can spell a lone surrogate, which no file can store."""
     value = event.get(key)
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
@@ -85,7 +83,7 @@ def read_result(response: Any) -> str:
 
 
 def read_error(response: Any, *, is_shell: bool) -> str:
-    """Return what a failed tool reported, or an empty text if it did not fail."""
+    """Return what a failed tool reported, or an empty string if it did not fail."""
     if isinstance(response, dict):
         codes = [response.get(key) for key in ("exit_code", "exitCode", "code")]
         has_failed = any(isinstance(code, int) and code for code in codes)

@@ -1,12 +1,12 @@
-"""Record what is said in an agent's conversation, each message once."""
+"""Record an agent's conversation: each message once, and tool calls shortened."""
 
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..formats.digests import build_digest
 from ..formats.session import parse_event
+from ..formats.text import build_digest, cut_middle
 from ..store.commit import ChangeGroup, Replace, commit, read_file
 from ..store.sessions import (
     Session,
@@ -17,7 +17,12 @@ from ..store.sessions import (
     read_session,
 )
 from ..store.workspace import Workspace
-from ..transcripts.transcript import build_message
+from ..transcripts.transcript import (
+    build_message,
+    remove_ignored_results,
+    shorten_arguments,
+    shorten_result,
+)
 from .events import Event
 
 LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
@@ -59,11 +64,12 @@ def record_answer(workspace: Workspace, event: Event, agent: str) -> Session | N
 def record_message(
     workspace: Workspace, event: Event, agent: str, role: str, text: str
 ) -> tuple[str, bool]:
-    """Record a message, unless the turn has it already. Return its id, and whether it is new.
+    """Record a message, unless the turn has it already. Return SESSION#ID, and whether it is new.
 
-    The id is empty for a text that nobody said, such as a notice of the agent's own program.
+    The name is empty for a text that nobody said, such as a notice of the agent's own program.
     """
-    message = build_message(role, shorten_message(text), None)
+    half = LONGEST_MESSAGE // 2
+    message = build_message(role, cut_middle(text, half, half), None)
     if message is None:
         return "", False
     recorded = read_tail(workspace, event.session)
@@ -77,16 +83,22 @@ def record_message(
     if is_new:
         del message["timestamp"]  # append_events notes the current time
         record_event(workspace, event, agent, [{**message, "id": message_id}])
-    return message_id, is_new
+    return f"{name_session(event.session)}#{message_id}", is_new
 
 
-def shorten_message(text: str) -> str:
-    """Return the beginning and the end of a text that is too long to have been typed."""
-    if len(text) <= LONGEST_MESSAGE:
-        return text
-    half = LONGEST_MESSAGE // 2
-    left_out = len(text) - LONGEST_MESSAGE
-    return f"{text[:half]}\n[… {left_out} characters …]\n{text[-half:]}"
+def record_tool(workspace: Workspace, event: Event, agent: str) -> None:
+    """Record a tool call, without its result if it names an ignored file."""
+    call = {
+        "type": "tool",
+        "name": event.tool,
+        "arguments": shorten_arguments(event.arguments),
+        "result": shorten_result(event.error or event.result),
+        "isError": bool(event.error),
+    }
+    if event.call_id:
+        call["id"] = event.call_id
+    remove_ignored_results(workspace, event.folder, [call])
+    record_event(workspace, event, agent, [call])
 
 
 def read_tail(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
@@ -97,7 +109,7 @@ def read_tail(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
 
 
 def read_end(path: str, size: int) -> str:
-    """Return the end of a file as text, or an empty text."""
+    """Return the end of a file as text, or an empty string."""
     with suppress(OSError, ValueError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -121,14 +133,18 @@ def read_last_answer(transcript: str) -> str:
     return ""
 
 
-def take_back(workspace: Workspace, session_id: str, message_id: str) -> None:
-    """Remove a prompt that was taken back: another one followed before the agent did anything."""
-    path = f"{find_sessions_folder(workspace)}/{name_session(session_id)}/session.jsonl"
+def remove_withdrawn_prompt(workspace: Workspace, message: str) -> None:
+    """Remove a prompt that the user withdrew: another one followed before the agent did anything.
+
+    `message` is its SESSION#ID.
+    """
+    session, _, message_id = message.partition("#")
+    path = f"{find_sessions_folder(workspace)}/{session}/session.jsonl"
     text = read_file(workspace, path) or ""
     lines = text.splitlines(keepends=True)
-    kept = [line for line in lines if (parse_event(line) or {}).get("id") != message_id]
-    if len(kept) == len(lines) - 1:
-        change = Replace(path, text, "".join(kept))
+    other_lines = [line for line in lines if (parse_event(line) or {}).get("id") != message_id]
+    if len(other_lines) == len(lines) - 1:
+        change = Replace(path, text, "".join(other_lines))
         # It was in the file already, secrets masked.
         group = ChangeGroup([change], allow_secrets=True, is_said_by_user=True)
-        commit(workspace, "take back a prompt", [group], actor="hook")
+        commit(workspace, "withdraw prompt", [group], actor="hook")

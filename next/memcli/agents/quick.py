@@ -1,16 +1,19 @@
 """The moments around a tool call, answered from the index as it is, in a few milliseconds.
 
 They import no dataclasses, pathlib, YAML, numpy or model. The workspaces of a folder come from the
-record of the session, where an earlier hook has noted them.
+record of the session, where an earlier hook has saved them.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..recall.lookup import Place
+from ..recall.lookup import ALL, Place
 from ..recall.shown import Shown, load_shown
 from .events import Event
+
+if TYPE_CHECKING:
+    from ..store.workspace import Workspace
 
 FindPlaces = Callable[[], tuple[Sequence[Place], int]]
 """Finds the workspaces of the event's folder, and the tokens for an action, in the ordinary way."""
@@ -27,7 +30,7 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
         shown = load_shown(state_folder, f"{event.session}/{event.subagent}")
     places, tokens = read_places(session, event.folder) or find_places()
     if not session.record.get(PLACES, {}).get(event.folder):
-        note_places(session, event.folder, places, tokens)
+        save_places(session, event.folder, places, tokens)
         session.save()
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if is_failure:
@@ -43,25 +46,43 @@ def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> 
             places, event.folder, event.arguments, shown, tokens=tokens, now=now
         )
     shown.count_tokens(text)
-    # The agent is at work, so the prompt was not taken back.
+    # The agent is at work, so the prompt was not withdrawn.
     if shown.record.pop(OPEN_PROMPT, "") or text:
         shown.save()
     return text
 
 
+def build_places(workspaces: Sequence["Workspace"]) -> tuple[list[Place], int]:
+    """Return what the action hook needs to know of the workspaces, and its tokens."""
+    from ..index.database import FILE
+
+    places = [
+        Place(
+            str(workspace.root),
+            str(workspace.machine.folder / FILE),
+            # Only the user's own workspace is shared by projects.
+            workspace.project if workspace.is_own else ALL,
+            str(workspace.root / workspace.purged_path),
+        )
+        for workspace in workspaces
+        if workspace.machine.folder is not None
+    ]
+    return places, int(workspaces[0].settings["recall.action_tokens"])
+
+
 def read_places(shown: Shown, folder: str) -> tuple[list[Place], int] | None:
-    """Return the workspaces of a folder as an earlier hook of the session noted them."""
-    noted: Any = shown.record.get(PLACES)
+    """Return the workspaces of a folder as an earlier hook of the session saved them."""
+    saved: Any = shown.record.get(PLACES)
     try:
-        return [Place(*map(str, place)) for place in noted[folder]], int(shown.record[TOKENS])
+        return [Place(*map(str, place)) for place in saved[folder]], int(shown.record[TOKENS])
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def note_places(shown: Shown, folder: str, places: Sequence[Place], tokens: int) -> None:
-    noted = shown.record.get(PLACES)
+def save_places(shown: Shown, folder: str, places: Sequence[Place], tokens: int) -> None:
+    saved = shown.record.get(PLACES)
     shown.record[PLACES] = {
-        **(noted if isinstance(noted, dict) else {}),
+        **(saved if isinstance(saved, dict) else {}),
         folder: [list(place) for place in places],
     }
     shown.record[TOKENS] = tokens

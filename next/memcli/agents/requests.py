@@ -1,7 +1,7 @@
 """Save and forget what a prompt asks to remember or to forget, immediately.
 
 Such a request is the user's own command, so it is committed with the actor `person`, and a plain
-`mem undo` reverts it. What hooks do by themselves has the actor `hook`.
+`mem undo` reverts it. What hooks do automatically has the actor `hook`.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ..consolidate.rules import Statement
 
 
-class Saved(NamedTuple):
-    """What became of the requests of a prompt: for the agent, and for the person."""
+class RequestResult(NamedTuple):
+    """The result of a prompt's requests: for the agent, and for the user."""
 
     text: str = ""
-    message: str = ""
+    notice: str = ""
 
 
-def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown) -> Saved:
+def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown) -> RequestResult:
     """Save what a prompt asks to remember, and forget what it asks to forget.
 
     `message` is the session and id of the prompt, which confirm a memory once.
@@ -41,13 +41,15 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
         except MemError as error:
             lines.append(f"Not done: {error.message}")
     if not lines:
-        return Saved()
+        return RequestResult()
     from ..recall.render import render_context, render_line
 
     done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]
     notice = f"mem: {', '.join(done)} (mem undo)" if done else f"mem: {lines[0]}"
-    about = "The user asked mem to remember or forget something. It has:"
-    return Saved(render_context([f"- {render_line(line)}" for line in lines], about), notice)
+    about = "Result of the user's request to remember or forget:"
+    return RequestResult(
+        render_context([f"- {render_line(line)}" for line in lines], about), notice
+    )
 
 
 def save_request(workspace: Workspace, statement: "Statement", message: str, shown: Shown) -> str:

@@ -6,23 +6,27 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..api import open_recording
-from ..consolidate.consolidate import (
-    Consolidated,
-    ask_agent,
-    consolidate_sessions,
-    find_due_sessions,
-    save_answer,
-)
+from ..consolidate.agent import build_agent_prompt, save_agent_reply
+from ..consolidate.consolidate import BatchResult, consolidate_sessions, find_due_sessions
 from ..consolidate.queue import hold_queue, run_consolidation
 from ..context import Context
 from ..errors import BusyError, LlmError, UsageError
 from ..formats.text import count_noun, shorten
-from ..reconcile.outcome import Outcome
+from ..reconcile.changes import Outcome
 from ..store.sessions import Session, get_session
 from ..store.workspace import Workspace
 from .render import Result
 
-SESSION_FIELDS = ("session", "messages", "how", "history", "memories", "forgotten", "error", "undo")
+SESSION_FIELDS = (
+    "session",
+    "messages",
+    "method",
+    "history",
+    "memories",
+    "forgotten",
+    "error",
+    "undo",
+)
 FIELDS = (*SESSION_FIELDS, "batch", "prompt")
 WAIT_SECONDS = 120.0  # for a consolidation in the background
 SAVED = ("saved", "restored", "confirmed")
@@ -41,27 +45,30 @@ def run_consolidate(
         str, Argument(metavar="[SESSION]", help="Only this conversation, up to its end.")
     ] = "",
     all_: Annotated[
-        bool, Option("--all", help="Every conversation up to its end, also running ones.")
+        bool, Option("--all", help="Every conversation up to its end, including running ones.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be saved.")] = False,
-    no_llm: Annotated[
-        bool, Option("--no-llm", help="Save only what the user asked for explicitly.")
-    ] = False,
+    no_llm: Annotated[bool, Option("--no-llm", help="Do not ask the language model.")] = False,
     ask: Annotated[
-        bool, Option("--ask", help="Print the question that a model would get, for an agent.")
+        bool,
+        Option("--ask", help="Print the prompt, for an agent that answers instead of a model."),
     ] = False,
     answer: Annotated[
-        str, Option(metavar="FILE", help="Save an agent's answer to it; - reads standard input.")
+        str,
+        Option(metavar="FILE", help="Save the agent's answer to --ask; - reads standard input."),
     ] = "",
     background: Annotated[
-        bool, Option("--background", help="Do what is due, or nothing if another process does.")
+        bool,
+        Option(
+            "--background", help="Process what is due; do nothing if another process already does."
+        ),
     ] = False,
 ) -> Result:
     """Turn conversations into history and memories.
 
-    Without a name, the conversations that are due: those that ended, and long running ones except
-    for their latest messages. A language model reads them if you configured one. Otherwise mem
-    saves only what you asked for, your rules, preferences and corrections.
+    Without SESSION, mem processes the conversations that are due: those that have ended, and long
+    running ones except their latest messages. A language model reads them if you configured one.
+    Otherwise mem saves only what you asked for, your rules, preferences and corrections.
     """
     if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
         raise UsageError("use one of SESSION, --all, --answer and --background")
@@ -76,7 +83,7 @@ def run_consolidate(
             else find_due_sessions(workspace, is_forced=is_forced or ask)
         )
         if ask:
-            return print_question(context, workspace, sessions)
+            return print_prompt(context, workspace, sessions)
         done = consolidate_sessions(
             workspace, sessions, is_forced=is_forced, use_llm=not no_llm, is_dry_run=True
         )
@@ -101,14 +108,14 @@ def run_consolidate(
     return result
 
 
-def print_question(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:
-    question = ask_agent(workspace, sessions)
-    if question is None:
+def print_prompt(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:
+    prompt = build_agent_prompt(workspace, sessions)
+    if prompt is None:
         return Result({"batch": "", "prompt": ""}, ["Nothing to consolidate"], exit_code=1)
-    hint = "hand in the answer: mem consolidate --answer FILE"
+    hint = "save the answer: mem consolidate --answer FILE"
     messages = [hint] if context.is_terminal and not context.common.as_json else []
-    lines = question.prompt.split("\n")
-    return Result(question._asdict(), lines, None, messages)
+    lines = prompt.prompt.split("\n")
+    return Result(prompt._asdict(), lines, None, messages)
 
 
 def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Result:
@@ -121,14 +128,14 @@ def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Re
             raise UsageError(f"cannot read {answer}: {error.strerror}") from None
     with hold_queue(workspace, WAIT_SECONDS):
         try:
-            return render(context, workspace, [save_answer(workspace, text)], [])
+            return render(context, workspace, [save_agent_reply(workspace, text)], [])
         except LlmError as error:
             # Nothing was stored, and the agent can answer again.
             raise UsageError(error.message, "answer again with one JSON object") from None
 
 
 def render(
-    context: Context, workspace: Workspace, done: Sequence[Consolidated], messages: Sequence[str]
+    context: Context, workspace: Workspace, done: Sequence[BatchResult], messages: Sequence[str]
 ) -> Result:
     """Return the sentences that were saved, and one line for the person."""
     lines: list[str] = []
@@ -167,7 +174,7 @@ def render(
     return Result(data, lines, rows, notes, exit_code=LlmError.exit_code if failed else 0)
 
 
-def summarize_saved(done: Sequence[Consolidated]) -> str:
+def summarize_saved(done: Sequence[BatchResult]) -> str:
     """Return how many memories were saved, and how to revert that."""
     counts = [sum(outcome.action in SAVED for outcome in item.memories) for item in done]
     commands = [item.undo for item, count in zip(done, counts, strict=True) if count]
@@ -181,7 +188,7 @@ def format_id(outcome: Outcome) -> str:
     return f"  ({outcome.short_id})" if outcome.short_id else ""
 
 
-def to_json(item: Consolidated) -> dict[str, object]:
+def to_json(item: BatchResult) -> dict[str, object]:
     fields = {name: getattr(item, name) for name in SESSION_FIELDS}
     memories = [
         {"action": outcome.action, "id": outcome.id, "path": outcome.path, "text": outcome.text}

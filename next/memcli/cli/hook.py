@@ -6,10 +6,10 @@ happens, the exit code is 0: an agent must not stop because its memory does.
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from ..agents.finder import can_have_workspace, find_state_folder
+from ..llm import INSIDE_VARIABLE
 
 # `typing` takes 5 ms to import. Type checkers know this name.
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-INSIDE = "MEM_INSIDE_LLM"  # set while mem itself asks an agent
+MARKS = ("mem.yaml", "memory/mem.yaml")  # of a folder with a workspace
 
 
 def run_hook_process(arguments: Sequence[str]) -> int:
@@ -29,19 +29,19 @@ def run_hook_process(arguments: Sequence[str]) -> int:
     environment = os.environ
     agent = arguments[0] if arguments else ""
     try:
-        data = b"" if environment.get(INSIDE) else read_input(0)
+        data = b"" if environment.get(INSIDE_VARIABLE) else read_input(0)
         if data.strip() and can_have_workspace(environment, data):
             answer_event(environment, agent, data)
     except Exception as error:
         from ..agents.hooks import log_error
 
         with suppress(Exception):
-            log_error(agent, error, build_hook_context(os.getcwd()))
+            log_error(build_hook_context(os.getcwd()), agent, error)
     return 0
 
 
 def read_input(descriptor: int) -> bytes:
-    """Read until the end, or until the writer falls silent."""
+    """Read until the end, or until the writer pauses for SILENCE seconds."""
     from select import select
 
     if os.isatty(descriptor):
@@ -78,9 +78,9 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
         state_folder = find_state_folder(environment)
         text = answer_quickly(event, state_folder, lambda: find_places(event.folder))
         write_output(build_answer(event.name, text))
-    # What a subagent does is nobody's conversation.
+    # A subagent's calls are not part of the user's conversation.
     if event.name != "PreToolUse" and not event.subagent:
-        run_in_background(lambda: record_in_background(event, agent))
+        record_in_background(event, agent)
 
 
 def build_hook_context(folder: str) -> "Context":
@@ -93,8 +93,8 @@ def build_hook_context(folder: str) -> "Context":
 
 
 def find_places(folder: str) -> "tuple[Sequence[Place], int]":
-    """Find the workspaces of a folder that no earlier hook of the session has noted."""
-    from ..agents.hooks import build_places
+    """Find the workspaces of a folder that no earlier hook of the session has saved."""
+    from ..agents.quick import build_places
     from ..api import open_all
     from ..errors import MemError
 
@@ -104,21 +104,15 @@ def find_places(folder: str) -> "tuple[Sequence[Place], int]":
         return (), 0
 
 
-def record_in_background(event: "Event", agent: str) -> None:
-    from ..agents.hooks import record_tool_call
-
-    record_tool_call(event, agent, build_hook_context(event.folder))
-
-
 def write_output(text: str) -> None:
-    """Print an answer, also half of a character or to an agent that has gone away."""
+    """Print an answer. Tolerates lone surrogates and an agent that has exited."""
     if text:
         with suppress(OSError):
             os.write(1, f"{text}\n".encode("utf-8", "replace"))
 
 
-def run_in_background(work: "Callable[[], None]") -> None:
-    """Do something in a process of its own, for which the agent does not wait."""
+def record_in_background(event: "Event", agent: str) -> None:
+    """Record a tool call in a separate process, for which the agent does not wait."""
     if os.fork():
         return
     try:
@@ -127,6 +121,53 @@ def run_in_background(work: "Callable[[], None]") -> None:
         # The agent waits for the end of these streams.
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        work()
+        from ..agents.hooks import record_tool_call
+
+        record_tool_call(event, agent, build_hook_context(event.folder))
     finally:
         os._exit(0)
+
+
+def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:
+    """Return False if an event is from a folder without a workspace, and there is no own one."""
+    if environment.get("MEM_WORKSPACE"):
+        return True
+    own = find_home_folder(environment, "XDG_DATA_HOME", ".local/share")
+    if own and os.path.exists(f"{own}/mem/mem.yaml"):
+        return True
+    for folder in (read_folder(data), os.getcwd()):
+        for parent in list_parents(folder):
+            # A file `.git` leads to the main worktree, which may have the workspace.
+            if os.path.isfile(f"{parent}/.git"):
+                return True
+            if any(os.path.exists(f"{parent}/{mark}") for mark in MARKS):
+                return True
+    return False
+
+
+def read_folder(data: bytes) -> str:
+    """Return the folder that an event names, without parsing it: `json` takes 5 ms to import."""
+    _, _, rest = data.partition(b'"cwd"')
+    parts = rest.split(b'"', 2)
+    return os.fsdecode(parts[1]) if len(parts) > 2 and parts[0].strip() == b":" else ""
+
+
+def list_parents(folder: str) -> Iterator[str]:
+    """Yield a folder and every folder above it."""
+    while folder.startswith("/") and "\0" not in folder:
+        yield folder
+        parent = os.path.dirname(folder)
+        folder = parent if parent != folder else ""
+
+
+def find_state_folder(environment: Mapping[str, str]) -> str:
+    """Return the folder with the records of sessions, or an empty string without a home."""
+    base = find_home_folder(environment, "XDG_STATE_HOME", ".local/state")
+    return f"{base}/mem" if base else ""
+
+
+def find_home_folder(environment: Mapping[str, str], variable: str, default: str) -> str:
+    chosen, home = environment.get(variable, ""), environment.get("HOME", "")
+    if chosen.startswith("/"):
+        return chosen
+    return f"{home}/{default}" if home.startswith("/") else ""

@@ -16,8 +16,8 @@ from ..store import sessions
 from ..store.commit import Replace, commit_one, read_file
 from ..store.sessions import Session
 from ..store.workspace import Workspace
-from .confirm import ask
 from .render import Result
+from .terminal import ask
 
 FIELDS = ("id", "created_at", "updated_at", "state", "message_count", "token_count", "agent")
 ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete")
@@ -27,17 +27,33 @@ def run_session(
     context: Context,
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
     name: Annotated[str, Argument(help="The session, or the file to import.")] = "",
-    text: Annotated[str, Argument(metavar="[MESSAGE]", help="The message; - reads events.")] = "-",
+    text: Annotated[
+        str,
+        Argument(
+            metavar="[MESSAGE]",
+            help="Message text; without it or with -, one JSON event per line from standard input.",
+        ),
+    ] = "-",
     role: Annotated[str, Option(help="user or assistant, for `append`.")] = "user",
     all_: Annotated[
-        bool, Option("--all", help="Import the conversations of all agents in this project.")
+        bool, Option("--all", help="For `import`: the conversations of all agents in this project.")
     ] = False,
     limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
-    yes: Annotated[bool, Option("--yes", help="Delete without asking.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask (`clear`, `delete`).")] = False,
 ) -> Result:
-    """Record conversations, list, show, import, compact and delete them.
+    """Record, list, import or delete conversations (sessions).
 
     A conversation is one file of events below sessions/. git ignores it.
+
+    \b
+    append   add one message, or the events on standard input
+    ls       list the conversations, the latest first
+    show     print the latest messages
+    import   add a conversation that an agent stored in a file
+    compact  move all but the latest messages to an archive, and add a summary
+    clear    remove the messages, and keep the conversation
+    end      mark the conversation as ended, so that mem consolidates it
+    delete   remove the conversation
     """
     if action not in ACTIONS:
         raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
@@ -126,16 +142,16 @@ def compact(workspace: Workspace, session: Session) -> Result:
 def remove(
     context: Context, workspace: Workspace, session: Session, *, is_delete: bool, yes: bool
 ) -> Result:
-    """Empty or delete a session, after everything in it was consolidated or if the user insists."""
-    has_news = has_unprocessed_messages(workspace, session)
-    if has_news and not yes:
-        if not is_delete:
+    """Clear or delete a session, if everything in it was consolidated or the user agrees."""
+    from ..consolidate.batch import find_due_messages
+
+    if not yes and find_due_messages(workspace, session, is_forced=True):
+        action = "Delete" if is_delete else "Clear"
+        if not ask(context, f"{action} {session.id}? It was not consolidated yet."):
             raise RejectedError(
                 f"{session.id} was not consolidated yet",
                 f"mem consolidate {session.id}, or add --yes",
             )
-        if not ask(context, f"Delete {session.id}? It was not consolidated yet."):
-            raise RejectedError("nothing was deleted", "add --yes to delete it in a script")
     folder = f"{sessions.find_sessions_folder(workspace)}/{session.id}"
     names = [sessions.EVENTS, sessions.ARCHIVE, *([sessions.METADATA] if is_delete else [])]
     changes = []
@@ -151,16 +167,9 @@ def remove(
     )
 
 
-def has_unprocessed_messages(workspace: Workspace, session: Session) -> bool:
-    """Return whether messages wait for consolidation, in the session or in its archive."""
-    from ..consolidate.waiting import TOOL, read_waiting
-
-    return any(item.speaker != TOOL for item in read_waiting(workspace, session))
-
-
 def import_conversations(context: Context, name: str, *, is_all: bool) -> Result:
     """Import one file, or the conversations of all agents in this project."""
-    from ..transcripts.importer import Imported, find_transcripts, import_file
+    from ..transcripts.importer import ImportResult, find_transcripts, import_file
 
     workspace = open_target(context)
     if bool(name) == is_all:
@@ -172,7 +181,7 @@ def import_conversations(context: Context, name: str, *, is_all: bool) -> Result
         if name
         else find_transcripts(context, folder)
     )
-    imported: list[Imported] = []
+    imported: list[ImportResult] = []
     for path in paths:
         imported.append(import_file(workspace, path))
     lines = [

@@ -11,12 +11,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..formats.dates import format_time, parse_time
-from ..formats.digests import build_digest
 from ..formats.session import CONTEXT, Message, parse_events, read_message
-from ..formats.text import shorten
+from ..formats.text import build_digest, shorten
 from ..index.index import Index, open_index
 from ..store.commit import read_file
-from ..store.sessions import ARCHIVE, EVENTS, Session, find_sessions_folder, read_session
+from ..store.sessions import (
+    ARCHIVE,
+    EVENTS,
+    Session,
+    find_events_file,
+    find_sessions_folder,
+    read_session,
+)
 from ..store.workspace import Workspace
 from .rules import PROJECT_LINE
 
@@ -42,12 +48,12 @@ def read_pending(workspace: Workspace, session: Session) -> list[Message]:
     if position is None:
         items = read_items(workspace, session, ARCHIVE) + items
         position = find_position(items, session.consolidated_to)
-    waiting = items[position + 1 if position is not None else 0 :]
-    return [item._replace(line=number) for number, item in enumerate(waiting, 1)]
+    pending = items[position + 1 if position is not None else 0 :]
+    return [item._replace(line=number) for number, item in enumerate(pending, 1)]
 
 
 def is_unchanged(workspace: Workspace, session: Session) -> bool:
-    """Return whether a session is as it was when nothing waited. Most sessions are, for ever."""
+    """Return whether a session is as it was when nothing was pending, as most sessions are."""
     if not session.size or session.other.get(CONSOLIDATED_SIZE) != session.size:
         return False
     # A session that was cleared can have the same size again, by chance.
@@ -103,23 +109,23 @@ def has_ended(workspace: Workspace, session: Session) -> bool:
 def find_due_messages(
     workspace: Workspace, session: Session, *, is_forced: bool = False
 ) -> list[Message]:
-    """Return the messages to consolidate now. The latest ones of a running session wait."""
-    waiting = read_pending(workspace, session)
-    spoken = [item for item in waiting if item.speaker != TOOL]
+    """Return the messages to consolidate now. The latest ones of a running session are not due."""
+    pending = read_pending(workspace, session)
+    spoken = [item for item in pending if item.speaker != TOOL]
     if not spoken:
         return []
     if is_forced or has_ended(workspace, session):
-        return waiting
-    failed = find_position(waiting, str(session.other.get(FALLBACK_TO) or ""))
+        return pending
+    failed = find_position(pending, str(session.other.get(FALLBACK_TO) or ""))
     if failed is not None:
-        return waiting[: failed + 1]
+        return pending[: failed + 1]
     if len(spoken) < int(workspace.settings["consolidate.messages"]):
         return []
     keep = int(workspace.settings["consolidate.keep"])
     if len(spoken) <= keep:
         return []
     last = spoken[-keep - 1] if keep else spoken[-1]
-    return waiting[: last.line]
+    return pending[: last.line]
 
 
 @dataclass
@@ -133,7 +139,7 @@ class Batch:
     # What people and assistants said, without texts that repeat mem's own context.
     messages: list[Message] = field(default_factory=list)
     tools: list[Message] = field(default_factory=list)
-    is_last: bool = True  # nothing waits behind it
+    is_last: bool = True  # no other batch of its session follows
 
     @property
     def id(self) -> str:
@@ -259,6 +265,6 @@ def is_behind_cursor(index: Index, session: Session, path: str, line: int) -> bo
 
 
 def get_said_at(message: Message, now: datetime) -> str:
-    """Return when a message was said, as drafts store it. Empty: unknown."""
+    """Return when a message was said, as drafts store it. Empty if unknown."""
     moment = parse_time(message.timestamp) if message.timestamp else None
     return format_time(min(moment, now)) if moment else ""

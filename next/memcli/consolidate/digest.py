@@ -5,14 +5,22 @@ user's rules and corrections. The best are kept in their order, within 30 % of t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .language import find, find_content, split_opening, tidy
-from .own_words import find_own_sentences
+from ..formats.ids import build_id
+from ..formats.records import format_history_record
+from ..formats.session import Message
+from ..store.commit import Append
+from ..store.workspace import Workspace
+from .batch import Batch
+from .language import (
+    find_content,
+    find_own_sentences,
+    format_sentence,
+    search_pattern,
+    split_opening,
+)
 from .rules import find_statements
-
-if TYPE_CHECKING:
-    from ..formats.session import Message
 
 SHARE = 0.3
 SHORTEST_RECORD = 200  # bytes; a short conversation gets at least its best sentence
@@ -35,7 +43,7 @@ NARRATION = -2.0
 LEAST = 1.5  # being the user's is not enough
 
 
-class Scored(NamedTuple):
+class ScoredSentence(NamedTuple):
     """A sentence of the conversation and its worth."""
 
     text: str
@@ -46,7 +54,7 @@ class Scored(NamedTuple):
         return len(self.text.encode("utf-8", "replace")) + 1
 
 
-def build_history_text(messages: Sequence["Message"]) -> str:
+def build_history_text(messages: Sequence[Message]) -> str:
     """Return the sentences worth a place in the history, one after the other."""
     size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
@@ -65,42 +73,60 @@ def build_history_text(messages: Sequence["Message"]) -> str:
     return " ".join(sentence.text for sentence in chosen)
 
 
-def rank(sentence: Scored) -> tuple[float, int]:
+def build_history_change(workspace: Workspace, batch: Batch, text: str) -> Append:
+    """Return the change that adds a record about a batch to the history of its month."""
+    moment = batch.get_moment(workspace.now)
+    path = f"{workspace.prefix}HISTORY-{moment.astimezone(workspace.zone):%Y-%m}.md"
+    record_id = build_id("hist", moment, workspace.context.noise)
+    project = batch.project if workspace.is_own else ""
+    return Append(path, format_history_record(record_id, moment, workspace.zone, text, project))
+
+
+def rank(sentence: ScoredSentence) -> tuple[float, int]:
     # A long sentence says more than a short one, but takes the place of several.
     return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
 
-def score_sentences(messages: Sequence["Message"]) -> Iterator[Scored]:
+def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
     """Yield the user's statements and the other sentences that say something."""
     statements: dict[str, list[str]] = {}
     corrected = set()
+    forgotten: list[str] = []
     for statement in find_statements(messages):
+        if statement.kind == "forget":
+            # "Forget that we use helm" does not say that we use helm.
+            forgotten.append(statement.text.rstrip(".").casefold())
+            continue
         statements.setdefault(statement.message_id, []).append(statement.text)
-        corrected.add(tidy(statement.corrects))
+        corrected.add(format_sentence(statement.corrects))
     is_asked = False
     position = 0
     for message in messages:
         is_user = message.speaker != "assistant"
+        if is_user and search_pattern("unrecorded", message.text):
+            continue
         was_asked, is_asked = is_asked, False
         stated = statements.get(message.id, []) if is_user else []
         for number, sentence in enumerate(find_own_sentences(message.text)):
             position += 1
             _, body = split_opening(sentence.text)
-            if find("question", body):
+            if search_pattern("question", body):
                 is_asked = True
                 continue
-            text = tidy(body.replace("**", ""))
+            text = format_sentence(body.replace("**", ""))
+            if any(passage in text.casefold() for passage in forgotten):
+                continue
             whole = next((whole for whole in stated if text in whole), "")
             if whole:
-                yield Scored(whole, STATEMENT + score_sentence(whole, is_user), position)
+                yield ScoredSentence(whole, STATEMENT + score_sentence(whole, is_user), position)
             elif not sentence.is_quoting and text not in corrected and is_readable(text):
                 score = score_sentence(text, is_user)
                 score += ANSWER if was_asked and number == 0 else 0
                 if score >= LEAST:
-                    yield Scored(text, score, position)
+                    yield ScoredSentence(text, score, position)
         # A statement in which a number was corrected holds no sentence of the message.
         for whole in stated:
-            yield Scored(whole, STATEMENT + score_sentence(whole, is_user), position)
+            yield ScoredSentence(whole, STATEMENT + score_sentence(whole, is_user), position)
 
 
 def is_readable(text: str) -> bool:
@@ -120,6 +146,6 @@ def score_sentence(text: str, is_user: bool) -> float:
         ("this_session", GUESS),
         ("narration", NARRATION),
     ):
-        if find(name, text):
+        if search_pattern(name, text):
             score += worth
     return score

@@ -1,14 +1,96 @@
-"""How people speak: patterns of `data/statements.toml`, and sentences as memories show them."""
+"""The language of conversations: own sentences, patterns of speech, and sentences of memories.
+
+The patterns are in `data/statements.toml`. Quotes, pasted text, code and mem's context are not the
+author's own words.
+"""
 
 import re
+from typing import NamedTuple
 
 from ..data import pattern, words
+from ..formats.session import CONTEXT
 
 WORD = re.compile(r"[^\W_]+")
 STEM = 5
+LONG_MESSAGE = 1500
+LONGEST_MESSAGE = 20_000
+QUOTE_LENGTH = "{25,2000}"  # a shorter quote is a word; without a limit, the search is quadratic
+# A quote leaves this mark, because a sentence around a quote is not all the user's own.
+QUOTE_MARK = "\ufffc"
+
+CODE_BLOCK = re.compile(r"(?s)(?:```|~~~).*?(?:```|~~~|\Z)")
+QUOTE = re.compile(
+    rf'(?s)""".*?(?:"""|\Z)'
+    rf'|(?m:^)"[^"]{QUOTE_LENGTH}"'
+    rf'|(?<!\w)"[^"\n]{QUOTE_LENGTH}"'
+    rf"|[“„«][^”“»]{QUOTE_LENGTH}[”“»]"
+    rf"|(?<!\w)'(?:[^'\n]|'(?=\w)){QUOTE_LENGTH}'(?!\w)"
+    # A letter, up to its greeting.
+    r"|(?im:^(?:-+ ?(?:original|forwarded) message|from: \S|dear [^\n]{1,40},[ \t]*$))"
+    r".*?(?:(?i:\bregards\b)[^\n]*|\Z)"
+)
+QUOTED_LINE = re.compile(r"\s*(?:>|&gt;)")
+SYMBOLS = re.compile(r"[{}\[\]();=<>|\\$]")
+# Not the full stop of "Mr. Hale", "e.g. tea" or "J. Doe".
+SENTENCE_END = re.compile(
+    r"(?i)(?:(?<!\b[a-z])(?<!\b[dms]r)(?<!\bms)(?<!\bmrs)(?<!\bprof)(?<!\bst)(?<!\bvs)(?<!\bincl)"
+    r"(?<!\bapprox)\.|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
+)
+LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
 
 
-def find(name: str, text: str) -> re.Match[str] | None:
+class Sentence(NamedTuple):
+    """One sentence of a message."""
+
+    text: str
+    is_quoting: bool  # contains or introduces foreign text
+
+
+def find_own_sentences(text: str) -> list[Sentence]:
+    """Return the sentences of a message that are its author's own words."""
+    sentences = []
+    for paragraph in find_own_paragraphs(text):
+        start = 0
+        for end in [*(match.end() for match in SENTENCE_END.finditer(paragraph)), len(paragraph)]:
+            sentence = LIST_MARK.sub("", paragraph[start:end]).strip()
+            start = end
+            if any(character.isalnum() for character in sentence):
+                sentences.append(Sentence(sentence, QUOTE_MARK in sentence))
+    return sentences
+
+
+def find_own_paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a message without foreign text."""
+    text = CONTEXT.sub("\n", text)
+    text = CODE_BLOCK.sub(QUOTE_MARK, text)
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[:LONG_MESSAGE]}\n\n{QUOTE_MARK}\n\n{text[-LONG_MESSAGE:]}"
+    text = QUOTE.sub(QUOTE_MARK, text)
+    text = re.sub(rf":\s+{QUOTE_MARK}", f": {QUOTE_MARK}", text)
+    paragraphs = []
+    for paragraph in re.split(r"\n[ \t\r]*\n\s*", text):
+        lines = [
+            line for line in paragraph.split("\n") if line.strip() and not is_foreign_line(line)
+        ]
+        own = "\n".join(lines)
+        introduction = search_pattern("introduction", own)
+        if introduction:
+            own = own[: introduction.end()] + QUOTE_MARK
+        paragraphs.append(own)
+    if len(text) > LONG_MESSAGE:
+        # The author of a long paste says what it is before or after it.
+        paragraphs = [part for part in (paragraphs[0], paragraphs[-1]) if len(part) < LONG_MESSAGE]
+    return paragraphs
+
+
+def is_foreign_line(line: str) -> bool:
+    """Return whether a line is quoted, a command, a log line or code."""
+    if QUOTED_LINE.match(line) or match_start("program_line", line):
+        return True
+    return len(SYMBOLS.findall(line)) > max(2, len(line) / 12)
+
+
+def search_pattern(name: str, text: str) -> re.Match[str] | None:
     """Return where a text fits a pattern of the table."""
     return pattern("statements.toml", name).search(text)
 
@@ -25,7 +107,7 @@ def split_opening(sentence: str) -> tuple[str, str]:
     return sentence[:end], sentence[end:]
 
 
-def tidy(text: str) -> str:
+def format_sentence(text: str) -> str:
     """Return a sentence without empty words around it, with a capital and a full stop."""
     _, text = split_opening(" ".join(text.split()))
     text = pattern("statements.toml", "closing").sub("", text).strip(" ,;:–—-")

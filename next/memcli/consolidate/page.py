@@ -4,13 +4,12 @@ import re
 from contextlib import suppress
 
 from ..errors import LlmError
-from ..formats.digests import build_digest
 from ..formats.page import find_promoted_lines
-from ..formats.text import find_conflict_line
+from ..formats.text import build_digest, find_conflict_line
 from ..llm.client import ask, is_configured
 from ..reconcile.changes import mask_text
 from ..store.commit import ChangeGroup, Replace, commit, read_file
-from ..store.machine import save_private
+from ..store.files import save_private
 from ..store.workspace import Workspace
 
 PROMPT = """\
@@ -30,11 +29,11 @@ TRIED = "page-tried"
 
 
 def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
-    """Shorten MEMORY.md if it is too large. Return what happened, or an empty text."""
+    """Shorten MEMORY.md if it is too large. Return a message, or an empty string."""
     text = read_file(workspace, workspace.page_path) or ""
     limit = int(workspace.settings["page.bytes"])
     is_small = len(text.encode("utf-8", "replace")) <= limit
-    if is_small or not is_configured(workspace) or was_tried(workspace, text):
+    if is_small or not is_configured(workspace) or has_failed_before(workspace, text):
         return ""
     masked = mask_text(workspace, text)
     if find_conflict_line(text) is not None or masked != text:
@@ -45,7 +44,7 @@ def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
         return f"{workspace.page_path} was not shortened: {error.message}"
     change = build_page_change(workspace, answer, text)
     if isinstance(change, str):
-        note_try(workspace, text)
+        record_attempt(workspace, text)
         return f"{workspace.page_path} was not shortened: {change}"
     done = commit(
         workspace, "consolidate", [ChangeGroup([change])], summary="shorter page", actor=actor
@@ -71,7 +70,7 @@ def build_page_change(
 
 
 def find_loss(before: str, after: str) -> str:
-    """Return what a shorter page has lost, or an empty text."""
+    """Return what a shorter page has lost, or an empty string."""
     if find_conflict_line(before) is not None:
         return "it has a conflict marker"
     if len(after.encode("utf-8", "replace")) >= len(before.encode("utf-8", "replace")):
@@ -87,7 +86,7 @@ def find_loss(before: str, after: str) -> str:
     return f"{lost[0]!r} would be lost" if lost else ""
 
 
-def was_tried(workspace: Workspace, text: str) -> bool:
+def has_failed_before(workspace: Workspace, text: str) -> bool:
     """Return whether a model has failed to shorten this page: the next try would cost as much."""
     folder = workspace.machine.folder
     with suppress(OSError):
@@ -98,7 +97,7 @@ def was_tried(workspace: Workspace, text: str) -> bool:
     return False
 
 
-def note_try(workspace: Workspace, text: str) -> None:
+def record_attempt(workspace: Workspace, text: str) -> None:
     folder = workspace.machine.folder
     with suppress(OSError):
         if folder is not None:

@@ -1,4 +1,4 @@
-"""Decide what a batch leaves: by a language model, by a reply that was handed in, or by rules."""
+"""Plan the result of a batch: by a language model, by the reply of an agent, or by rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,8 +11,7 @@ from ..reconcile.draft import Draft
 from ..store.workspace import Workspace
 from .batch import Batch, choose_project, get_said_at
 from .digest import build_history_text
-from .prompt import SYSTEM, build_prompt, find_known_memories
-from .reply import build_drafts, parse_reply
+from .reply import SYSTEM, build_drafts, build_prompt, find_known_memories, parse_reply
 from .rules import Statement, find_statements
 
 FALLBACK_MARK = "[raw-fallback]"
@@ -22,13 +21,13 @@ FALLBACK_CHARACTERS = 200  # of each message
 
 @dataclass
 class Plan:
-    """What a batch becomes."""
+    """The result of a batch, before it is saved."""
 
-    how: str  # llm, hand-in, rules or fallback
+    method: str  # llm, agent, rules or fallback
     history: str = ""
     drafts: list[Draft] = field(default_factory=list)
     forget: list[Statement] = field(default_factory=list)  # what the user asked to forget
-    page: str = ""  # a shorter MEMORY.md that a model offers
+    page: str = ""  # a shorter MEMORY.md that a model proposes
     error: str = ""  # why there is only a fallback
 
 
@@ -48,7 +47,7 @@ def build_plan(workspace: Workspace, batch: Batch, *, use_llm: bool, fallback_to
 
 
 def build_plan_of_reply(
-    workspace: Workspace, batch: Batch, answer: str, how: str, known_ids: Sequence[str]
+    workspace: Workspace, batch: Batch, answer: str, method: str, known_ids: Sequence[str]
 ) -> Plan:
     """Return what a reply proposes. Raises LlmError for a reply that cannot be used."""
     reply = parse_reply(answer)
@@ -59,7 +58,7 @@ def build_plan_of_reply(
         history = build_history_text(batch.messages)
     # Nobody but the user can ask to forget something, so the rules decide that.
     forget = [item for item in find_statements(batch.messages) if item.kind == "forget"]
-    return Plan(how, history, drafts, forget, reply.page)
+    return Plan(method, history, drafts, forget, reply.page)
 
 
 def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:

@@ -2,22 +2,20 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import BusyError
-from ..store.lock import open_lock
-from ..store.sessions import get_session, list_sessions
+from ..store.files import open_lock
+from ..store.sessions import Session, get_session, list_sessions
 from ..store.workspace import Workspace
+from .batch import find_due_messages
 from .compaction import HARD_LIMIT, compact_session, needs_compaction
-from .consolidate import Consolidated, consolidate_sessions, find_due_sessions
+from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 from .page import shorten_page
 
 LOCK = "consolidate.lock"
-LOG = "log"
-STARTED: list[Any] = []  # processes in the background
 
 
 @contextmanager
@@ -51,7 +49,7 @@ def run_consolidation(
     use_llm: bool = True,
     actor: str = "person",
     seconds: float = 0.0,
-) -> tuple[list[Consolidated], list[str]]:
+) -> tuple[list[BatchResult], list[str]]:
     """Consolidate and compact what is due, and shorten MEMORY.md. Return outcomes and messages.
 
     With the name of a session, only that one is consolidated, up to its end.
@@ -81,8 +79,8 @@ def run_consolidation(
     return done, [message for message in messages if message]
 
 
-def start_background(workspace: Workspace) -> bool:
-    """Start a process that consolidates what is due. Return whether one was started.
+def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
+    """Start a process that consolidates, if a session is due. Return whether one was started.
 
     Hooks call this, because nobody should wait for a language model.
     """
@@ -95,14 +93,11 @@ def start_background(workspace: Workspace) -> bool:
         return False
     if is_running(folder):
         return False
+    if not any(find_due_messages(workspace, session) for session in sessions):
+        return False
     # In the user's own workspace, --workspace would make it a project's.
     place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]
-    descriptor = os.open(
-        folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
-    )
-    # Those that ended must be waited for, or a server collects zombies.
-    STARTED[:] = [process for process in STARTED if process.poll() is None]
-    with open(descriptor, "ab") as log:
+    with workspace.machine.open_log() as log:
         process = subprocess.Popen(
             # -P: a module in the workspace must not replace one of Python's.
             [sys.executable, "-P", "-m", "memcli", "consolidate", "--background", *place],
@@ -114,7 +109,8 @@ def start_background(workspace: Workspace) -> bool:
             # The agent kills the process group of its hooks.
             start_new_session=True,
         )
-    STARTED.append(process)
+    # Python warns about a process for which nobody waits.
+    process.returncode = 0
     return True
 
 

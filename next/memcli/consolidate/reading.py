@@ -1,11 +1,19 @@
-"""Read the statements of one message of the user."""
+"""Read the statements of one message of the user: requests, rules, preferences and corrections."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .corrections import find_correction
-from .language import WORD, find, match_start, split_opening, tidy
-from .own_words import find_own_sentences
+from .language import (
+    WORD,
+    find_content,
+    find_own_sentences,
+    format_sentence,
+    has_number,
+    match_start,
+    search_pattern,
+    split_opening,
+)
 from .rules import Statement
 
 if TYPE_CHECKING:
@@ -13,9 +21,16 @@ if TYPE_CHECKING:
 
 LONGEST = 400
 FEWEST_WORDS = 3
-SHORT_TAKE_BACK = 60
+SHORT_WITHDRAWAL = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
+# A shared word counts 2, and numbers in both sentences count 1.
+SCORE_OF_ANSWER = 2
+SCORE_OF_STATEMENT = 3
+NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
+NEW_NUMBER = re.compile(
+    rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)"
+)
 
 
 class Reading(NamedTuple):
@@ -30,7 +45,7 @@ class Reading(NamedTuple):
 def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     """Return the statements of a message, without ids.
 
-    A statement of kind forget without text takes back the last statement of the message before.
+    A statement of kind forget without text withdraws the last statement of the message before.
     """
     found: list[Statement] = []
     sentences = find_own_sentences(text)
@@ -40,12 +55,12 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         opening, body = split_opening(sentence.text)
         is_result = bool(match_start("result", opening))
         # "Should I use it? Nah, I'll stay with the old one" corrects nothing.
-        is_answer = number > 0 and bool(find("question", sentences[number - 1].text))
-        is_correcting = bool(find("correcting", opening)) and not is_answer
-        correction = find("self_correction", body)
+        is_answer = number > 0 and bool(search_pattern("question", sentences[number - 1].text))
+        is_correcting = bool(search_pattern("correcting", opening)) and not is_answer
+        correction = search_pattern("self_correction", body)
         if correction:
             body, is_correcting = body[correction.end() :], True
-        if sentence.is_quoting or find("label", sentence.text):
+        if sentence.is_quoting or search_pattern("label", sentence.text):
             reading = reading._replace(previous="", is_correcting=False)
             continue
         is_correcting = is_correcting or reading.is_correcting
@@ -54,11 +69,11 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
             is_correcting=is_correcting,
         )
         statement = None
-        if find("taken_back", body):
-            if len(body) < SHORT_TAKE_BACK:
+        if search_pattern("taken_back", body):
+            if len(body) < SHORT_WITHDRAWAL:
                 found = found[:-1] if found else [Statement("", "", "forget")]
         elif found and last == number - 1 and is_continuing(body, found[-1]):
-            found[-1] = found[-1]._replace(text=f"{found[-1].text} {tidy(body)}")
+            found[-1] = found[-1]._replace(text=f"{found[-1].text} {format_sentence(body)}")
             last = number
         else:
             statement = read_request(body, reading)
@@ -68,7 +83,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
                 found.append(statement)
                 last = number
         reading = reading._replace(
-            previous="" if find("question", body) else body,
+            previous="" if search_pattern("question", body) else body,
             # "Oh no wait. I just opened the mail. We fly on the 14th."
             is_correcting=is_correcting and statement is None,
         )
@@ -88,8 +103,8 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     The text is empty if the request is for this session only or asks a question.
     """
     kind = "request"
-    tail = find("tail_request", body)
-    middle = find("mid_request", body)
+    tail = search_pattern("tail_request", body)
+    middle = search_pattern("mid_request", body)
     if match_start("bare_request", body):
         wanted = reading.previous or get_short_text(reading.earlier)
     elif tail:
@@ -108,18 +123,18 @@ def read_request(body: str, reading: Reading) -> Statement | None:
             wanted = wanted.rstrip("? ")
     if not WORD.search(wanted):
         # "Remember this:" with a list below it.
-        wanted = " ".join(tidy(sentence) for sentence in reading.following)
+        wanted = " ".join(format_sentence(sentence) for sentence in reading.following)
     if kind == "forget":
         # "Forget that we want QR bills, the client is happy without."
         clause = wanted.partition(", ")[0]
         wanted = clause if " " in clause else wanted
-    if find("question", wanted) or find("this_session", body):
+    if search_pattern("question", wanted) or search_pattern("this_session", body):
         return Statement("", "", kind)
     if match_start("pointing", wanted):
         before = reading.previous or get_short_text(reading.earlier)
-        wanted = f"{tidy(before)} {tidy(wanted)}" if before else ""
+        wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
     memory_type = TYPES.get(find_kind(wanted), "fact")
-    return Statement(tidy(wanted), memory_type if kind == "request" else "", kind)
+    return Statement(format_sentence(wanted), memory_type if kind == "request" else "", kind)
 
 
 def read_standing(
@@ -136,31 +151,31 @@ def read_standing(
     if text == body and (needs_previous or match_start("pointing", body)):
         if not reading.previous and not needs_previous:
             return None
-        text = f"{tidy(reading.previous)} {tidy(body)}".strip()
+        text = f"{format_sentence(reading.previous)} {format_sentence(body)}".strip()
     if is_short(text):
         return None
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
     kind = "rule" if kind == "decision" else kind
-    return Statement(tidy(text), memory_type, kind, corrects=corrects)
+    return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
 
 def find_kind(sentence: str) -> str:
-    """Return whether a sentence is a rule, a decision or a preference, or an empty text."""
-    body = tidy(sentence).rstrip(".!")
-    is_preference = find("preference", body) and not find("no_preference", body)
+    """Return whether a sentence is a rule, a decision or a preference, or an empty string."""
+    body = format_sentence(sentence).rstrip(".!")
+    is_preference = search_pattern("preference", body) and not search_pattern("no_preference", body)
     if is_preference and match_start("first_person", body):
         return "preference"
-    if find("rule", body) and not find("no_rule", body):
+    if search_pattern("rule", body) and not search_pattern("no_rule", body):
         return "rule"
     if is_preference:
         return "preference"
-    return "decision" if find("decision", body) else ""
+    return "decision" if search_pattern("decision", body) else ""
 
 
 def is_guarded(body: str) -> bool:
     """Return whether a sentence asks, supposes, or speaks about now only."""
-    return len(body) > LONGEST or any(find(guard, body) for guard in GUARDS)
+    return len(body) > LONGEST or any(search_pattern(guard, body) for guard in GUARDS)
 
 
 def is_short(text: str) -> bool:
@@ -172,3 +187,82 @@ def get_short_text(earlier: Sequence["Message"]) -> str:
     sentences = find_own_sentences(earlier[-1].text) if earlier else []
     text = " ".join(sentence.text for sentence in sentences)
     return "" if len(text) > LONGEST or any(item.is_quoting for item in sentences) else text
+
+
+def find_correction(
+    sentence: str, body: str, previous: str, earlier: Sequence["Message"], is_correcting: bool
+) -> tuple[str, str] | None:
+    """Return the text of a correction and the words that it corrects, or None if it is none.
+
+    For example "no, the port is 7654, not 6543", "oops, it's 4.2" or "it moved to Tuesday".
+
+    `body` is the sentence without its opening words, `previous` the sentence before it.
+    """
+    contrast = search_pattern("contrast", body)
+    is_changed = bool(search_pattern("changed", body))
+    # "I mixed it up. It is Tuesdays now."
+    is_open = bool(
+        search_pattern("openly_correcting", f"{previous} {sentence}" if is_changed else sentence)
+    )
+    if not (is_correcting or is_open or contrast or is_changed):
+        return None
+    statements = [*find_earlier_statements(earlier), previous]
+    replaced = replace_number(body, statements) if is_correcting else None
+    if replaced:
+        return replaced
+    old = next(filter(None, contrast.groups()), "") if contrast else ""
+    if old:
+        wrong = next(
+            (line for line in reversed(statements) if old.casefold() in line.casefold()), ""
+        )
+        new = match_start("new_value", body)
+        if wrong and new:
+            return re.sub(f"(?i){re.escape(old)}", lambda _: new[1], wrong), old
+        # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
+        return (body, old) if wrong or is_correcting else None
+    enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
+    corrects = find_corrected(f"{body} {previous}", statements[:-1], enough)
+    if corrects:
+        return body, corrects
+    # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
+    is_answer = bool(earlier) and earlier[-1].text.rstrip().endswith("?")
+    if not is_open and (is_answer or not is_correcting or not search_pattern("new_fact", body)):
+        return None
+    numbers = [line for line in statements if has_number(line)] if has_number(body) else []
+    return body, numbers[-1] if numbers else ""
+
+
+def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
+    """Return the sentences of both sides, without questions."""
+    lines = []
+    for message in earlier:
+        for sentence in find_own_sentences(message.text):
+            _, body = split_opening(sentence.text)
+            if len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body):
+                lines.append(body)
+    return lines
+
+
+def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | None:
+    """Put the right number into an earlier statement: "no, 89" after "free from 79".
+
+    Returns None unless the latest statement with a number has exactly one.
+    """
+    match = NEW_NUMBER.match(body)
+    wrong = next((line for line in reversed(statements) if has_number(line)), "")
+    if not match or len(NUMBER.findall(wrong)) != 1:
+        return None
+    text = NUMBER.sub(match[1], wrong).rstrip(" .!")
+    reason = body[match.end() :]
+    return text + (reason if reason.startswith(",") else ""), wrong
+
+
+def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
+    """Return the latest of the statements that share most words with a correction."""
+    words = find_content(body)
+    best, best_score = "", enough
+    for line in statements:
+        score = 2 * len(words & find_content(line)) + (has_number(body) and has_number(line))
+        if score >= best_score and words & find_content(line):
+            best, best_score = line, score
+    return best

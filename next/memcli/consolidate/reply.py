@@ -72,7 +72,7 @@ TYPE_SPELLINGS = {
     "mistake": "lesson",
     "person": "entity",
 }
-# Texts of the prompt, or that say there is nothing.
+# Texts of the prompt, and texts that say that there is nothing.
 PLACEHOLDER = re.compile(r"(?i)[\W_]*|[\W_]*(?:string|text|none|null|n/a|empty|todo)[\W_]*")
 # A memory is shown to agents, so it must not give them orders of a stranger.
 ORDER_TO_AGENT = re.compile(
@@ -93,10 +93,15 @@ FRAME_WORDS = frozenset(
 
 
 def build_prompt(workspace: Workspace, batch: Batch, known: Sequence[IndexedEntry]) -> str:
-    """Return the question about a batch. Secrets and forgotten texts are masked."""
+    """Build the prompt that asks a language model for history and memories.
+
+    Secrets and forgotten texts are masked.
+    """
     material = "\n\n".join(
         [
-            wrap_in_tag("known-memories", "\n".join(format_known(entry) for entry in known) or "(none)"),
+            wrap_in_tag(
+                "known-memories", "\n".join(format_known(entry) for entry in known) or "(none)"
+            ),
             wrap_in_tag("conversation", format_conversation(batch, workspace.zone)),
         ]
     )
@@ -123,16 +128,9 @@ def format_conversation(batch: Batch, zone: tzinfo) -> str:
         moment = parse_time(item.timestamp) if item.timestamp else None
         time = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] " if moment else ""
         number = f"#{numbers[id(item)]} " if item.speaker != TOOL else ""
-        lines.append(f"{number}{time}{item.speaker}: {cut_message(item)}")
+        text = cut_middle(item.text, LONGEST_MESSAGE // 2, LONGEST_MESSAGE // 2, "\n[…]\n")
+        lines.append(f"{number}{time}{item.speaker}: {text}")
     return "\n".join(lines)
-
-
-def cut_message(message: Message) -> str:
-    """Return the beginning and the end of a long message."""
-    text = message.text
-    if len(text) <= LONGEST_MESSAGE:
-        return text
-    return f"{text[: LONGEST_MESSAGE // 2]}\n[…]\n{text[-LONGEST_MESSAGE // 2 :]}"
 
 
 def find_known_memories(workspace: Workspace, batch: Batch) -> list[IndexedEntry]:
@@ -193,7 +191,7 @@ def parse_reply(text: str) -> Reply:
         reading.is_cut,
     )
     claims = fields.get("history_entry") or fields.get("memories")
-    # Numbers instead of memories, or a copy of the question. An order is dropped, and no mistake.
+    # Numbers instead of memories, or a copy of the prompt. An order is dropped without an error.
     if claims and not reply.history and not reply.memories and not ORDER_TO_AGENT.search(text):
         raise LlmError("the reply of the model has nothing usable in it")
     return reply
@@ -232,7 +230,7 @@ def find_text(fields: Mapping[str, Any]) -> str:
 
 
 def read_text(value: Any) -> str:
-    """Return a text, also of a list of texts or of an object with one text."""
+    """Return the text of a value, even if it is a list of texts or an object with texts."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -272,7 +270,7 @@ def is_useless(text: str) -> bool:
 def build_drafts(
     batch: Batch, reply: Reply, known_ids: Sequence[str], now: datetime
 ) -> list[Draft]:
-    """Return the drafts of a reply. The conversation decides whose words they are, and of when."""
+    """Return the drafts of a reply."""
     own_words = {
         message.id: "\n".join(sentence.text for sentence in find_own_sentences(message.text))
         for message in batch.messages

@@ -36,7 +36,7 @@ class Statement(NamedTuple):
 
 
 def find_statements(messages: Sequence["Message"]) -> list[Statement]:
-    """Return the statements of a conversation in their order, without those taken back."""
+    """Return the statements of a conversation in their order, except withdrawn ones."""
     from .reading import read_message
 
     statements: dict[str, Statement] = {}
@@ -52,7 +52,7 @@ def find_statements(messages: Sequence["Message"]) -> list[Statement]:
                 message_id=message.id, timestamp=message.timestamp, project=project
             )
             if new.kind == "forget" and not new.text:
-                new = take_back_last(statements, last_id, new)
+                new = remove_last(statements, last_id, new)
             elif new.kind == "forget" or new.corrects:
                 for old in list(statements.values())[-STATEMENTS_BACK:]:
                     if is_replaced(old, new):
@@ -73,7 +73,7 @@ def find_requests(text: str) -> list[Statement]:
     return [item for item in found if item.kind in ("request", "forget") and item.text]
 
 
-def take_back_last(statements: dict[str, Statement], last_id: str, new: Statement) -> Statement:
+def remove_last(statements: dict[str, Statement], last_id: str, new: Statement) -> Statement:
     """Remove the last statement, as "forget that" asks. Return what else is to be forgotten."""
     last = next(reversed(statements.values()), None)
     if last is None or last.message_id != last_id:
@@ -84,7 +84,7 @@ def take_back_last(statements: dict[str, Statement], last_id: str, new: Statemen
 
 
 def is_replaced(old: Statement, new: Statement) -> bool:
-    """Return whether a new statement takes back or corrects an older one."""
+    """Return whether a new statement withdraws or corrects an older one."""
     from .language import find_content
 
     shared = find_content(old.text) & find_content(new.text)

@@ -1,6 +1,7 @@
 """Conversations: one JSON object per line, as `session.jsonl` holds them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -8,6 +9,12 @@ from .dates import format_time, parse_time
 from .text import Problem
 
 LONGEST_LINE = 16 * 1024 * 1024
+# Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. Nobody types
+# mem's own tags, so without an end they reach to the end of the text.
+CONTEXT = re.compile(
+    r"(?is)(?:<|&(?:amp;)*lt;)((memory-context|hook_context)|system-reminder|environment_context"
+    r"|user_instructions|ide_\w+)\b.*?(?:(?:<|&(?:amp;)*lt;)/\1(?:>|&(?:amp;)*gt;)|(?(2)\Z|(?!)))"
+)
 
 
 class Message(NamedTuple):
@@ -68,7 +75,7 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
         return None
     moment = parse_time(str(event.get("timestamp", "")))
     speaker = str(event.get("name") or role)
-    # JSON can spell half of a character, which no file can store.
+    # JSON can spell a lone surrogate, which no file can store.
     speaker, message_id = (
         name.encode("utf-8", "replace").decode() for name in (speaker, str(event.get("id", "")))
     )

@@ -1,9 +1,20 @@
-"""Plain text: decoding, problems with their lines, summaries, and texts as sequences of words."""
+"""Plain text: decoding, problems with their lines, summaries, words, digests and tokens.
+
+The action hook imports this module, so it imports nothing that is slow to load.
+"""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
+try:
+    # hashlib takes 9 ms to import; this is the same function.
+    from _blake2 import blake2b
+except ImportError:  # pragma: no cover - a Python that was built without it
+    from hashlib import blake2b
+
+BYTES_PER_TOKEN = 4
 SUMMARY_LENGTH = 160
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")
@@ -14,7 +25,7 @@ WORD = re.compile(r"[^\W_]+")
 EXACT_WORD = re.compile(
     "[^\\W_]+[+#]*|[<>]=?(?=\\s?\\d)|[-−](?=\\d)|[\u2600-\u27bf\U0001f300-\U0001faff]"
 )
-SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
+SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 LIST_MARK = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+|\d+[.)]\s+)*")
 
 
@@ -80,6 +91,17 @@ def shorten(text: str, limit: int) -> str:
     return f"{cut}…"
 
 
+def cut_middle(text: str, start: int, end: int, mark: str = "\n[… {} characters …]\n") -> str:
+    """Return the first and the last characters of a text, with a mark between them.
+
+    `{}` in the mark becomes the number of characters that are left out. A short text stays.
+    """
+    left_out = len(text) - start - end
+    if left_out <= 0:
+        return text
+    return text[:start] + mark.format(left_out) + text[len(text) - end :]
+
+
 def fold_name(name: str) -> str:
     """Return a name as names are compared: Unicode form NFC, no letter case, single blanks."""
     return " ".join(unicodedata.normalize("NFC", name).casefold().split())
@@ -91,11 +113,6 @@ def split_words(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return WORD.findall(text.casefold())
-
-
-def is_same_text(first: str, second: str) -> bool:
-    """Return whether two texts consist of the same words."""
-    return split_words(first) == split_words(second)
 
 
 def find_words(text: str) -> list[tuple[int, int, str]]:
@@ -128,3 +145,36 @@ def count_noun(number: int, noun: str) -> str:
     if number != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun}"
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of a text: four bytes per token."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def build_digest(data: bytes, size: int = 16) -> str:
+    """Return a digest by which changed content is noticed."""
+    return blake2b(data, digest_size=size).hexdigest()
+
+
+def build_text_digest(text: str) -> bytes:
+    """Return the 16-byte key of a text and its vector."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def build_keyed_digest(key: str, text: str) -> str:
+    """Return a digest that cannot be computed or tested without the key."""
+    return blake2b(text.encode("utf-8", "replace"), key=key.encode(), digest_size=16).hexdigest()
+
+
+def build_words_digest(text: str) -> bytes:
+    """Return a digest that equal sentences share, whatever their case, blanks and final period.
+
+    Symbols count: C++ is not C#, and -5 is not 5.
+    """
+    return build_text_digest(fold_name(text).rstrip(".!? "))
+
+
+def summarize_texts(texts: Sequence[str], noun: str) -> str:
+    """Return a single text itself, and the number of several: `2 memories`."""
+    return texts[0] if len(texts) == 1 else count_noun(len(texts), noun)

@@ -1,1 +1,4 @@
-"""Ask a language model, and read its replies."""
+"""Ask a language model, and read its answer."""
+
+# Set for the command that is asked, so that the hooks of an agent that it runs do nothing.
+INSIDE_VARIABLE = "MEM_INSIDE_LLM"

@@ -18,13 +18,12 @@ from typing import IO
 from ..errors import LlmError
 from ..formats.text import shorten
 from ..store.workspace import Workspace
+from . import INSIDE_VARIABLE
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
 READ_SIZE = 65_536
 MOST_OUTPUT_TOKENS = 4096
 TEMPERATURE = 0.3
-# Set for the command, so that the hooks of an agent that is run as a model do nothing.
-INSIDE_VARIABLE = "MEM_INSIDE_LLM"
 # With these, Claude Code takes itself for a session inside of another one and refuses to start.
 SESSION_VARIABLES = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
 WARNING_OF_PROVIDER = re.compile(r"^litellm\.(\w+): (?:(?:litellm\.)?\1: )?(?:\w+Exception - )?")
@@ -44,7 +43,7 @@ def ask(
     if not is_configured(workspace):
         raise LlmError("no language model is configured", "mem config set llm.command 'claude -p'")
     seconds = seconds or float(settings["llm.timeout"])
-    # The prompt contains what people and agents wrote, which may have half of a character.
+    # The prompt contains what people and agents wrote, which may have a lone surrogate.
     prompt, system = (text.encode("utf-8", "replace").decode() for text in (prompt, system))
     if settings["llm.command"]:
         answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)
@@ -62,7 +61,7 @@ def ask(
             seconds,
         )
     if not answer.strip():
-        raise LlmError("the model answered nothing")
+        raise LlmError("the model returned an empty answer")
     return answer
 
 
@@ -147,7 +146,9 @@ def read_completion(text: str, server: str) -> str:
     try:
         content = json.loads(text)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        raise LlmError(f"{server} did not answer as OpenAI's servers do", "check llm.url") from None
+        raise LlmError(
+            f"the answer of {server} is not in OpenAI's format", "check llm.url"
+        ) from None
     return content if isinstance(content, str) else ""
 
 
@@ -217,7 +218,7 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
     if code is None:
         raise LlmError(f"{name} did not answer within {seconds:g} s")
     if code:
-        raise LlmError(f"{name} failed with {code}" + (f": {problem}" if problem else ""))
+        raise LlmError(f"{name} exited with status {code}" + (f": {problem}" if problem else ""))
     return text
 
 

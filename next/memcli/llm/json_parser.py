@@ -40,7 +40,6 @@ class Reading(NamedTuple):
     """The fields that were found in a text."""
 
     fields: dict[str, Any]
-    tier: int  # 1: plain JSON, 2: a complete object in the text, 3: single fields
     is_cut: bool = False  # the text ended in the middle of a value
 
 
@@ -60,7 +59,7 @@ def read_fields(text: str, wanted: Sequence[str], list_name: str = "") -> Readin
     try:
         objects = find_objects(json.loads(text.strip("\ufeff\x00 \t\r\n")), wanted, list_name)
         if objects is not None:
-            return Reading(join_objects(objects, wanted), 1)
+            return Reading(join_objects(objects, wanted))
     except (ValueError, RecursionError):
         pass
     objects = []
@@ -82,11 +81,11 @@ def read_fields(text: str, wanted: Sequence[str], list_name: str = "") -> Readin
     fields = {**single, **fields}
     if not fields and (is_foreign or is_cut or not is_empty):
         raise ValueError("there is no JSON object in the reply")
-    return Reading(fields, 3 if is_cut or single else 2, is_cut)
+    return Reading(fields, is_cut)
 
 
 def remove_thoughts(text: str) -> str:
-    """Return a text without the reasoning before the answer, also if only its end is marked."""
+    """Return a text without the reasoning before the answer, even if only its end is marked."""
     if re.match(r"\s*(?:```\w*\s*)?[\[{]", text):
         return text  # a mark further on is part of the answer
     return THOUGHT_END.sub("", THOUGHT.sub("", text))

@@ -5,6 +5,7 @@ with releases, so unknown lines are skipped and counted.
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..formats.session import read_content
@@ -21,6 +22,14 @@ def is_line(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a line of such a transcript."""
     has_message = isinstance(data.get("message"), Mapping) and "payload" not in data
     return has_message or ("type" in data and ("sessionId" in data or "leafUuid" in data))
+
+
+def find_session_id(path: Path) -> str:
+    """Return the session that the name of a file says, or an empty string.
+
+    It counts more than the lines: a resumed conversation begins with lines of an earlier one.
+    """
+    return path.stem if path.stem.count("-") == 4 else ""
 
 
 def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..formats.digests import build_digest
 from ..formats.session import read_content
+from ..formats.text import build_digest
 from .transcript import Calls, Transcript, build_message, normalize_parts, read_timestamp
 
 NAME = "codex"

@@ -1,7 +1,7 @@
 """Import conversations that agents stored: detect the format, find the files, add the events.
 
-A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERN, is_line and read_lines. Other
-packages add formats under the entry point `mem.transcripts`.
+A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERN, is_line and read_lines, and
+perhaps find_session_id. Other packages add formats under the entry point `mem.transcripts`.
 """
 
 import json
@@ -15,9 +15,7 @@ from typing import Any
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
 from ..formats.session import parse_events, read_content
-from ..store.ignore import is_ignored, read_patterns
 from ..store.sessions import append_events, find_events_file, name_session
-from ..store.small_files import read_small_text
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
 from . import claude_code, codex
@@ -25,12 +23,10 @@ from .transcript import Transcript, build_message, remove_ignored_results
 
 LARGEST = 512 * 1024 * 1024  # bytes of a transcript
 DETECTION_LINES = 20
-# Files whose content is never stored, whatever the ignore files say.
-SECRET_FILES = (".env*",)
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """The outcome of importing one conversation."""
 
     path: str
@@ -47,19 +43,15 @@ def list_formats() -> list[ModuleType]:
     return [claude_code, codex, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
-def import_file(workspace: Workspace, path: Path, *, project: str = "") -> Imported:
-    """Add the events of a transcript to its session. What the session has already is skipped."""
-    imported = Imported(str(path))
+def import_file(workspace: Workspace, path: Path, *, project: str = "") -> ImportResult:
+    """Add the events of a transcript to its session, except those that it has already."""
+    imported = ImportResult(str(path))
     transcript = read_transcript(path, imported.problems)
     if not transcript.events:
-        reason = "no conversation in it"
-        imported.problems.append(reason)
+        imported.problems.append("no conversation in it")
         return imported
-    session_id = choose_session_id(transcript, path)
-    patterns = (*SECRET_FILES, *read_patterns(workspace.root), *read_git_patterns(transcript))
-    remove_ignored_results(
-        transcript.events, lambda word: is_ignored(patterns, word.removeprefix("./"))
-    )
+    session_id = transcript.session_id or path.stem
+    remove_ignored_results(workspace, transcript.folder, transcript.events)
     events = remove_known_messages(workspace, session_id, transcript.events)
     imported.session_id = name_session(session_id)
     imported.agent = transcript.agent
@@ -89,6 +81,8 @@ def read_transcript(path: Path, problems: list[str]) -> Transcript:
     for format_ in list_formats():
         if any(format_.is_line(data) for data in lines[:DETECTION_LINES]):
             transcript: Transcript = format_.read_lines(lines)
+            find_session_id = getattr(format_, "find_session_id", lambda _: "")
+            transcript.session_id = find_session_id(path) or transcript.session_id
             return transcript
     return read_plain(lines)
 
@@ -105,13 +99,6 @@ def read_plain(lines: list[dict[str, Any]]) -> Transcript:
         if role in ("user", "assistant") and event is not None:
             transcript.events.append({**data, **event})
     return transcript
-
-
-def choose_session_id(transcript: Transcript, path: Path) -> str:
-    """Return the session of a transcript: its own statement, or the name of its file."""
-    # A resumed conversation of Claude Code begins with lines of an earlier one.
-    is_named_by_file = transcript.agent == claude_code.NAME and path.stem.count("-") == 4
-    return path.stem if is_named_by_file or not transcript.session_id else transcript.session_id
 
 
 def remove_known_messages(
@@ -144,12 +131,6 @@ def find_project(folder: str) -> str:
     """Return the project of the folder that an agent worked in, if it still exists."""
     repository = find_repository(Path(folder)) if folder and Path(folder).is_dir() else None
     return repository.project if repository else ""
-
-
-def read_git_patterns(transcript: Transcript) -> tuple[str, ...]:
-    folder = Path(transcript.folder or "/nonexistent")
-    lines = read_small_text(folder / ".gitignore").splitlines()
-    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:

@@ -2,21 +2,23 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..formats.dates import format_time, parse_time
-from ..formats.session import read_content
+from ..formats.session import CONTEXT, read_content
+from ..formats.text import cut_middle
+from ..store.files import read_small_text
+from ..store.ignore import is_ignored, read_patterns
+from ..store.workspace import Workspace
 
 RESULT_START, RESULT_END = 200, 300  # characters of a tool's result that are stored
 MOST_ARGUMENT = 500
-# Texts in the user's turn that the agent wrote: its context, its commands and their output.
-INJECTED_BLOCK = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|hook_context|ide_\w+)\b[^>]*>"
-    r".*?</\1>",
-    re.DOTALL,
-)
+# Files whose content is never stored, whatever the ignore files say.
+SECRET_FILES = (".env*",)
+# Texts in the user's turn that the agent wrote: notices, commands and their output.
 INJECTED_START = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-\w+|bash-(?:input|stdout|stderr)"
     r"|task-notification|skill\w*|permissions\b|collaboration_mode|personality_spec|model_switch"
@@ -70,7 +72,7 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
     """Return the event of a message, or None if nobody said anything in it."""
     text = read_content(normalize_parts(content))
     if role == "user":
-        text = INJECTED_BLOCK.sub("", text)
+        text = CONTEXT.sub("", text)
         if INJECTED_START.match(text):
             return None
     if not text.strip():
@@ -100,11 +102,7 @@ def read_timestamp(value: Any) -> str:
 
 
 def shorten_result(text: str) -> str:
-    """Return the first 200 and the last 300 characters of a tool's result."""
-    if len(text) <= RESULT_START + RESULT_END:
-        return text
-    left_out = len(text) - RESULT_START - RESULT_END
-    return f"{text[:RESULT_START]}\n[… {left_out} characters …]\n{text[-RESULT_END:]}"
+    return cut_middle(text, RESULT_START, RESULT_END)
 
 
 def shorten_arguments(arguments: Any) -> dict[str, str]:
@@ -123,11 +121,17 @@ def shorten_arguments(arguments: Any) -> dict[str, str]:
     return shortened
 
 
-def remove_ignored_results(events: Iterable[Event], is_ignored: Callable[[str], bool]) -> None:
-    """Delete the results of tools that were called with the name of an ignored file."""
+def remove_ignored_results(workspace: Workspace, folder: str, events: Iterable[Event]) -> None:
+    """Delete the results of tools that were called with the name of an ignored file.
+
+    `folder` is where the agent worked. Its `.gitignore` counts too.
+    """
+    lines = read_small_text(Path(folder or "/nonexistent") / ".gitignore").splitlines()
+    git_patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    patterns = (*SECRET_FILES, *read_patterns(workspace.root), *git_patterns)
     for event in events:
         if event.get("type") != "tool" or "result" not in event:
             continue
         words = re.split(r"[\s'\"=:;|&()<>]+", " ".join(event.get("arguments", {}).values()))
-        if any(word and is_ignored(word) for word in words):
-            event["result"] = "[not stored: an ignored file]"
+        if any(word and is_ignored(patterns, word.removeprefix("./")) for word in words):
+            event["result"] = "[result not stored: the call names an ignored file]"

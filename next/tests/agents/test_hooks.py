@@ -83,7 +83,7 @@ def test_a_conversation_is_recorded_once(tmp_path: Path) -> None:
     )
 
 
-def test_a_prompt_that_was_taken_back_is_replaced(tmp_path: Path) -> None:
+def test_a_withdrawn_prompt_is_replaced(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     send(tmp_path, "UserPromptSubmit", prompt="Delete the wrong file")
     send(tmp_path, "UserPromptSubmit", prompt="Delete the right file")
@@ -178,7 +178,7 @@ def test_forgotten_texts_never_come_out_of_a_hook(tmp_path: Path) -> None:
     assert "banana" not in json.dumps(answers)
 
 
-def test_the_action_hook_uses_what_an_earlier_hook_noted(tmp_path: Path) -> None:
+def test_the_action_hook_uses_what_an_earlier_hook_saved(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     run_mem(tmp_path, "write", "make clean takes an hour.", "--type", "lesson", "--source", "user")
     time.sleep(0.1)

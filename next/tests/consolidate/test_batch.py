@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidate.batch import build_batches
+from memcli.consolidate.batch import TOOL, build_batches, find_due_messages, read_pending
 from memcli.consolidate.consolidate import consolidate_session
-from memcli.consolidate.batch import TOOL, find_due_messages, read_pending
 from memcli.store.sessions import append_events, read_session
 from tests.consolidate.talk import build_events, open_workspace, say
 from tests.helpers import put

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from memcli.consolidate.agent import build_agent_prompt, save_agent_reply
+from memcli.consolidate.batch import read_pending
 from memcli.consolidate.consolidate import (
-    ask_agent,
     consolidate_session,
     consolidate_sessions,
     find_due_sessions,
-    save_answer,
 )
 from memcli.consolidate.plan import FALLBACK_MARK
-from memcli.consolidate.batch import read_pending
 from memcli.errors import ChangedError, LlmError, UsageError
 from memcli.index.index import open_index
 from memcli.reconcile.admit import Draft, write_memories
@@ -52,7 +51,7 @@ REPLY = {"history_entry": "[2026-11-26 10:02] We talked about tea.", "memories":
 def test_a_model_writes_history_and_memories(tmp_path: Path) -> None:
     workspace = open_with_reply(tmp_path, f"Sure!\n```json\n{json.dumps(REPLY)}\n```")
     (result,) = consolidate_session(workspace, say(workspace, *TALK))
-    assert (result.how, result.messages, result.error) == ("llm", 3, "")
+    assert (result.method, result.messages, result.error) == ("llm", 3, "")
     assert list_memories(workspace) == {TEA["text"]: "user", BOILER["text"]: "observed"}
     entries = {entry.type: entry for entry in open_index(workspace).list_entries()}
     assert entries["preference"].created_at == "2026-11-26T10:00:00Z"
@@ -108,7 +107,7 @@ def test_a_useless_reply_loses_nothing(tmp_path: Path, reply: str) -> None:
     assert read_history(workspace)[len(history) :].count("user: ") == 1
     workspace = open_with_reply(tmp_path, REPLY)
     results = consolidate_sessions(workspace, find_due_sessions(workspace))
-    assert [item.how for item in results] == ["llm"]
+    assert [item.method for item in results] == ["llm"]
     assert TEA["text"] in list_memories(workspace)
     assert read_history(workspace).startswith(history)
     assert find_due_sessions(workspace, is_forced=True) == []
@@ -234,7 +233,7 @@ def test_rules_save_what_was_asked_for(tmp_path: Path) -> None:
         "Please forget that the cat is called Minka.",
     )
     (result,) = consolidate_session(workspace, session)
-    assert result.how == "rules"
+    assert result.method == "rules"
     assert list_memories(workspace) == {"The fuse box is behind the mirror.": "user"}
     assert result.forgotten == ["The cat is called Minka."]
     (entry,) = open_index(workspace).list_entries("status = 'active'")
@@ -273,26 +272,26 @@ def test_another_consolidation_of_the_same_messages_saves_nothing(tmp_path: Path
     assert read_history(workspace) == before
 
 
-def test_an_agent_answers_the_question_itself(tmp_path: Path) -> None:
+def test_an_agent_answers_the_prompt_itself(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path)
     say(workspace, *TALK)
-    question = ask_agent(workspace, list_sessions(workspace))
-    assert question is not None
-    assert f"#1 [2026-11-26 10:00] user: {TALK[0]}" in question.prompt
-    # A message that arrives meanwhile waits for the next question.
+    prompt = build_agent_prompt(workspace, list_sessions(workspace))
+    assert prompt is not None
+    assert f"#1 [2026-11-26 10:00] user: {TALK[0]}" in prompt.prompt
+    # A message that arrives meanwhile belongs to the next prompt.
     say(workspace, "More news.", prefix="n")
     with pytest.raises(LlmError):
-        save_answer(workspace, "no idea")
+        save_agent_reply(workspace, "no idea")
     with pytest.raises(LlmError, match="batch"):
-        save_answer(workspace, json.dumps(REPLY))
-    answer = json.dumps({"batch": question.batch, **REPLY})
-    result = save_answer(workspace, answer)
-    assert (result.how, result.messages) == ("hand-in", 3)
+        save_agent_reply(workspace, json.dumps(REPLY))
+    answer = json.dumps({"batch": prompt.batch, **REPLY})
+    result = save_agent_reply(workspace, answer)
+    assert (result.method, result.messages) == ("agent", 3)
     assert list_memories(workspace)[TEA["text"]] == "user"
-    with pytest.raises(UsageError, match="wait for this"):
-        save_answer(workspace, answer)
-    waiting = read_pending(workspace, read_session(workspace, "s1"))
-    assert [item.text for item in waiting] == ["More news."]
+    with pytest.raises(UsageError, match="fit this answer"):
+        save_agent_reply(workspace, answer)
+    pending = read_pending(workspace, read_session(workspace, "s1"))
+    assert [item.text for item in pending] == ["More news."]
 
 
 def append_many(folder: str, start: int) -> None:
@@ -339,9 +338,9 @@ def test_the_command_reports_failures(tmp_path: Path) -> None:
     say(workspace, *TALK)
     code, _, messages = run_mem(tmp_path, "consolidate", "--all", MEM_LLM_COMMAND="false")
     assert code == 7
-    assert "the language model failed (false failed with 1" in messages
+    assert "the language model failed (false exited with status 1" in messages
     code, output, messages = run_mem(tmp_path, "consolidate", "s1", "--json", "--no-llm")
-    assert (code, json.loads(output)["sessions"][0]["how"]) == (0, "rules")
+    assert (code, json.loads(output)["sessions"][0]["method"]) == (0, "rules")
     assert run_mem(tmp_path, "consolidate", "--background") == (0, "", "")
     assert run_mem(tmp_path, "consolidate", "nobody")[0] == 4
     assert run_mem(tmp_path, "consolidate", "s1", "--all")[0] == 2

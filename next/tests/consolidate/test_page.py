@@ -72,7 +72,7 @@ def test_some_pages_are_left_alone(tmp_path: Path, text: str) -> None:
 def test_a_failing_model_leaves_the_page(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path, MEM_LLM_COMMAND="false", **LIMIT)
     file = put(workspace, "MEMORY.md", PAGE)
-    assert "failed with 1" in shorten_page(workspace)
+    assert "exited with status 1" in shorten_page(workspace)
     assert file.read_text() == PAGE
 
 

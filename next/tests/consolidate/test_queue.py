@@ -8,7 +8,7 @@ import pytest
 
 from memcli.consolidate.queue import hold_queue, run_consolidation, start_background
 from memcli.errors import BusyError
-from memcli.store.sessions import append_events, read_session
+from memcli.store.sessions import append_events, list_sessions, read_session
 from tests.consolidate.talk import list_memories, open_workspace, say
 from tests.helpers import get_process_environment, open_again
 
@@ -19,7 +19,7 @@ def test_one_process_consolidates_and_others_can_write(tmp_path: Path) -> None:
     with hold_queue(workspace):
         with pytest.raises(BusyError, match="consolidating"), hold_queue(other):
             pass
-        assert not start_background(other)
+        assert not start_background(other, list_sessions(other))
         append_events(other, "s1", [{"role": "user", "content": "Always use tabs."}])
     done, _ = run_consolidation(other, name="s1")
     assert len(done) == 1
@@ -31,7 +31,7 @@ def test_a_background_process_consolidates(tmp_path: Path) -> None:
     say(workspace, "Always use tabs.", "Noted.")
     # Python must not import a module of the workspace.
     (workspace.root / "typing.py").write_text("raise SystemExit('planted')\n")
-    assert start_background(workspace)
+    assert start_background(workspace, list_sessions(workspace))
     deadline = time.monotonic() + 30
     while not read_session(workspace, "s1").consolidated_to and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -43,4 +43,6 @@ def test_a_background_process_consolidates(tmp_path: Path) -> None:
 
 
 def test_a_user_can_switch_it_off(tmp_path: Path) -> None:
-    assert not start_background(open_workspace(tmp_path, MEM_CONSOLIDATE_AUTOMATIC="false"))
+    workspace = open_workspace(tmp_path, MEM_CONSOLIDATE_AUTOMATIC="false")
+    session = say(workspace, "Always use tabs.")
+    assert not start_background(workspace, [session])

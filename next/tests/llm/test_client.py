@@ -40,7 +40,7 @@ def test_a_server_answers(tmp_path: Path) -> None:
         (b"<html>Bad Gateway</html>", 200, "OpenAI"),
         (b"{}", 200, "OpenAI"),
         (b"[[[", 200, "OpenAI"),
-        (b'{"choices": [{"message": {"content": null}}]}', 200, "nothing"),
+        (b'{"choices": [{"message": {"content": null}}]}', 200, "empty answer"),
         (b'{"error": "overloaded"}', 500, "500"),
         (b"", 301, "301"),
         (build_completion("x" * 9_000_000), 200, "MiB"),
@@ -88,8 +88,8 @@ def test_a_command_reads_the_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("sh -c 'echo no login >&2; exit 3'", "failed with 3: no login"),
-        ("true", "nothing"),
+        ("sh -c 'echo no login >&2; exit 3'", "exited with status 3: no login"),
+        ("true", "empty answer"),
         ("no-such-program", "cannot run"),
         ("sh -c 'unclosed", "cannot run"),
         ("yes", "did not answer"),

@@ -19,72 +19,58 @@ ITEM = {"text": "Tea at 4."}
 
 
 @pytest.mark.parametrize(
-    ("text", "fields", "tier"),
+    ("text", "fields"),
     [
-        (PLAIN, REPLY, 1),
-        ("{}", {}, 1),
-        ("Nothing to save:\n```json\n{}\n```", {}, 2),
-        (f"```json\n{PLAIN}\n```", REPLY, 2),
-        (f"Sure, {{name}}! Here it is:\n{PLAIN}\nAnything else?", REPLY, 2),
-        (f"<think>maybe {{'history_entry': 'no'}}</think>\n{PLAIN}", REPLY, 1),
-        ("{'history_entry': 'it''s'}", {"history_entry": "it''s"}, 2),
+        (PLAIN, REPLY),
+        ("{}", {}),
+        ("Nothing to save:\n```json\n{}\n```", {}),
+        (f"```json\n{PLAIN}\n```", REPLY),
+        (f"Sure, {{name}}! Here it is:\n{PLAIN}\nAnything else?", REPLY),
+        (f"<think>maybe {{'history_entry': 'no'}}</think>\n{PLAIN}", REPLY),
+        ("{'history_entry': 'it''s'}", {"history_entry": "it''s"}),
         (
             '{history_entry: "a", /* two */ memories: [],} // end',
             {"history_entry": "a", "memories": []},
-            2,
         ),
         (
             '{"history_entry": "He said "hi", then left"}',
             {"history_entry": 'He said "hi", then left'},
-            2,
         ),
         (
             '{"history_entry": "line\nline", "memories": None}',
             {"history_entry": "line\nline", "memories": None},
-            2,
         ),
         (
             '{"history_entry": "C:\\dir \\u00e9 \\\' \\ud83d\\ude00"}',
             {"history_entry": "C:\\dir é ' 😀"},
-            2,
         ),
         (
             '{"history_entry": "a"\n "memories": [{"text": "Tea at 4."}]}',
             {"history_entry": "a", "memories": [ITEM]},
-            2,
         ),
-        ('{"history_entry": "a,\n"memories": []}', {"history_entry": "a", "memories": []}, 2),
+        ('{"history_entry": "a,\n"memories": []}', {"history_entry": "a", "memories": []}),
         (
             '{"history_entry": "a"}\n{"memories": [{"text": "Tea at 4."}]}',
             {"history_entry": "a", "memories": [ITEM]},
-            2,
         ),
-        (
-            '{"name": "save", "arguments": "{\\"history_entry\\": \\"a\\"}"}',
-            {"history_entry": "a"},
-            1,
-        ),
-        ('[{"text": "Tea at 4."}]', {"memories": [ITEM]}, 1),
+        ('{"name": "save", "arguments": "{\\"history_entry\\": \\"a\\"}"}', {"history_entry": "a"}),
+        ('[{"text": "Tea at 4."}]', {"memories": [ITEM]}),
         (
             '{"history_entry": "a", "memories": [{"text": "Tea at 4."}, {"text": "Cof',
             {"history_entry": "a", "memories": [ITEM]},
-            3,
         ),
         (
             'history_entry: "a"\nmemories: ["Tea at 4."]',
             {"history_entry": "a", "memories": ["Tea at 4."]},
-            3,
         ),
         (
             '{"history_entry": "a", oops, "memories": ["Tea at 4."]}',
             {"history_entry": "a", "memories": ["Tea at 4."]},
-            3,
         ),
     ],
 )
-def test_a_malformed_reply_is_read(text: str, fields: dict[str, Any], tier: int) -> None:
-    reading = read_fields(text, WANTED, "memories")
-    assert (reading.fields, reading.tier) == (fields, tier)
+def test_a_malformed_reply_is_read(text: str, fields: dict[str, Any]) -> None:
+    assert read_fields(text, WANTED, "memories").fields == fields
 
 
 @pytest.mark.parametrize(
@@ -119,7 +105,9 @@ def test_a_reply_that_was_cut_yields_its_complete_fields(cut: int) -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 

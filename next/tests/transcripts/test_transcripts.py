@@ -123,8 +123,8 @@ def test_result_of_an_ignored_file(
         events += [say("assistant", [call], f"a{number}"), say("user", [result], f"b{number}")]
     stored = import_lines(events)
     assert [event["result"] for event in stored] == [
-        "[not stored: an ignored file]",
-        "[not stored: an ignored file]",
+        "[result not stored: the call names an ignored file]",
+        "[result not stored: the call names an ignored file]",
         "blue horse",
     ]
 
