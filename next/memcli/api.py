@@ -13,7 +13,7 @@ from .index.index import open_index
 from .store.workspace import Workspace, get_target_workspace, get_workspaces
 
 if TYPE_CHECKING:
-    from .reconcile.outcome import Outcome
+    from .reconcile.changes import Outcome
     from .search.search import Hit
     from .store.commit import Replace
 
@@ -57,10 +57,8 @@ def open_recording(context: Context) -> Workspace:
     A workspace that git shares changes only by a command that somebody typed, so there the user's
     own workspace takes it, labelled with the project.
     """
-    from .store.init import is_shared
-
     workspace = get_target_workspace(context)
-    if not workspace.is_own and not context.common.scope and is_shared(workspace.root):
+    if not workspace.is_own and not context.common.scope and workspace.is_shared:
         common = context.common._replace(scope="user", workspace="")
         project = workspace.project
         workspace = get_target_workspace(context._replace(common=common))

@@ -10,12 +10,12 @@ from typer import Argument, Option
 from ..api import add_gates, open_all, open_existing, open_target
 from ..context import Context
 from ..errors import MemError, NotFoundError
+from ..reconcile.changes import Outcome
 from ..reconcile.edit import get_file, move_to_workspace, replace_passage, replace_text
-from ..reconcile.outcome import Outcome
 from ..store.commit import read_file
 from ..store.workspace import Workspace
-from .editor import run_editor
 from .render import Result
+from .terminal import run_editor
 
 FIELDS = ("path", "id", "text", "undo")
 

@@ -9,10 +9,10 @@ from ..context import Context
 from ..errors import UsageError
 from ..index.index import open_index
 from ..reconcile.forget import forget, get_mentions
-from ..reconcile.outcome import ForgetResult
+from ..reconcile.changes import ForgetResult
 from ..search.names import get_entry
-from .confirm import require_yes
 from .render import Result
+from .terminal import require_yes
 
 FIELDS = ("action", "id", "short_id", "path", "text", "memories", "other_files", "git_commits")
 KEPT = "The text stays in the file and in git. To delete it: mem forget ID --purge"

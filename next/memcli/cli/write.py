@@ -11,7 +11,7 @@ from ..formats.dates import format_time, parse_end
 from ..formats.entry import SOURCES, TYPES
 from ..reconcile.admit import Draft, write_memories
 from ..reconcile.edit import update_entry
-from ..reconcile.outcome import Outcome
+from ..reconcile.changes import Outcome
 from ..store.workspace import Workspace
 from .render import Result
 

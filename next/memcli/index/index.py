@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..formats.text import Problem
-from ..store.recovery import recover
+from ..store.undo_log import recover
 from ..store.workspace import Workspace
 from .database import (
     MATRIX_FILE,
@@ -23,6 +23,7 @@ from .settled import is_settled
 if TYPE_CHECKING:
     import numpy as np
 
+    from .forgotten import ForgottenTexts
     from .model import Embedder
     from .vectors import Matrix
 
@@ -56,6 +57,13 @@ class IndexedEntry(NamedTuple):
     reason: str
     files: tuple[str, ...]
     summary: str
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether the summary repeats a forgotten memory."""
+        from .forgotten import HIDDEN_MARK
+
+        return HIDDEN_MARK in self.summary
 
 
 COLUMNS = (
@@ -183,6 +191,14 @@ class Index:
         )
         return [build_entry(row) for row in rows]
 
+    def list_managed_entries(self) -> list[IndexedEntry]:
+        """Return the active memories that mem may change: no notes of a vault, none unreadable."""
+        entries = self.list_entries(
+            "status = 'active' and not (entries.id = files.path"
+            " and exists (select 1 from problems where problems.file = files.file))"
+        )
+        return [entry for entry in entries if self.workspace.is_managed(entry.path)]
+
     def find_by_id(self, entry_id: str) -> IndexedEntry | None:
         entries = self.list_entries("id = ?", (entry_id,))
         return entries[0] if entries else None
@@ -206,6 +222,24 @@ class Index:
             "select text from files join texts using(file) where path = ?", (path,)
         ).fetchone()
         return row[0] if row else None
+
+    def read_fields(self, path: str) -> dict[str, Any]:
+        """Return the frontmatter of an entry, with its secrets masked."""
+        row = self.run(
+            "select fields from entries join files using(file) where path = ?", (path,)
+        ).fetchone()
+        return dict(json.loads(row[0])) if row else {}
+
+    def load_forgotten(self) -> "ForgottenTexts":
+        """Return the texts that must not be shown."""
+        from .forgotten import load_forgotten
+
+        return load_forgotten(self.database, self.workspace)
+
+    def find_last_forgotten(self) -> str:
+        """Return when something was last forgotten or purged; empty if never."""
+        rows = self.run("select max(forgotten_at) from entries where status = 'forgotten'")
+        return max(rows.fetchone()[0] or "", self.workspace.find_last_purge())
 
     def is_current(self, path: str) -> bool:
         """Return whether a file still has the stat that the index noted."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from .. import data
+from ..formats.text import split_words
 
 MOST_TERMS = 64
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean: no blanks between words, or particles
@@ -135,6 +136,11 @@ def find_spellings(word: str) -> list[str]:
 def get_stop_words() -> frozenset[str]:
     """Return English words that say nothing about the subject of a query."""
     return data.words("english.toml", "stop_words")
+
+
+def find_content_words(text: str) -> set[str]:
+    """Return the words of a text that say something about its subject."""
+    return set(split_words(text)) - get_stop_words()
 
 
 def is_one_edit_apart(first: str, second: str) -> bool:

@@ -5,28 +5,45 @@ explicit `supersedes` or a correction that names it replaces it. Similar memorie
 left alone.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import MemError
-from ..formats.digests import build_words_digest
 from ..formats.entry import Entry, fold_key, format_entry, read_list
-from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..formats.text import count_noun, summarize
-from ..index.forgotten import load_forgotten
+from ..formats.text import build_words_digest, summarize, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
-from ..store.commit import ChangeGroup, Commit, Replace, check_group, commit, hold_lock, read_file
-from ..store.gates import redact_text
-from ..store.small_files import read_small_text
+from ..store.commit import (
+    Append,
+    ChangeGroup,
+    Commit,
+    Replace,
+    check_group,
+    commit,
+    hold_lock,
+    read_file,
+)
 from ..store.workspace import Workspace
-from .changes import edit_file, find_same_key, mask_text
+from .changes import (
+    Outcome,
+    Related,
+    build_related,
+    can_replace,
+    edit_file,
+    find_same_key,
+    follow_promoted_lines,
+    mask_text,
+)
 from .draft import Draft as Draft
-from .draft import build_entry, build_path, complete_draft
-from .inbox import build_inbox_entry, read_inbox
-from .outcome import Outcome, Related, describe
+from .draft import (
+    build_entry,
+    build_inbox_entry,
+    build_path,
+    complete_draft,
+    hide_secrets,
+    read_inbox,
+)
 from .similar import Neighbors, find_neighbors
 
 
@@ -40,7 +57,7 @@ class Planned:
         self.base = base
         self.sources = tuple(sources)
         self.is_new = is_new
-        self.is_confirmed = False  # once per command, however often it is said
+        self.is_confirmed = False  # once per command, however often the drafts repeat it
         self.fields: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
@@ -65,47 +82,48 @@ class Admission:
         self.memories: dict[str, Planned] = {}  # by path
         self.by_words: dict[tuple[object, ...], list[Planned]] = {}
         self.groups: list[tuple[Draft, Outcome, list[Planned]]] = []
-        self.held: dict[bytes, Planned] | None = None  # the inbox, by the digest of the words
-        self.last_forgotten = find_last_forgotten(index)
+        self.inbox: dict[bytes, Planned] | None = None  # the inbox, by the digest of the words
+        self.last_forgotten = index.find_last_forgotten()
 
-    def admit(self, draft: Draft, near: Neighbors) -> Outcome:
+    def admit(self, draft: Draft, near: Neighbors | None = None) -> Outcome:
         """Plan the changes that save a completed draft. Raises the error of a gate."""
+        near = near or Neighbors()
         known = self.find_same_words(draft) if self.deduplicate else None
         if known is not None and known.is_active:
             return self.confirm(draft, known)
         if known is not None and known.get("superseded_by"):
             if is_repeated(draft, known):
-                return self.leave(draft, known)
+                return self.report_unchanged(draft, known)
         # For others the gate rejects the text, since it repeats a forgotten memory.
         elif known is not None and is_said_after(draft, known.base):
-            return self.bring_back(draft, known)
+            return self.restore(draft, known)
         forgotten = near.forgotten
         if forgotten and not draft.inbox_path and not is_said_after(draft, forgotten):
-            return self.hold(draft, forgotten)
+            return self.add_to_inbox(draft, forgotten)
         entry = build_entry(self.workspace, draft)
         path = build_path(self.workspace, draft, entry)
         planned = Planned(path, entry, entry.sources, is_new=True)
-        self.check(draft, planned)
+        self.apply_changes(draft, planned)
         outcome = self.build_outcome("saved", planned)
-        self.relate(draft, planned, self.find_replaced(draft, near), outcome)
+        self.supersede_or_contradict(draft, planned, self.find_replaced(draft, near), outcome)
         known_ids = {planned.id, *(related.id for related in outcome.related)}
         outcome.related += [
-            describe(self.index, item, "similar")
+            build_related(self.index, item, "similar")
             for item in near.similar
             if item.id not in known_ids and not self.is_replaced(item)
         ]
         return outcome
 
-    def leave(self, draft: Draft, known: Planned, action: str = "unchanged") -> Outcome:
+    def report_unchanged(self, draft: Draft, known: Planned, action: str = "unchanged") -> Outcome:
         """Change nothing: the same messages were read twice, as in a fork of their session."""
         outcome = self.build_outcome(action, known)
-        self.add(draft, outcome, known)
+        self.record_group(draft, outcome, known)
         return outcome
 
     def confirm(self, draft: Draft, known: Planned) -> Outcome:
         """Confirm a memory instead of storing the same words twice. Given fields are updated."""
         if is_repeated(draft, known):
-            return self.leave(draft, known)
+            return self.report_unchanged(draft, known)
         sources = tuple(dict.fromkeys([*known.sources, *draft.sources]))
         changes: dict[str, Any] = {
             "strength": known.get("strength") + (not known.is_confirmed),
@@ -118,47 +136,49 @@ class Admission:
         for name in ("title", "key", "expires_at", "pinned"):
             if value := getattr(draft, name):
                 changes[name] = value
-        # Two people who say the same are as credible as the better one.
+        # Two people who say the same thing are as credible as the better one.
         if draft.trust > known.get("trust"):
             changes.update(source=draft.source, trust=draft.trust)
-        self.check(draft, known, changes)
+        self.apply_changes(draft, known, changes)
         known.sources, known.is_confirmed = sources, True
         outcome = self.build_outcome("confirmed", known)
-        self.relate(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        self.supersede_or_contradict(draft, known, self.find_replaced(draft, Neighbors()), outcome)
         return outcome
 
-    def bring_back(self, draft: Draft, known: Planned) -> Outcome:
+    def restore(self, draft: Draft, known: Planned) -> Outcome:
         """Restore a faded memory, or a forgotten one, because the user said it again."""
         changes = dict.fromkeys(("status", "forgotten_at", "reason"))
-        self.check(draft, known, {**changes, "updated_at": draft.created_at})
+        self.apply_changes(draft, known, {**changes, "updated_at": draft.created_at})
         outcome = self.build_outcome("restored", known)
         draft = replace(draft, key=draft.key or known.get("key"))
-        self.relate(draft, known, self.find_replaced(draft, Neighbors()), outcome)
+        self.supersede_or_contradict(draft, known, self.find_replaced(draft, Neighbors()), outcome)
         return outcome
 
-    def hold(self, draft: Draft, forgotten: IndexedEntry) -> Outcome:
+    def add_to_inbox(self, draft: Draft, forgotten: IndexedEntry) -> Outcome:
         """Put a draft in the inbox, because it nearly repeats a forgotten memory."""
-        if self.held is None:
-            self.held = {
+        if self.inbox is None:
+            self.inbox = {
                 build_words_digest(entry.body or entry.title): Planned(path, entry, ())
                 for path, entry in read_inbox(self.workspace)
             }
         digest = build_words_digest(draft.text)
-        if digest in self.held:
-            outcome = self.leave(draft, self.held[digest], "held")
+        if digest in self.inbox:
+            outcome = self.report_unchanged(draft, self.inbox[digest], "held")
             outcome.text = mask_text(self.workspace, outcome.text)  # somebody may have edited it
             return outcome
         entry = build_entry(self.workspace, draft)
-        reason = f"resembles a memory that was forgotten: {forgotten.id}"
+        reason = f"resembles a memory that was forgotten: {self.index.shorten_id(forgotten.id)}"
         path, entry = build_inbox_entry(self.workspace, entry, reason)
         planned = Planned(path, entry, entry.sources, is_new=True)
-        self.check(draft, planned)
-        self.held[digest] = planned
+        self.apply_changes(draft, planned)
+        self.inbox[digest] = planned
         outcome = self.build_outcome("held", planned)
-        self.add(draft, outcome, planned)
+        self.record_group(draft, outcome, planned)
         return outcome
 
-    def check(self, draft: Draft, planned: Planned, changes: dict[str, Any] | None = None) -> None:
+    def apply_changes(
+        self, draft: Draft, planned: Planned, changes: dict[str, Any] | None = None
+    ) -> None:
         """Add changes to a memory if its file passes the gates. Raises the error of a gate.
 
         A rejected draft must not replace another memory, so this comes first.
@@ -171,13 +191,10 @@ class Admission:
             planned.fields = before
             raise
 
-    def relate(
+    def supersede_or_contradict(
         self, draft: Draft, planned: Planned, others: Iterable[Planned], outcome: Outcome
     ) -> None:
-        """Supersede the older of two statements, unless it is trusted more: then both stay.
-
-        A less trusted source can contradict a memory, but cannot replace it.
-        """
+        """Supersede the older of two statements, unless it is trusted more: then both stay."""
         touched = [planned]
         for other in others:
             if other.id == planned.id:
@@ -188,16 +205,16 @@ class Admission:
             is_older = draft.is_dated and draft.created_at < other.get("updated_at")
             newer, older = (other, planned) if is_older else (planned, other)
             relation = "replaced by" if is_older else "replaces"
-            if newer.get("trust") < older.get("trust"):
+            if not can_replace(newer.get("trust"), older.get("trust")):
                 relation = "contradicts"
                 planned.fields["conflicts_with"] = (*planned.get("conflicts_with"), other.id)
             else:
                 older.fields.update(superseded_by=newer.id, status=None)
             touched.append(other)
-            outcome.related.append(self.describe(other, relation))
-        self.add(draft, outcome, *touched)
+            outcome.related.append(self.build_related(other, relation))
+        self.record_group(draft, outcome, *touched)
 
-    def add(self, draft: Draft, outcome: Outcome, *touched: Planned) -> None:
+    def record_group(self, draft: Draft, outcome: Outcome, *touched: Planned) -> None:
         self.groups.append((draft, outcome, list(touched)))
         self.memories.update({planned.path: planned for planned in touched})
         if outcome.action != "held":
@@ -265,7 +282,7 @@ class Admission:
             planned.get("strength"),
         )
 
-    def describe(self, planned: Planned, relation: str) -> Related:
+    def build_related(self, planned: Planned, relation: str) -> Related:
         short_id = self.index.shorten_id(planned.id)
         return Related(planned.id, short_id, planned.base.summary, relation, planned.path)
 
@@ -280,7 +297,7 @@ class Admission:
             fields["trust"] = None
         return edit_file(self.workspace, planned.path, fields)
 
-    def build_group(self, draft: Draft, changes: Sequence[Replace]) -> ChangeGroup:
+    def build_group(self, draft: Draft, changes: Sequence[Replace | Append]) -> ChangeGroup:
         return ChangeGroup(
             changes,
             allow_secrets=draft.allow_secrets,
@@ -295,7 +312,7 @@ class Admission:
         groups = []
         done: set[str] = set()
         for number, (draft, _, touched) in enumerate(self.groups):
-            changes = [
+            changes: list[Replace | Append] = [
                 self.build_change(planned)
                 for planned in touched
                 if planned.path not in done and (planned.is_new or planned.fields)
@@ -305,27 +322,18 @@ class Admission:
                 text = read_file(self.workspace, draft.inbox_path)
                 changes.append(Replace(draft.inbox_path, text, None))
             if number == len(self.groups) - 1:
-                changes += self.change_page()
+                changes += follow_promoted_lines(self.workspace, self.list_successors())
             groups.append(self.build_group(draft, changes))
         return groups
 
-    def change_page(self) -> list[Replace]:
-        """Return the change of MEMORY.md, whose lines follow their memories."""
-        replaced = {
-            planned.id: planned.get("superseded_by")
+    def list_successors(self) -> dict[str, tuple[str, str]]:
+        """Return for each replaced memory the id and the sentence of the one that replaces it."""
+        summaries = {planned.id: planned.base.summary for planned in self.memories.values()}
+        return {
+            planned.id: (new_id, summaries[new_id])
             for planned in self.memories.values()
-            if planned.fields.get("superseded_by")
+            if (new_id := planned.fields.get("superseded_by")) in summaries
         }
-        page = read_file(self.workspace, self.workspace.page_path) if replaced else None
-        after = page or ""
-        for promoted, _ in list(find_promoted_lines(after)):
-            current = promoted
-            while current in replaced:
-                current = replaced[current]
-            if current != promoted:
-                newest = next(item for item in self.memories.values() if item.id == current)
-                after = replace_promoted_line(after, promoted, newest.base.summary, current)
-        return [Replace(self.workspace.page_path, page, after)] if after != (page or "") else []
 
 
 def write_memories(
@@ -335,6 +343,7 @@ def write_memories(
     command: str = "write",
     deduplicate: bool = True,
     actor: str = "person",
+    default_project: str | None = None,
     extra_groups: Iterable[ChangeGroup] = (),
 ) -> tuple[list[Outcome], Commit]:
     """Save drafts and `extra_groups` in one commit. A rejected draft does not stop the others.
@@ -347,16 +356,16 @@ def write_memories(
     completed: dict[int, Draft] = {}
     for number, draft in enumerate(drafts):
         try:
-            completed[number] = complete_draft(index, draft)
+            completed[number] = complete_draft(index, draft, default_project)
         except MemError as error:
             outcomes[number] = Outcome("rejected", text=summarize(draft.text), error=error)
     # Before the lock: nobody should wait for the model.
     near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
     with hold_lock(workspace):
         if deduplicate:
-            index.refresh()  # another process may have said the same meanwhile
+            index.refresh()  # another process may have written meanwhile
         # Otherwise the gate would scan the folder for each draft.
-        workspace.resources["forgotten texts"] = load_forgotten(index.database, workspace)
+        workspace.resources["forgotten texts"] = index.load_forgotten()
         try:
             admission = Admission(index, deduplicate=deduplicate)
             for (number, draft), neighbors in zip(completed.items(), near, strict=True):
@@ -369,30 +378,19 @@ def write_memories(
             done = [outcome for outcome in outcomes if outcome is not None]
             hide_secrets(workspace, drafts, done)
             saved = [outcome for _, outcome, _ in admission.groups if outcome.action != "unchanged"]
-            summary = done[0].text if len(done) == 1 else count_noun(len(saved), "memory")
+            summary = summarize_texts([outcome.text for outcome in saved], "memory")
             result = commit(
                 workspace, command, [*groups, *extra_groups], summary=summary, actor=actor
             )
         finally:
             workspace.resources.pop("forgotten texts", None)
-    errors = {id(group): error for group, error in result.rejected}
     for group, (_, outcome, _) in zip(groups, admission.groups, strict=True):
-        if id(group) in errors:
-            outcome.action, outcome.error = "rejected", errors[id(group)]
+        outcome.error = result.get_error(group)
+        if outcome.error is not None:
+            outcome.action = "rejected"
     for outcome in done:
         outcome.undo = result.number
     return done, result
-
-
-def hide_secrets(
-    workspace: Workspace, drafts: Sequence[Draft], outcomes: Sequence[Outcome]
-) -> None:
-    """Leave no secret in the sentences that the terminal and the undo log show."""
-    for draft, outcome in zip(drafts, outcomes, strict=True):
-        if draft.redact_secrets:
-            outcome.text = summarize(redact_text(workspace, draft.text))
-        elif draft.allow_secrets:
-            outcome.text = outcome.path  # the sentence may contain a secret
 
 
 def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
@@ -409,17 +407,7 @@ def is_repeated(draft: Draft, known: Planned) -> bool:
 
 
 def read_sources(index: Index, entry: IndexedEntry) -> tuple[str, ...]:
-    row = index.run(
-        "select fields from entries join files using(file) where path = ?", (entry.path,)
-    ).fetchone()
     try:
-        return read_list(json.loads(row[0]).get("sources") or ())
-    except (TypeError, ValueError):
+        return read_list(index.read_fields(entry.path).get("sources") or ())
+    except ValueError:
         return ()
-
-
-def find_last_forgotten(index: Index) -> str:
-    """Return when something was last forgotten or purged; empty if never."""
-    last = index.run("select max(forgotten_at) from entries where status = 'forgotten'").fetchone()
-    lines = read_small_text(index.workspace.root / index.workspace.purged_path).splitlines()
-    return max([last[0] or "", *(line.split()[-1] for line in lines if line.strip())])

@@ -1,18 +1,66 @@
-"""Changes of entries and of their lines in MEMORY.md, ready to commit."""
+"""Changes of entries and of their lines in MEMORY.md, ready to commit, and their outcomes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import RejectedError
+from ..errors import MemError, RejectedError
 from ..formats.entry import edit_entry, fold_key, replace_body
 from ..formats.frontmatter import FrontmatterError
 from ..formats.page import find_promoted_lines, replace_promoted_line
-from ..index.forgotten import ForgottenTexts, load_forgotten
+from ..formats.text import CONTROL
+from ..index.forgotten import ForgottenTexts
 from ..index.index import Index, IndexedEntry, open_index
-from ..store.commit import Append, Replace, read_file
+from ..store.commit import Append, Commit, Replace, read_file
 from ..store.gates import redact_text
 from ..store.workspace import Workspace
-from .outcome import Related, describe
+
+
+@dataclass
+class Related:
+    """Another memory that an outcome mentions."""
+
+    id: str
+    short_id: str
+    text: str
+    relation: str  # replaces, replaced by, contradicts, similar or hides
+    path: str = ""
+
+
+@dataclass
+class Outcome:
+    """The outcome for one memory, as commands print it."""
+
+    action: str  # saved, confirmed, unchanged, held, restored, edited or rejected
+    id: str = ""
+    short_id: str = ""
+    path: str = ""
+    text: str = ""
+    strength: int = 1
+    related: list[Related] = field(default_factory=list)
+    error: MemError | None = None
+    undo: int = 0
+
+
+@dataclass
+class ForgetResult:
+    """The outcome of `forget` or `restore`."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    result: Commit = field(default_factory=Commit)
+    other_files: list[str] = field(default_factory=list)  # that contained a purged text
+    git_commits: list[str] = field(default_factory=list)  # that still contain it
+    candidates: list[Related] = field(default_factory=list)  # one may be meant; nothing was done
+
+
+def build_related(index: Index, entry: IndexedEntry, relation: str) -> Related:
+    return Related(entry.id, index.shorten_id(entry.id), entry.summary, relation, entry.path)
+
+
+def build_outcome(index: Index, action: str, entry: IndexedEntry) -> Outcome:
+    return Outcome(
+        action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary, entry.strength
+    )
 
 
 class Replacement(NamedTuple):
@@ -26,22 +74,27 @@ class Replacement(NamedTuple):
 def replace_entries(
     index: Index, new_id: str, trust: float, summary: str, others: Iterable[IndexedEntry]
 ) -> Replacement:
-    """Supersede entries, except those that are trusted more.
-
-    A less trusted source can contradict a memory, but cannot replace it.
-    """
+    """Supersede entries, except those that are trusted more."""
     result = Replacement([], (), [])
     for other in others:
         # An entry that keeps its own key does not replace itself.
         if other.id == new_id:
             continue
-        if trust < other.trust:
+        if not can_replace(trust, other.trust):
             result = result._replace(conflicts=(*result.conflicts, other.id))
-            result.related.append(describe(index, other, "contradicts"))
+            result.related.append(build_related(index, other, "contradicts"))
         else:
             result.changes.extend(supersede(index.workspace, other, new_id, summary))
-            result.related.append(describe(index, other, "replaces"))
+            result.related.append(build_related(index, other, "replaces"))
     return result
+
+
+def can_replace(newer_trust: float, older_trust: float) -> bool:
+    """Return whether a statement replaces an older one.
+
+    A less trusted source can contradict a memory, but cannot replace it.
+    """
+    return newer_trust >= older_trust
 
 
 def find_same_key(index: Index, key: str, project: str, owner: str) -> list[IndexedEntry]:
@@ -78,6 +131,24 @@ def change_page_line(
     ]
 
 
+def follow_promoted_lines(
+    workspace: Workspace, successors: Mapping[str, tuple[str, str]]
+) -> list[Replace | Append]:
+    """Return the change of MEMORY.md whose lines follow memories that were replaced.
+
+    `successors` has the id and the sentence of the memory that replaces each.
+    """
+    page = read_file(workspace, workspace.page_path) if successors else None
+    after = page or ""
+    for promoted, _ in list(find_promoted_lines(after)):
+        new_id, summary = promoted, ""
+        while new_id in successors:
+            new_id, summary = successors[new_id]
+        if new_id != promoted:
+            after = replace_promoted_line(after, promoted, summary, new_id)
+    return [Replace(workspace.page_path, page, after)] if after != (page or "") else []
+
+
 def edit_file(
     workspace: Workspace, path: str, changes: dict[str, Any], body: str | None = None
 ) -> Replace:
@@ -100,6 +171,13 @@ def edit_file(
 def mask_text(workspace: Workspace, text: str, forgotten: ForgottenTexts | None = None) -> str:
     """Return a text without secrets and forgotten passages."""
     if forgotten is None:
-        index = open_index(workspace, refresh_first=False)
-        forgotten = load_forgotten(index.database, workspace)
+        forgotten = open_index(workspace, refresh_first=False).load_forgotten()
     return redact_text(workspace, forgotten.hide(text)[0])
+
+
+def clean_text(workspace: Workspace, text: str) -> str:
+    """Return a text that the gates of the writer let through."""
+    clean = CONTROL.sub("", mask_text(workspace, text)).strip()
+    # A line of a conflict that somebody pasted is not a conflict of the file.
+    lines = (f" {line}" if line[:7] in ("<" * 7, ">" * 7) else line for line in clean.split("\n"))
+    return "\n".join(lines)

@@ -1,19 +1,30 @@
-"""A draft: a memory that somebody wants to save, and the entry that it becomes."""
+"""A draft: a memory that somebody wants to save, the entry that it becomes, and the inbox.
 
-from collections.abc import Sequence
+The inbox has the memories about which a person decides. Nothing in it is searched or recalled.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..errors import RejectedError, UsageError
+from ..errors import MemError, RejectedError, UsageError
 from ..formats.dates import format_time, parse_time
-from ..formats.entry import SOURCES, TRUST, TYPES, Entry
-from ..formats.ids import build_id, build_slug
+from ..formats.entry import SOURCES, TRUST, TYPES, Entry, read_entry
+from ..formats.frontmatter import parse
+from ..formats.ids import build_id, build_slug, is_id
 from ..formats.text import summarize
-from ..index.index import Index
+from ..index.index import Index, open_index
 from ..search.names import get_entry
+from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
+from .changes import Outcome, mask_text
+
+UNDECIDED_DAYS = 90
 
 
 @dataclass
@@ -32,7 +43,7 @@ class Draft:
     confidence: float | None = None
     pinned: bool = False
     expires_at: str = ""
-    created_at: str = ""  # when it was said; empty: now
+    created_at: str = ""  # empty: now
     is_dated: bool = False  # whether `created_at` was given
     files: Sequence[str] = ()
     sources: Sequence[str] = ()  # the messages that said it: each confirms a memory once
@@ -54,8 +65,11 @@ class Draft:
         return TRUST[self.source]
 
 
-def complete_draft(index: Index, draft: Draft) -> Draft:
-    """Fill in the defaults of the workspace, and the key of a memory that the draft replaces."""
+def complete_draft(index: Index, draft: Draft, default_project: str | None = None) -> Draft:
+    """Fill in the defaults of the workspace, and the key of a memory that the draft replaces.
+
+    `default_project` is the project of a draft that names none; None: that of the workspace.
+    """
     if not draft.text:
         raise RejectedError("the memory is empty", 'write some text: mem write "…"')
     if draft.source not in SOURCES:
@@ -65,6 +79,8 @@ def complete_draft(index: Index, draft: Draft) -> Draft:
     workspace = index.workspace
     # In the user's own workspace, memories of several projects live together.
     project = workspace.project if workspace.is_own else str(workspace.settings["project"])
+    if default_project is not None:
+        project = default_project
     replaced = [get_entry(index, name).key for name in draft.supersedes]
     said_at = parse_time(draft.created_at) if draft.created_at else workspace.now
     if said_at is None:
@@ -82,7 +98,7 @@ def complete_draft(index: Index, draft: Draft) -> Draft:
 
 
 def build_entry(workspace: Workspace, draft: Draft) -> Entry:
-    # Ids sort by the time when it was said.
+    # Ids sort by the time of creation.
     return Entry(
         id=draft.id or build_id("mem", get_moment(workspace, draft), workspace.context.noise),
         body=draft.body.strip(),
@@ -121,5 +137,101 @@ def build_path(workspace: Workspace, draft: Draft, entry: Entry) -> str:
 
 
 def get_moment(workspace: Workspace, draft: Draft) -> datetime:
-    """Return when a draft was said. The time of the command has milliseconds."""
+    """Return the time of creation. The time of the command has milliseconds."""
     return (parse_time(draft.created_at) if draft.is_dated else None) or workspace.now
+
+
+def hide_secrets(
+    workspace: Workspace, drafts: Sequence[Draft], outcomes: Sequence[Outcome]
+) -> None:
+    """Leave no secret in the sentences that the terminal and the undo log show."""
+    for draft, outcome in zip(drafts, outcomes, strict=True):
+        if draft.redact_secrets:
+            outcome.text = summarize(redact_text(workspace, draft.text))
+        elif draft.allow_secrets:
+            outcome.text = outcome.path  # the sentence may contain a secret
+
+
+@dataclass
+class InboxItem:
+    """A memory in the inbox."""
+
+    id: str
+    path: str
+    text: str  # in one line, masked
+    reason: str  # why a person decides
+    added_at: str
+    entry: Entry
+
+
+def build_inbox_entry(workspace: Workspace, entry: Entry, reason: str) -> tuple[str, Entry]:
+    """Return the path and the entry of a memory in the inbox."""
+    path = f"{workspace.prefix}inbox/{entry.id}.md"
+    return path, replace(entry, reason=reason, updated_at=workspace.stamp)
+
+
+def list_inbox(workspace: Workspace) -> list[InboxItem]:
+    """Return the memories in the inbox, the oldest first."""
+    items = []
+    forgotten = open_index(workspace, refresh_first=False).load_forgotten()
+    for path, entry in read_inbox(workspace):
+        text = mask_text(workspace, entry.summary, forgotten)
+        reason = mask_text(workspace, entry.reason, forgotten)
+        items.append(InboxItem(entry.id, path, text, reason, entry.updated_at, entry))
+    return sorted(items, key=lambda item: (item.added_at, item.id))
+
+
+def read_inbox(workspace: Workspace) -> Iterator[tuple[str, Entry]]:
+    """Yield the path and the entry of each file in the inbox, as it is."""
+    folder = f"{workspace.prefix}inbox"
+    names: list[str] = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(workspace.root / folder) if name.endswith(".md")]
+    for path in (f"{folder}/{name}" for name in sorted(names)):
+        try:
+            document = parse(read_file(workspace, path) or "")
+        except (MemError, OSError, ValueError):
+            continue  # a link, or a file that mem did not write
+        yield path, read_entry(document, path, workspace.now)[0]
+
+
+def build_inbox_draft(workspace: Workspace, item: InboxItem) -> Draft:
+    """Return the draft of a memory that a person accepts."""
+    entry = item.entry
+    # A clone can bring an inbox along.
+    source = entry.source if entry.source in ("user", "observed") else "inferred"
+    return Draft(
+        entry.body,
+        entry.type,
+        entry.title,
+        entry.tags,
+        entry.aliases,
+        entry.key,
+        entry.project,
+        entry.owner,
+        source if workspace.is_trusted else "inferred",
+        entry.confidence,
+        created_at=entry.created_at,
+        files=entry.files,
+        sources=entry.sources,
+        metadata=dict(entry.metadata),
+        id=entry.id if is_id(entry.id) else "",
+        inbox_path=item.path,
+    )
+
+
+def find_old_inbox(workspace: Workspace) -> list[str]:
+    """Return the ids of memories that nobody decided about."""
+    oldest = format_time(workspace.now - timedelta(days=UNDECIDED_DAYS))
+    return [item.id for item in list_inbox(workspace) if item.added_at < oldest]
+
+
+def delete_inbox(
+    workspace: Workspace, ids: Sequence[str], *, command: str = "tend", actor: str = "hook"
+) -> Commit:
+    """Delete memories that nobody decided about."""
+    items = [item for item in list_inbox(workspace) if item.id in ids]
+    groups = [
+        ChangeGroup([Replace(item.path, read_file(workspace, item.path), None)]) for item in items
+    ]
+    return commit(workspace, command, groups, summary=f"inbox: {len(items)}", actor=actor)

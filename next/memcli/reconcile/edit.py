@@ -1,31 +1,26 @@
 """Change the text or the fields of one memory."""
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import MemError, NotFoundError, RejectedError
-from ..formats.dates import format_time
+from ..errors import NotFoundError, RejectedError
 from ..formats.entry import TRUST, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
-from ..index.index import Index, open_index
+from ..index.index import open_index
 from ..search.names import NamedFile, find_named, get_entry
-from ..store.commit import (
-    Append,
-    ChangeGroup,
-    Commit,
-    Replace,
-    commit,
-    commit_one,
-    read_file,
-)
-from ..store.undo import undo
+from ..store.commit import Append, ChangeGroup, Replace, commit, commit_one, read_file
 from ..store.workspace import Workspace
-from .changes import change_page_line, edit_file, find_same_key, mask_text, replace_entries
-from .draft import Draft
-from .outcome import Outcome, build_outcome
-from .similar import find_neighbors
+from .changes import (
+    Outcome,
+    build_outcome,
+    change_page_line,
+    edit_file,
+    find_same_key,
+    mask_text,
+    replace_entries,
+)
+from .similar import check_near_repeat
 
 
 def replace_text(
@@ -73,7 +68,7 @@ def stamp_edit(
     old_body = get_body(before)
     # A note without frontmatter stays without, and a change of tags is not a new text.
     if has_frontmatter and document.body.strip() != old_body and workspace.is_managed(path):
-        stamp = {"updated_at": format_time(workspace.now)}
+        stamp = {"updated_at": workspace.stamp}
         if not is_said_by_user:
             stamp.update(lower_source(entry.source, "inferred"))
         after = edit_entry(after, stamp)
@@ -84,21 +79,8 @@ def stamp_edit(
     return after, entry.id, entry.summary
 
 
-def check_near_repeat(index: Index, path: str, before: str, after: str) -> None:
-    """Raise RejectedError if a body now nearly repeats a forgotten memory other than its own.
-
-    A new memory would wait in the inbox, but a changed one cannot.
-    """
-    drafts = [Draft(before), Draft(after)]
-    old, new = (item.forgotten for item in find_neighbors(index, drafts, deduplicate=False))
-    if old is None and new is not None and new.path != path:
-        raise RejectedError(
-            "this resembles a memory that was forgotten", "say it yourself: add --source user"
-        )
-
-
 def lower_source(current: str, source: str) -> dict[str, Any]:
-    """Return the source of a text that somebody changes who is trusted less than its author."""
+    """Return lower trust fields if `source` is trusted less than the author."""
     if TRUST.get(source, 0.5) < TRUST.get(current, 0.5):
         return {"source": source, "trust": None}
     return {}
@@ -150,7 +132,7 @@ def update_entry(
     """
     index = open_index(workspace)
     entry = get_entry(index, name)
-    fields = {**fields, "updated_at": format_time(workspace.now)}
+    fields = {**fields, "updated_at": workspace.stamp}
     if body is not None and source != "user":
         before = get_body(read_file(workspace, entry.path) or "")
         check_near_repeat(index, entry.path, before, body)
@@ -174,8 +156,7 @@ def update_entry(
         is_said_by_user=source == "user",
     )
     result = commit(workspace, "edit", [group], summary=summary)
-    if result.rejected:
-        raise result.rejected[0][1]
+    result.raise_rejected()
     outcome = build_outcome(index, "edited", entry)
     outcome.text, outcome.related, outcome.undo = summary, replaced.related, result.number
     return outcome
@@ -193,20 +174,11 @@ def move_to_workspace(source: Workspace, target: Workspace, name: str) -> Outcom
         received_text = edit_entry(text, {**claims, "source": "inferred"})
     inner = entry.path.removeprefix(source.entries_folder)
     path = f"{target.entries_folder}{inner}"
-    received = Commit()
-    # After a kill between the two commits, the copy is there already.
+    # After a kill or an error between the two commits, the copy is there already.
     if read_file(target, path) != received_text:
-        received = commit_one(
-            target, "edit", [Replace(path, None, received_text)], summary=entry.summary
-        )
+        commit_one(target, "edit", [Replace(path, None, received_text)], summary=entry.summary)
     changes = [Replace(entry.path, text, None), *change_page_line(source, entry.id, None)]
-    try:
-        result = commit_one(source, "edit", changes, summary=entry.summary)
-    except MemError:
-        if received.number:
-            with suppress(MemError):
-                undo(target, received.number)
-        raise
+    result = commit_one(source, "edit", changes, summary=entry.summary)
     outcome = build_outcome(index, "moved", entry)
     outcome.path, outcome.undo = path, result.number
     return outcome

@@ -1,19 +1,38 @@
-"""Forget and restore memories."""
+"""Forget, restore and purge memories.
 
+A purge deletes a memory, and its text in every other file, the index and the undo log.
+"""
+
+import json
+import re
+import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
-from ..errors import NotFoundError, RejectedError
+from ..errors import BusyError, NotFoundError, RejectedError
 from ..formats.dates import format_time, parse_time
 from ..formats.frontmatter import get_body, get_content
-from ..formats.text import split_words, summarize
+from ..formats.page import replace_promoted_line
+from ..formats.passages import PassageFinder, replace_passages
+from ..formats.text import find_strings, normalize, split_words, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
+from ..index.scan import list_all_files, remove_leftovers
+from ..index.words import find_content_words
+from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
-from ..store.commit import ChangeGroup, commit
+from ..store.commit import Append, ChangeGroup, Replace, commit, read_file
+from ..store.git import run_git
 from ..store.workspace import Workspace
-from .changes import change_page_line, edit_file, find_same_key, replace_entries
-from .outcome import ForgetResult, build_outcome, describe
-from .purge import purge_entries
-from .similar import embed_texts, find_close, find_content_words, has_run, load_pool
+from .changes import (
+    ForgetResult,
+    build_outcome,
+    build_related,
+    change_page_line,
+    edit_file,
+    find_same_key,
+    replace_entries,
+)
+from .similar import embed_texts, find_close, has_sequence, load_pool
 
 # Of 255 sentences that reword a memory, 174 find it at .8 and one finds another; lower down, what
 # is said about something else is found more and more often.
@@ -21,6 +40,13 @@ DESCRIBED_COSINE = 0.8
 # The second closest memory must be this much farther away, or nobody knows which one is meant.
 DESCRIBED_MARGIN = 0.05
 MOST_DESCRIBED = 3  # a request that fits more memories is unclear
+# A record or note whose text was purged.
+CUT = "\0cut\0"
+EMPTY_HISTORY_RECORD = re.compile(
+    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
+)
+EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
+PURGED_PASSAGE = "[purged]"
 
 
 def forget(
@@ -48,19 +74,20 @@ def forget(
             raise RejectedError(f"{index.shorten_id(entry.id)} is already forgotten")
         changes = {
             "status": "forgotten",
-            "forgotten_at": said_at or format_time(workspace.now),
+            "forgotten_at": said_at or workspace.stamp,
             "reason": reason,
         }
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *change_page_line(workspace, entry.id, None)]))
         outcome = build_outcome(index, "forgotten", entry)
         outcome.related = [
-            describe(index, other, "hides")
+            build_related(index, other, "hides")
             for other in find_copies(index, entry)
             if other not in entries
         ]
         done.outcomes.append(outcome)
-    done.result = commit(workspace, command, groups, summary=describe_entries(entries), actor=actor)
+    summary = summarize_texts([entry.summary for entry in entries], "memory")
+    done.result = commit(workspace, command, groups, summary=summary, actor=actor)
     mark_rejected(done, groups)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
@@ -97,11 +124,11 @@ def forget_described(
         paths = {entry.path for entry in entries}
         close = [item for item in find_described(index, text) if item[1].path in paths]
         meant = [entry for cosine, entry in close if cosine > close[0][0] - DESCRIBED_MARGIN]
-        if len(meant) > 1 and len({summary.summary for summary in meant}) > 1:
-            done.candidates = [describe(index, entry, "similar") for entry in meant]
+        if len(meant) > 1 and len({entry.summary for entry in meant}) > 1:
+            done.candidates = [build_related(index, entry, "similar") for entry in meant]
             return done
     if len(meant) > MOST_DESCRIBED:
-        done.candidates = [describe(index, entry, "similar") for entry in meant]
+        done.candidates = [build_related(index, entry, "similar") for entry in meant]
     elif meant:
         paths_meant = [entry.path for entry in meant]
         done = forget(
@@ -121,7 +148,7 @@ def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
     telling = find_content_words(text)
     return (
         bool(telling)
-        and has_run(said, words)
+        and has_sequence(said, words)
         and 2 * len(telling) >= len(find_content_words(" ".join(said)))
     )
 
@@ -163,7 +190,8 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
         edited = edit_file(workspace, entry.path, changes)
         groups.append(ChangeGroup([edited, *replaced.changes], is_said_by_user=True))
         done.outcomes.append(build_outcome(index, "restored", entry))
-    done.result = commit(workspace, "restore", groups, summary=describe_entries(entries))
+    summary = summarize_texts([entry.summary for entry in entries], "memory")
+    done.result = commit(workspace, "restore", groups, summary=summary)
     mark_rejected(done, groups)
     index.refresh()
     return done
@@ -171,13 +199,12 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
 
 def mark_rejected(done: ForgetResult, groups: Sequence[ChangeGroup]) -> None:
     """Note the rejected memories in their outcomes. Raises the error if all were rejected."""
-    errors = {id(group): error for group, error in done.result.rejected}
-    if errors and len(errors) == len(groups):
-        raise done.result.rejected[0][1]
+    if len(done.result.rejected) == len(groups):
+        done.result.raise_rejected()
     for outcome, group in zip(done.outcomes, groups, strict=True):
-        if id(group) in errors:
+        outcome.error = done.result.get_error(group)
+        if outcome.error is not None:
             outcome.action = "rejected"
-            outcome.error = errors[id(group)]
 
 
 def get_entries(index: Index, names: Sequence[str]) -> list[IndexedEntry]:
@@ -210,5 +237,122 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     return entries
 
 
-def describe_entries(entries: Sequence[IndexedEntry]) -> str:
-    return summarize(entries[0].summary) if len(entries) == 1 else f"{len(entries)} memories"
+def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
+    """Delete memories and their text in every file, the index and the undo log."""
+    workspace = index.workspace
+    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
+    finder = PassageFinder(texts)
+    done = ForgetResult()
+    changes: list[Replace | Append] = []
+    stamp = workspace.stamp
+    for entry in entries:
+        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
+        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
+        done.outcomes.append(build_outcome(index, "purged", entry))
+        done.git_commits += find_git_commits(workspace, entry.path)
+    # In all other files, because agents and people copy sentences around.
+    ids = [entry.id for entry in entries]
+    for path in list_all_files(workspace):
+        text = read_file(workspace, path) or ""
+        clean = clean_file(workspace, path, text, ids, finder)
+        if clean != text:
+            changes.append(Replace(path, text, clean))
+            done.other_files.append(path)
+    done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
+    done.result.raise_rejected()
+    remove_leftovers(workspace)
+    index.refresh()
+    try:
+        wipe_deleted_texts(index)
+    except sqlite3.OperationalError as error:
+        done.result.messages.append(
+            f"the index may still have the text ({error}): mem index --rebuild"
+        )
+    return done
+
+
+def clean_file(
+    workspace: Workspace, path: str, text: str, ids: Sequence[str], finder: PassageFinder
+) -> str | None:
+    """Return the text of another file without the purged passages. None: delete the file."""
+    kind = workspace.get_kind(path)
+    if path.startswith(f"{workspace.prefix}inbox/"):
+        return None if finder.find(normalize(text)) else text
+    # An archive is a conversation too. Other memories are somebody's own words.
+    if kind == "session" or path.endswith(".jsonl"):
+        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
+    if kind in ("entry", ""):
+        return text
+    for entry_id in ids if kind == "memory" else ():
+        text = replace_promoted_line(text, entry_id, None)
+    return remove_passages(text, kind, finder)
+
+
+def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
+    """Return a file's text without the purged passages, and without records that become empty."""
+    normal = normalize(text)
+    passages = finder.find(normal)
+    if not passages:
+        return text
+    clean = replace_passages(normal, passages, CUT)
+    if kind == "history":
+        clean = EMPTY_HISTORY_RECORD.sub("", clean)
+    if kind == "note":
+        clean = EMPTY_NOTE.sub("", clean)
+    return clean.replace(CUT, "")
+
+
+def remove_from_line(line: str, finder: PassageFinder) -> str:
+    """Return a line of a session with the purged passages replaced, and the rest as it is."""
+    try:
+        return remove_from_event(line, finder)
+    except (ValueError, RecursionError):
+        # Cut off by a crash, or nested too deeply.
+        return str(replace_strings(line, finder))
+
+
+def remove_from_event(line: str, finder: PassageFinder) -> str:
+    event = json.loads(line)
+    for text in find_strings(event):
+        normal = normalize(text)
+        passages = finder.find(normal)
+        if passages:
+            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
+            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
+                line = line.replace(spelling[1:-1], clean)
+    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
+        # Escaped in another way, such as `\\/`. Then the event is written anew.
+        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
+    return line
+
+
+def replace_strings(value: Any, finder: PassageFinder) -> Any:
+    """Return a JSON value with the purged passages replaced in every text."""
+    if isinstance(value, str):
+        normal = normalize(value)
+        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
+    if isinstance(value, dict):
+        return {name: replace_strings(item, finder) for name, item in value.items()}
+    if isinstance(value, list):
+        return [replace_strings(item, finder) for item in value]
+    return value
+
+
+def wipe_deleted_texts(index: Index) -> None:
+    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
+    rebuild_spellings(index.database)
+    index.run("insert into words(words) values('optimize')")
+    index.run("vacuum")
+    index.run("pragma wal_checkpoint(truncate)")
+
+
+def find_git_commits(workspace: Workspace, path: str) -> list[str]:
+    """Return the commits that contain a purged file, including earlier names, the latest first."""
+    try:
+        # git keeps the text; only its owner can rewrite history.
+        output = run_git(
+            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
+        )
+    except (NotFoundError, BusyError):
+        return []
+    return output.decode("ascii", "replace").split()

@@ -5,17 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ChangedError, UsageError
-from ..formats.dates import format_time
-from ..formats.digests import build_digest
-from ..formats.entry import edit_entry
-from ..formats.text import count_noun
+from ..formats.text import build_digest, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, hold_lock, read_file
 from ..store.workspace import Workspace
 from .admit import Admission
-from .changes import change_page_line, edit_file
-from .draft import build_path, complete_draft
-from .inbox import InboxItem, build_draft, list_inbox
+from .changes import edit_file, follow_promoted_lines
+from .draft import InboxItem, build_inbox_draft, build_path, complete_draft, list_inbox
 from .pairs import (
     Pair,
     add_distinct_id,
@@ -25,14 +21,13 @@ from .pairs import (
     is_distinct,
     read_metadata,
 )
-from .similar import Neighbors
 
 OLDER, NEWER, BOTH, ACCEPT, REJECT = "older", "newer", "both", "accept", "reject"
 PAIR_ANSWERS, INBOX_ANSWERS = (OLDER, NEWER, BOTH), (ACCEPT, REJECT)
 TEXTS = {
     "conflict": "These memories disagree. Which one is true?",
     "number": "These memories give two numbers for the same thing. Which one is true?",
-    "duplicate": "These memories may say the same. Which one should stay?",
+    "duplicate": "These memories may say the same thing. Which one should stay?",
     "inbox": "Save this memory?",
 }
 
@@ -62,7 +57,7 @@ class Question:
 
 
 def list_questions(workspace: Workspace, *, duplicates: bool = False) -> list[Question]:
-    """Return the open questions, with `duplicates` also about memories that may say the same."""
+    """Return the open questions, with `duplicates` also about possible repeats."""
     index = open_index(workspace)
     questions = [build_pair_question(index, "conflict", pair) for pair in find_conflicts(index)]
     questions += [build_inbox_question(index, item) for item in list_inbox(workspace)]
@@ -119,11 +114,10 @@ def answer_questions(
             check_open(index, question)
         build_groups = build_inbox_groups if questions[0].kind == "inbox" else build_pair_groups
         groups = build_groups(index, questions, answer)
-        text = get_text(questions[0], answer)
-        summary = text if len(questions) == 1 else count_noun(len(questions), "question")
+        texts = [get_text(question, answer) for question in questions]
+        summary = summarize_texts(texts, "question")
         result = commit(workspace, "review", groups, summary=f"{answer}: {summary}", actor=actor)
-    if result.rejected:
-        raise result.rejected[0][1]
+    result.raise_rejected()
     index.refresh()
     return result
 
@@ -158,7 +152,7 @@ def build_pair_groups(
     for question in questions:
         first, second = load_pair(index, question)
         if first.id in winners or second.id in winners:
-            continue  # of three that say the same, one is replaced already
+            continue  # of three that say the same thing, one is replaced already
         for entry, other in ((first, second), (second, first)):
             fields = edits.setdefault(entry.path, {})
             conflicts = fields.get("conflicts_with", entry.conflicts_with)
@@ -179,11 +173,8 @@ def build_pair_groups(
     changes: list[Replace | Append] = [
         edit_file(workspace, path, fields) for path, fields in edits.items() if fields
     ]
-    for loser_id in winners:
-        winner = winners[loser_id]
-        while winner.id in winners:
-            winner = winners[winner.id]
-        changes += change_page_line(workspace, loser_id, winner.summary, winner.id)
+    successors = {loser: (winner.id, winner.summary) for loser, winner in winners.items()}
+    changes += follow_promoted_lines(workspace, successors)
     return [ChangeGroup(changes, is_said_by_user=True)]
 
 
@@ -204,14 +195,13 @@ def build_inbox_groups(
     items = {item.path: item for item in list_inbox(workspace)}
     for question in questions:
         item = items[question.memories[0].path]
-        draft = complete_draft(index, build_draft(workspace, item))
+        draft = complete_draft(index, build_inbox_draft(workspace, item))
         if answer == ACCEPT:
-            admission.admit(draft, Neighbors())
+            admission.admit(draft)
             continue
         # Rejected means forgotten: the text is refused if it comes again.
-        text = read_file(workspace, item.path) or ""
-        stamp = format_time(workspace.now)
-        forgotten = edit_entry(text, {"status": "forgotten", "forgotten_at": stamp})
+        fields = {"status": "forgotten", "forgotten_at": workspace.stamp}
+        _, text, forgotten = edit_file(workspace, item.path, fields)
         path = build_path(workspace, draft, item.entry)
         changes = [Replace(path, None, forgotten), Replace(item.path, text, None)]
         rejected.append(ChangeGroup(changes, is_said_by_user=True))

@@ -5,9 +5,8 @@ Similarity does not decide what is true, so no hit is left out, and nothing is w
 
 from typing import TYPE_CHECKING
 
-from ..formats.text import split_words
 from ..index.index import Index
-from ..index.words import get_stop_words
+from ..index.words import find_content_words
 from .candidates import Candidate
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def outranks(later: Candidate, earlier: Candidate) -> bool:
     """Return whether an entry says something later about the same, and is nearly as relevant."""
     if later.relevance < NEARLY * earlier.relevance or not is_later(later, earlier):
         return False
-    ours, theirs = get_content_words(later.passage.text), get_content_words(earlier.passage.text)
+    ours, theirs = find_content_words(later.passage.text), find_content_words(earlier.passage.text)
     return len(ours & theirs) >= SHARED_WORDS * min(len(ours), len(theirs))
 
 
@@ -129,10 +128,6 @@ def is_later(later: Candidate, earlier: Candidate) -> bool:
     if new is None or old is None or new.trust < old.trust:
         return False
     return (new.updated_at, new.id) > (old.updated_at, old.id)
-
-
-def get_content_words(text: str) -> set[str]:
-    return {word for word in split_words(text) if word not in get_stop_words()}
 
 
 def get_id(candidate: Candidate) -> str:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import ChangedError, MemError, OutsideError, RejectedError
-from ..formats.dates import format_time
 from ..formats.frontmatter import get_content
 from ..formats.merge import merge_lines
-from .lock import LOCK_SECONDS, open_lock, sync_folder
+from .files import LOCK_SECONDS, open_lock, sync_folder
 from .machine import make_mem_folder
 from .undo_log import (
     PRUNE_INTERVAL,
@@ -72,6 +71,15 @@ class Commit:
     rejected: list[tuple[ChangeGroup, MemError]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+
+    def get_error(self, group: ChangeGroup) -> MemError | None:
+        """Return the error of the gate that rejected a group."""
+        return next((error for rejected, error in self.rejected if rejected is group), None)
+
+    def raise_rejected(self) -> None:
+        """Raise the error of the first rejected group, if there is one."""
+        if self.rejected:
+            raise self.rejected[0][1]
 
 
 def commit(
@@ -158,8 +166,7 @@ def commit_one(
     """Commit one group. Raises the error of the gate that rejects it."""
     group = ChangeGroup(changes, is_said_by_user=is_said_by_user)
     result = commit(workspace, command, [group], summary=summary, actor=actor)
-    if result.rejected:
-        raise result.rejected[0][1]
+    result.raise_rejected()
     return result
 
 
@@ -224,7 +231,7 @@ def write_changes(
                 number,
                 command,
                 summary,
-                format_time(workspace.now),
+                workspace.stamp,
                 tuple(changes),
                 actor=actor,
                 undoes=undoes,

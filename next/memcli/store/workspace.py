@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 from ..context import Context
 from ..errors import NotFoundError
+from ..formats.dates import format_time
 from ..formats.ids import is_id
+from .files import read_small_text
 from .machine import Machine, build_machine, find_machine
 from .settings import Settings, read_settings
-from .small_files import read_small_text
 from .worktrees import Repository, find_repository
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Workspace:
         return self.context.now
 
     @property
+    def stamp(self) -> str:
+        """The current time as files store it."""
+        return format_time(self.now)
+
+    @property
     def zone(self) -> ZoneInfo:
         if "zone" not in self.resources:
             self.resources["zone"] = self.settings.zone
@@ -57,6 +63,16 @@ class Workspace:
     def is_trusted(self) -> bool:
         """Whether its text may count as the user's word. A clone is data until it is trusted."""
         return self.machine.is_trusted
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the workspace is part of a project's repository, and git sees it."""
+        repository = find_repository(self.root)
+        if repository is None or repository.main is None or repository.top.resolve() == self.root:
+            return False  # not in a repository, or a repository of its own
+        inner = self.root.relative_to(repository.top.resolve()).as_posix()
+        excluded = read_small_text(repository.git_folder / "info" / "exclude").splitlines()
+        return f"/{inner}/" not in excluded and f"/{inner}/mem.yaml" not in excluded
 
     @property
     def is_vault(self) -> bool:
@@ -93,6 +109,11 @@ class Workspace:
         ids = [line.split()[0] for line in lines if line.strip()]
         # A path is the id of a note without frontmatter. Nobody may delete it from afar.
         return frozenset(entry_id for entry_id in ids if is_id(entry_id))
+
+    def find_last_purge(self) -> str:
+        """Return when something was last purged on any machine; empty if never."""
+        lines = read_small_text(self.root / self.purged_path).splitlines()
+        return max((line.split()[-1] for line in lines if line.strip()), default="")
 
     def get_kind(self, path: str) -> str:
         """Return what a file is: entry, memory, history, note, session, document or nothing."""

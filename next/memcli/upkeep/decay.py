@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import MemError, RejectedError
-from ..formats.retention import FADED, can_fade, compute_retention, is_expired
+from ..formats.retention import FADED, can_fade, compute_retention
+from ..formats.dates import is_expired
 from ..formats.text import count_noun
 from ..index.index import Index, IndexedEntry, open_index
 from ..reconcile.changes import change_page_line, edit_file
 from ..store.commit import ChangeGroup, Commit, commit
-from ..store.counters import read_access_counts
 from ..store.git import run_git
-from ..store.init import is_shared
 from ..store.undo_log import find_undone_numbers, read_log
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
@@ -46,7 +45,7 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
     if not workspace.is_trusted:
         return []
     index = open_index(workspace)
-    counts = read_access_counts(workspace)
+    counts = workspace.machine.read_access_counts()
     fading = []
     for entry in list_managed_entries(index):
         count = counts.get(entry.id, 0)
@@ -135,7 +134,7 @@ def has_remote(workspace: Workspace) -> bool:
     if repository is None:
         return False
     is_own_repository = repository.top.resolve() == workspace.root
-    if not is_own_repository and not is_shared(workspace.root):
+    if not is_own_repository and not workspace.is_shared:
         return False
     try:
         return bool(run_git(workspace.root, "remote").strip())

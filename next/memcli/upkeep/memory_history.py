@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import MemError
-from ..formats.dates import format_time, parse_time
+from ..formats.dates import format_time, is_expired, parse_time
 from ..formats.entry import Entry, read_entry, read_id
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.ids import is_id
 from ..formats.page import find_promoted_lines
-from ..formats.retention import is_expired
 from ..reconcile.changes import mask_text
 from ..search.names import NamedFile
 from ..store.git import run_git

@@ -7,13 +7,13 @@ they expired, or an editor, an agent's file tool or git wrote them.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..formats.dates import is_expired
 from ..formats.page import (
     PromotedLine,
     format_promoted_line,
     list_promoted_lines,
     replace_promoted_line,
 )
-from ..formats.retention import is_expired
 from ..index.index import IndexedEntry, open_index
 from ..store.commit import Commit, Replace, commit_one
 from ..store.workspace import Workspace

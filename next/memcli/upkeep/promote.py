@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.digests import build_words_digest
+from ..formats.dates import is_expired
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.ids import is_id
 from ..formats.page import (
@@ -21,8 +21,7 @@ from ..formats.page import (
     replace_promoted_line,
     strip_comments,
 )
-from ..formats.retention import is_expired
-from ..formats.text import count_noun, find_conflict_line
+from ..formats.text import build_words_digest, count_noun, find_conflict_line
 from ..index.forgotten import HIDDEN_MARK
 from ..index.index import Index, IndexedEntry, open_index
 from ..reconcile.changes import edit_file

@@ -9,7 +9,7 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import NamedTuple
 
-from ..formats.dates import format_time, parse_time
+from ..formats.dates import parse_time
 from ..formats.entry import Entry, format_entry
 from ..formats.frontmatter import get_body
 from ..formats.ids import build_id, build_slug
@@ -95,7 +95,7 @@ def save_summary(workspace: Workspace, month: Month, body: str) -> Commit:
         source=weakest.source,
         trust=weakest.trust,
         created_at=episodes[-1].created_at,
-        updated_at=format_time(workspace.now),
+        updated_at=workspace.stamp,
         sources=tuple(episode.id for episode in episodes),
     )
     folder = f"{workspace.entries_folder}{month.name}/"

@@ -11,8 +11,7 @@ from typing import Any
 from ..formats.dates import format_time
 from ..index.index import Index
 from ..recall.shown import FOLDER
-from ..reconcile.inbox import list_inbox
-from ..store.counters import read_access_counts
+from ..reconcile.draft import list_inbox
 from ..store.workspace import Workspace
 from .decay import find_fading
 
@@ -114,7 +113,7 @@ def count_pending(index: Index) -> Pending:
 
 def count_usage(index: Index) -> Usage:
     """Return how often memories were shown on this machine."""
-    counts = read_access_counts(index.workspace)
+    counts = index.workspace.machine.read_access_counts()
     active = dict(index.run("select id, summary from entries where status = 'active'").fetchall())
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     tokens = read_shown_tokens(index.workspace)

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from ..consolidate.compaction import needs_compaction
 from ..consolidate.consolidate import find_due_sessions
-from ..consolidate.page import shorten_page, was_tried
+from ..consolidate.page import shorten_page, has_failed_before
 from ..consolidate.queue import run_consolidation
 from ..errors import BusyError, LlmError, RejectedError
 from ..formats.dates import format_time
 from ..formats.text import count_noun
 from ..index.scan import remove_leftovers, scan_workspace
 from ..llm.client import is_configured
-from ..reconcile.inbox import delete_inbox, list_inbox
+from ..reconcile.draft import delete_inbox, list_inbox
 from ..store.sessions import list_sessions
 from ..store.workspace import Workspace
 from .decay import check_fraction, find_fading, has_remote, mark_faded
@@ -68,7 +68,7 @@ def find_long_page(workspace: Workspace) -> list[str]:
     """Return MEMORY.md if a language model should shorten it."""
     text = read_page(workspace) or ""
     is_long = len(text.encode("utf-8", "replace")) > int(workspace.settings["page.bytes"])
-    is_due = is_long and is_configured(workspace) and not was_tried(workspace, text)
+    is_due = is_long and is_configured(workspace) and not has_failed_before(workspace, text)
     return [workspace.page_path] if is_due else []
 
 
@@ -109,7 +109,7 @@ def roll_up_months(workspace: Workspace, months: Sequence[Any]) -> None:
 def find_old_inbox(workspace: Workspace) -> list[str]:
     """Return the ids of memories that nobody decided about."""
     oldest = format_time(workspace.now - timedelta(days=UNDECIDED_DAYS))
-    return [item.id for item in list_inbox(workspace) if item.held_at < oldest]
+    return [item.id for item in list_inbox(workspace) if item.added_at < oldest]
 
 
 def find_leftovers(workspace: Workspace) -> list[str]:

@@ -13,8 +13,7 @@ from ..errors import BusyError, MemError
 from ..formats.text import count_noun
 from ..recall.shown import delete_old_records
 from ..store.commit import hold_lock
-from ..store.init import is_shared
-from ..store.lock import open_lock
+from ..store.files import open_lock
 from ..store.undo_log import prune_log
 from ..store.workspace import Workspace
 from .steps import STEPS
@@ -32,7 +31,7 @@ class StepResult:
 
 def tend(workspace: Workspace, *, dry_run: bool = False) -> list[StepResult]:
     """Do what is due. Raises BusyError while another process does it."""
-    shared = is_shared(workspace.root)
+    shared = workspace.is_shared
     results = []
     with hold_tend_lock(workspace):
         for step in STEPS:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from memcli.index.index import Index, open_index
 from memcli.reconcile.admit import write_memories
+from memcli.reconcile.changes import Outcome
 from memcli.reconcile.draft import Draft
-from memcli.reconcile.outcome import Outcome
 from memcli.store.commit import Append, ChangeGroup
 from memcli.store.workspace import Workspace
 from tests.helpers import make_workspace, put

@@ -9,9 +9,8 @@ import pytest
 from memcli.formats.entry import Entry, format_entry
 from memcli.index.index import open_index
 from memcli.reconcile.admit import write_memories
-from memcli.reconcile.draft import Draft
+from memcli.reconcile.draft import Draft, delete_inbox, list_inbox
 from memcli.reconcile.forget import forget, forget_described
-from memcli.reconcile.inbox import delete_inbox, list_inbox
 from memcli.store.commit import Append, ChangeGroup, commit
 from memcli.store.sessions import append_events
 from memcli.store.workspace import Workspace
