@@ -168,7 +168,7 @@ def measure_start(source: Path) -> str:
         resumed = build_start([workspace], shown, is_resumed=True).text
         close_index(workspace)
     return (
-        f"{start.count_tokens() - page} tokens, and {page} of MEMORY.md; {repeats} sentences"
+        f"{start.count_tokens() - page} tokens, plus {page} for MEMORY.md; {repeats} sentences"
         f" twice; {len(resumed)} characters when resumed"
     )
 

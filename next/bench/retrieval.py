@@ -22,9 +22,9 @@ from typing import Any
 
 from memcli.context import CommonOptions, Context
 from memcli.formats.dates import format_time, parse_time
-from memcli.formats.digests import build_text_digest
 from memcli.formats.entry import Entry, format_entry
 from memcli.formats.ids import build_id
+from memcli.formats.text import build_text_digest
 from memcli.index.filters import Filter
 from memcli.index.index import KINDS, close_index, open_index
 from memcli.index.model import DIMENSION, Embedder, open_embedder

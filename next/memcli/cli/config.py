@@ -12,8 +12,8 @@ from ..store.commit import Append, Replace, commit_one, read_file, read_text, wr
 from ..store.init import HISTORY_PATHS
 from ..store.settings import SETTINGS, edit_settings_text, format_setting, parse_setting
 from ..store.workspace import MARK, Workspace
-from .editor import run_editor
 from .render import Result
+from .terminal import run_editor
 
 FIELDS = ("name", "value", "source", "help")
 ACTIONS = ("get", "set", "unset", "list", "edit", "path")

@@ -20,7 +20,7 @@ def run_context(
         bool, Option("--resumed", help="Print only what the session was not shown yet.")
     ] = False,
     explain: Annotated[
-        bool, Option("--explain", help="Show why each line is there, and what it costs.")
+        bool, Option("--explain", help="Show why each line is there, and how many tokens it uses.")
     ] = False,
 ) -> Result:
     """Print what an agent is shown when a session starts.
@@ -41,7 +41,7 @@ def run_context(
     if not explain:
         return Result(data, start.text.splitlines())
     page_tokens = start.count_tokens(PAGE)
-    lines = [f"{start.count_tokens() - page_tokens} tokens, and {page_tokens} of MEMORY.md"]
+    lines = [f"{start.count_tokens() - page_tokens} tokens, plus {page_tokens} for MEMORY.md"]
     for section, heading in HEADINGS.items():
         chosen = [line for line in start.lines if line.section == section]
         if chosen:

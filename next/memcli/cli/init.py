@@ -10,8 +10,8 @@ from ..errors import UsageError
 from ..store.init import create_workspace, hide_from_git, is_vault
 from ..store.workspace import MARK
 from ..store.worktrees import find_repository
-from .confirm import ask
 from .render import Result
+from .terminal import ask
 
 FIELDS = ("path", "layout", "git")
 

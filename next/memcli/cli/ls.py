@@ -6,7 +6,7 @@ from typer import Option
 
 from ..api import open_all
 from ..context import Context
-from ..formats.dates import describe_day, format_time
+from ..formats.dates import describe_day, is_expired
 from ..index.filters import build_filter, find_files
 from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
@@ -64,8 +64,7 @@ def run_ls(
             continue
         short_id = index.shorten_id(entry.id)
         day = describe_day(entry.updated_at, first.now, first.zone)
-        is_expired = entry.expires_at and entry.expires_at < format_time(first.now)
-        expired = "expired · " if is_expired else ""
+        expired = "expired · " if is_expired(entry, first.now) else ""
         lines.append(f"{entry.summary}  ({entry.type} · {expired}{day} · {short_id})")
         items.append({**entry._asdict(), "text": entry.summary, "short_id": short_id})
     if not matches:

@@ -8,12 +8,12 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
+from ..formats.text import count_tokens
 from ..recall.gate import get_least_relevance, measure_need, needs_memory
-from ..recall.late import save_pending
+from ..recall.late import save_queued
 from ..recall.memories import Memory
 from ..recall.pack import FORMATS, Pack, build_pack
 from ..recall.prompt import find_for_prompt
-from ..recall.render import count_tokens
 from ..recall.shown import load_shown
 from .render import Result
 
@@ -57,7 +57,7 @@ def run_recall(
     shown = load_shown(str(context.state_folder or ""), session)
     if late:
         # The record of the session belongs to the hook, which may be changing it now.
-        save_pending(find_for_prompt(workspaces, text), shown)
+        save_queued(find_for_prompt(workspaces, text), shown)
         return Result()
     pack = build_pack(workspaces, text, shown, tokens=tokens)
     shown.save()
@@ -89,7 +89,7 @@ def explain_pack(pack: Pack, prompt: str) -> list[str]:
     least = get_least_relevance(measure_need(prompt))
     gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
     if not needs_memory(prompt):
-        gate = "With this prompt, a hook shows nothing: it says too little."
+        gate = "With this prompt, a hook shows nothing: the prompt says too little."
     lines = [gate, f"{count_tokens(pack.render()):,} tokens"]
     for memory in pack.memories:
         lines += [memory.text, f"  {describe_choice(memory)}"]

@@ -42,7 +42,7 @@ def print_result(context: Context, result: Result) -> None:
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
     if context.is_terminal and len(lines) >= context.height > 0:
-        from .pager import show_in_pager
+        from .terminal import show_in_pager
 
         show_in_pager(context, text)
     else:

@@ -11,8 +11,8 @@ from ..formats.dates import describe_day
 from ..store.undo import undo
 from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
 from ..store.workspace import Workspace
-from .confirm import ask
 from .render import Result
+from .terminal import ask
 
 FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
 

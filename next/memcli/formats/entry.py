@@ -218,7 +218,7 @@ class Entry:
 
 
 def read_id(text: str) -> str:
-    """Return the id in a file, or an empty text."""
+    """Return the id in a file, or an empty string."""
     try:
         return str(frontmatter.parse(text).fields.get("id", ""))
     except frontmatter.FrontmatterError:
@@ -310,7 +310,7 @@ def format_entry(entry: Entry) -> str:
 def edit_entry(text: str, changes: Mapping[str, Any]) -> str:
     """Set keys in the text of an entry, under the spelling that the file uses.
 
-    None, an empty text and an empty list delete the key. Raises FrontmatterError.
+    None, an empty string and an empty list delete the key. Raises FrontmatterError.
     """
     fields = frontmatter.parse(text).fields
     spelled: dict[str, Any] = {}

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .digests import build_text_digest
 from .ids import build_slug
+from .text import build_text_digest
 
 HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 FENCE = re.compile(r"\s*(```+|~~~+)")

@@ -42,9 +42,3 @@ def can_fade(entry: Any) -> bool:
     if entry.pinned or entry.type in LASTING_TYPES:
         return False
     return not (entry.type == "preference" and entry.source == "user")
-
-
-def is_expired(entry: Any, now: datetime) -> bool:
-    """Return whether a memory has stopped being true."""
-    end = parse_time(entry.expires_at) if entry.expires_at else None
-    return end is not None and end < now

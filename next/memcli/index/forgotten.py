@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from ..formats.digests import build_digest
 from ..formats.frontmatter import get_content
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
-from ..formats.text import find_words, normalize
+from ..formats.text import build_digest, find_words, normalize
 from ..store.machine import Machine
 from ..store.workspace import Workspace
 from .database import Database

@@ -13,11 +13,18 @@ from ..formats import chunks as cutting
 from ..formats import frontmatter
 from ..formats.chunks import Chunk
 from ..formats.dates import find_day_in_name, format_time, parse_time
-from ..formats.digests import build_digest
 from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
-from ..formats.text import WORD, Problem, decode, find_conflict_line, find_strings, is_binary
+from ..formats.text import (
+    WORD,
+    Problem,
+    build_digest,
+    decode,
+    find_conflict_line,
+    find_strings,
+    is_binary,
+)
 from ..store.workspace import Workspace
 from .forgotten import HIDDEN_MARK, ForgottenTexts
 from .scan import Stat

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, field
 from stat import S_ISREG
 
-from ..formats.digests import build_digest
+from ..formats.text import build_digest
 from ..store.ignore import is_ignored, read_patterns
 from ..store.workspace import TEMPORARY_PREFIX, Workspace
 

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from ..formats.digests import build_digest
-from ..formats.text import Problem
+from ..formats.text import Problem, build_digest
 from ..store.workspace import Workspace
 from .database import Database
 from .forgotten import ForgottenTexts, load_forgotten

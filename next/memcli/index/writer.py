@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from ..formats.digests import build_text_digest, build_words_digest
 from ..formats.entry import Entry, fold_key
-from ..formats.text import fold_name
+from ..formats.text import build_text_digest, build_words_digest, fold_name
 from .database import Database
 from .reader import ParsedFile
 from .scan import format_path

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from .. import data
+from ..formats.text import cut_middle
 from ..index.words import UNSPACED, get_stop_words
 
 FILE = "prompts.toml"
@@ -72,12 +73,13 @@ def mark_clauses(prompt: str) -> str:
     return f" | {' | '.join(clauses)} | "
 
 
+def shorten_prompt(prompt: str) -> str:
+    """Return the beginning and the end of a long prompt: a pasted log is between them."""
+    return cut_middle(prompt, LONGEST // 2, LONGEST // 2, "\n").strip()
+
+
 def normalize_prompt(prompt: str) -> str:
-    # A pasted log is long. The request is before or after it.
-    text = (
-        f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}" if len(prompt) > LONGEST else prompt
-    )
-    return text.casefold().replace("’", "'")
+    return shorten_prompt(prompt).casefold().replace("’", "'")
 
 
 @cache

@@ -1,7 +1,7 @@
 """Late recall: a background process finds the memories for a prompt, the next prompt delivers them.
 
-The pending recall is a file next to the session's record. It has ids only, because a memory may be
-changed, forgotten or purged before it is delivered.
+The queue is a file next to the session's record. It has ids only, because a memory may be changed,
+forgotten or purged before it is delivered.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.index import open_index
-from ..store.machine import save_private
+from ..store.files import save_private
 from ..store.workspace import Workspace
 from .memories import Memory, MemoryReader
 from .shown import Shown
@@ -49,7 +49,7 @@ def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:
         process.stdin.close()
 
 
-def save_pending(memories: Sequence[Memory], shown: Shown) -> None:
+def save_queued(memories: Sequence[Memory], shown: Shown) -> None:
     """Save which memories the next prompt of a session gets."""
     if not shown.path:
         return
@@ -58,17 +58,17 @@ def save_pending(memories: Sequence[Memory], shown: Shown) -> None:
         for memory in memories
         if memory.id and memory.id not in shown.ids
     ]
-    path = get_pending_path(shown)
+    path = get_queue_path(shown)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         save_private(path, json.dumps(rows).encode())
 
 
-def read_pending(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
+def read_queued(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
     """Return the memories found for the last prompt, and delete the record of them."""
     if not shown.path:
         return []
-    path = get_pending_path(shown)
+    path = get_queue_path(shown)
     try:
         # Renamed first, so that two hooks at the same moment do not both deliver it.
         taken = path.with_name(f"{path.name}.{os.getpid()}")
@@ -92,5 +92,5 @@ def read_pending(workspaces: Sequence[Workspace], shown: Shown) -> list[Memory]:
     return sorted(memories, key=lambda memory: -memory.score)
 
 
-def get_pending_path(shown: Shown) -> Path:
+def get_queue_path(shown: Shown) -> Path:
     return Path(f"{shown.path}.late")

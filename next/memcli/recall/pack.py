@@ -1,6 +1,6 @@
 """A pack: the memories for a prompt in four layers, the page and the days, and what was left out.
 
-Nothing more begins after the soft budget, and nothing passes the hard one.
+Once the soft budget is spent, no further memory is added. The hard budget is never exceeded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,9 @@ from ..errors import MemError
 from ..formats.page import HEADING
 from ..index.index import open_index
 from ..store.workspace import Workspace
+from .gate import shorten_prompt
 from .memories import LAYERS, Memory, find_memories
-from .prompt import LIMITS, count_shown, describe_memory, shorten_prompt
+from .prompt import LIMITS, describe_memory, record_access
 from .render import (
     Budget,
     escape_text,
@@ -38,7 +39,7 @@ JUDGE = (
 
 
 @dataclass
-class LeftOut:
+class OmittedMemory:
     """A memory that is not in the pack, and why."""
 
     name: str
@@ -53,11 +54,11 @@ class Pack:
     memories: list[Memory] = field(default_factory=list)  # the best first
     lines: dict[str, list[str]] = field(default_factory=dict)  # of the memories, by layer
     sections: dict[str, list[str]] = field(default_factory=dict)  # lines of the page and the days
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[OmittedMemory] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     def render(self, form: str = "context") -> str:
-        """Return the pack as text for a prompt. An empty pack is an empty text."""
+        """Return the pack as text for a prompt. An empty pack is an empty string."""
         return render_block(self.memories) if form == "block" else self.render_sections()
 
     def render_sections(self) -> str:
@@ -85,12 +86,12 @@ def build_pack(
     pack = Pack()
     minimum = float(settings["search.min_score"])
     memories, pack.messages = find_memories(workspaces, prompt, least=minimum)
-    memories = judge(workspaces[0], prompt, memories, pack)
+    memories = drop_unrelated(workspaces[0], prompt, memories, pack)
     frame = [render_context(["-"]), *(f"\n## {title} Memory" for title in (*SECTIONS, *LAYERS))]
     hard.take(*frame)
     soft.take(*frame)
     choose_memories(memories, shown, soft, hard, pack)
-    count_shown(pack.memories)
+    record_access(pack.memories)
     # The sections get what the memories left of the soft budget.
     hard.left = max(min(hard.left, soft.left), 0)
     for title, source in zip(SECTIONS, (list_page, list_notes, list_recent), strict=True):
@@ -111,7 +112,7 @@ def choose_memories(
         why = SHOWN if not text else LIMIT if not left[memory.layer] else ""
         if not why:
             line = render_memory(memory.name, describe_memory(memory), text)
-            # Nothing begins after the soft budget; the memory that crosses it is whole.
+            # The memory that crosses the soft budget is whole.
             if soft.left > 0 and hard.take(line):
                 soft.left -= len(line.encode("utf-8", "replace")) + 1
                 left[memory.layer] -= 1
@@ -120,7 +121,7 @@ def choose_memories(
                 pack.lines.setdefault(memory.layer, []).append(line)
                 continue
             why = BUDGET
-        pack.left_out.append(LeftOut(memory.name, memory.text, why))
+        pack.left_out.append(OmittedMemory(memory.name, memory.text, why))
 
 
 def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack) -> list[str]:
@@ -131,7 +132,7 @@ def choose_lines(lines: Sequence[str], shown: Shown, budget: Budget, pack: Pack)
         if not line.strip() or (shown.has(line) and not is_heading):
             continue
         if not budget.take(line):
-            pack.left_out.append(LeftOut("", line, BUDGET))
+            pack.left_out.append(OmittedMemory("", line, BUDGET))
             continue
         if not is_heading:
             shown.add(line)
@@ -162,8 +163,10 @@ def list_recent(workspace: Workspace) -> Iterator[str]:
         yield text
 
 
-def judge(workspace: Workspace, prompt: str, memories: list[Memory], pack: Pack) -> list[Memory]:
-    """Ask the configured model which memories fit, if the user switched that on."""
+def drop_unrelated(
+    workspace: Workspace, prompt: str, memories: list[Memory], pack: Pack
+) -> list[Memory]:
+    """Drop the memories that the configured model calls unrelated, if the user switched that on."""
     if not memories or not workspace.settings["llm.judge"]:
         return memories
     from ..llm.client import ask, is_configured
@@ -185,7 +188,7 @@ def judge(workspace: Workspace, prompt: str, memories: list[Memory], pack: Pack)
         if number in keep:
             kept.append(memory)
         else:
-            pack.left_out.append(LeftOut(memory.name, memory.text, JUDGED))
+            pack.left_out.append(OmittedMemory(memory.name, memory.text, JUDGED))
     return kept
 
 

@@ -5,20 +5,17 @@ from typing import Any
 
 from ..errors import UnavailableError
 from ..index.index import open_index
-from ..store.counters import count_access
 from ..store.workspace import Workspace
-from .changed_files import describe_changed_files
-from .gate import GENERAL, get_least_relevance, measure_need, needs_memory
-from .late import read_pending, start_late_search
+from .gate import GENERAL, get_least_relevance, measure_need, needs_memory, shorten_prompt
+from .late import read_queued, start_late_search
 from .memories import LAYERS, Memory, find_memories
 from .render import Budget, get_new_sentences, join_marks, render_context, render_memory
 from .shown import Shown
-from .visible import OUTDATED
+from .visible import OUTDATED, describe_changed_files
 
 LIMITS = {"working": 6, "episodic": 8, "semantic": 6, "procedural": 4}
 KINDS = ("entry", "history", "note")
 NEAR_BEST = 0.5  # weaker memories than this share of the best are its noise
-LONGEST_PROMPT = 4000
 # A session starts anew: what it was shown is no longer before the agent's eyes.
 MOST_TURNS = 50
 SAME_TOPIC = 0.3
@@ -27,12 +24,12 @@ LEAST_TOPIC_WORDS = 6  # "yes, the second one" has no topic of its own
 
 
 def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> str:
-    """Return the memories for a prompt, or an empty text. The caller saves `shown`."""
+    """Return the memories for a prompt, or an empty string. The caller saves `shown`."""
     settings = workspaces[0].settings
     prompt = shorten_prompt(prompt)
     tokens = int(settings["recall.prompt_tokens"])
     if settings["recall.late"]:
-        memories = read_pending(workspaces, shown)
+        memories = read_queued(workspaces, shown)
         if needs_memory(prompt):
             start_late_search(workspaces[0], prompt, shown)
     elif needs_memory(prompt):
@@ -79,13 +76,13 @@ def render_memories(memories: Sequence[Memory], shown: Shown, tokens: int) -> st
             lines[memory.layer].append(line)
             shown.add(text, memory.id)
             chosen.append(memory)
-    count_shown(chosen)
+    record_access(chosen)
     return render_context(line for layer in LAYERS for line in lines[layer])
 
 
 def describe_memory(memory: Memory) -> dict[str, str]:
     """Return what an agent has to know about a memory besides its text."""
-    marks = [OUTDATED] if memory.is_disputed else []
+    marks = [OUTDATED] if memory.is_outdated else []
     if memory.files:
         marks += describe_changed_files(memory.workspace, memory.files, memory.updated_at)
     return {
@@ -96,19 +93,11 @@ def describe_memory(memory: Memory) -> dict[str, str]:
     }
 
 
-def count_shown(memories: Sequence[Memory]) -> None:
+def record_access(memories: Sequence[Memory]) -> None:
     """Count that memories were shown. The start of a session does not count: it is no choice."""
     for workspace in {id(memory.workspace): memory.workspace for memory in memories}.values():
         mine = [memory.id for memory in memories if memory.workspace is workspace and memory.id]
-        count_access(workspace, mine)
-
-
-def shorten_prompt(prompt: str) -> str:
-    """Return the beginning and the end of a long prompt: a pasted log is between them."""
-    if len(prompt) <= LONGEST_PROMPT:
-        return prompt.strip()
-    half = LONGEST_PROMPT // 2
-    return f"{prompt[:half]}\n{prompt[-half:]}".strip()
+        workspace.machine.count_access(mine)
 
 
 def reset_for_new_topic(workspace: Workspace, prompt: str, shown: Shown) -> None:

@@ -92,11 +92,6 @@ def find_kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
     return ""
 
 
-def announces_secret(name: str) -> bool:
-    """Return whether a variable with this name contains a secret."""
-    return find_kind(split_name(name), ()) != ""
-
-
 def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0

@@ -14,7 +14,6 @@ from ..data import compiled
 from .value_classifier import Span
 
 # The rules for personal data. They apply only if the caller names them.
-PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
 # A text with more findings is hostile, and is not scanned again.
 MOST_FINDINGS = 10_000
 MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"

@@ -13,7 +13,7 @@ from .commit import Append, ChangeGroup, Replace
 from .workspace import Gate, Workspace
 
 FindForgotten = Callable[[Workspace, str], str]
-"""Returns the id of a forgotten memory that a text repeats, or an empty text."""
+"""Returns the id of a forgotten memory that a text repeats, or an empty string."""
 
 
 def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from .small_files import read_small_text
+from .files import read_small_text
 
 IGNORE_FILE = ".secretsignore"
 # More wildcards in one pattern would take an expression forever.

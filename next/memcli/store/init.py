@@ -7,7 +7,6 @@ from ..context import Context
 from ..errors import RejectedError
 from .commit import write_atomically
 from .machine import build_machine
-from .small_files import read_small_text
 from .worktrees import find_repository
 
 # git must not carry these, whether the memory is shared or not.
@@ -72,16 +71,6 @@ def hide_from_git(root: Path, layout: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def is_shared(root: Path) -> bool:
-    """Return whether a workspace is part of a project's repository, and git sees it."""
-    repository = find_repository(root)
-    if repository is None or repository.main is None or repository.top.resolve() == root:
-        return False  # not in a repository, or a repository of its own
-    inner = root.relative_to(repository.top.resolve()).as_posix()
-    excluded = read_small_text(repository.git_folder / "info" / "exclude").splitlines()
-    return f"/{inner}/" not in excluded and f"/{inner}/mem.yaml" not in excluded
 
 
 def is_vault(folder: Path) -> bool:

@@ -6,19 +6,21 @@ nothing that arrived with one is ever read: no index, no undo log, no pending co
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import ELOOP
+from errno import ELOOP, ENOENT
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from ..formats.digests import build_keyed_digest
-from ..formats.text import find_words, normalize
-from .lock import LOCK_SECONDS, open_lock
+from ..formats.text import build_keyed_digest, find_words, normalize
+from .files import LOCK_SECONDS, open_lock, save_private
 
 RECORD = "workspace.json"
 DIGESTS = "purged-digests"
+ACCESS_COUNTS = "access.json"
+LOG = "log"
+LARGEST_LOG = 200_000  # bytes, after which it starts again
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,46 @@ class Machine:
     def build_digest(self, words: list[str]) -> str:
         """Return a keyed digest of a text's words. Without the key nobody can test a guess."""
         return build_keyed_digest(self.key, " ".join(words))
+
+    def read_access_counts(self) -> dict[str, int]:
+        """Return how often each memory was shown, by id.
+
+        A memory's file must not change when it is read, so this machine counts for itself.
+        """
+        if self.state_folder is None:
+            return {}
+        with suppress(OSError, ValueError):
+            counts = json.loads((self.state_folder / ACCESS_COUNTS).read_text("utf-8"))
+            if isinstance(counts, dict):
+                return {name: count for name, count in counts.items() if isinstance(count, int)}
+        return {}
+
+    def count_access(self, ids: Sequence[str]) -> None:
+        """Count that memories were shown. Without a writable state folder nothing is counted."""
+        if self.state_folder is None or not ids:
+            return
+        counts = self.read_access_counts()
+        for entry_id in ids:
+            counts[entry_id] = counts.get(entry_id, 0) + 1
+        # Two processes at the same moment can lose a count, which no lock is worth.
+        with suppress(OSError):
+            save_private(self.state_folder / ACCESS_COUNTS, json.dumps(counts).encode())
+
+    def append_log(self, time: str, text: str) -> None:
+        """Add a line to `.mem/KEY/log`: a problem that no user could see when it happened."""
+        with suppress(OSError), self.open_log() as file:
+            file.write(f"{time} {' '.join(text.split())}\n")
+
+    def open_log(self) -> IO[str]:
+        """Open the log to append to it. Raises OSError, for example without a state folder."""
+        if self.folder is None:
+            raise FileNotFoundError(ENOENT, "no state folder")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        descriptor = os.open(self.folder / LOG, flags, 0o600)
+        file = open(descriptor, "w", encoding="utf-8", errors="replace")
+        if os.fstat(descriptor).st_size > LARGEST_LOG:
+            file.truncate(0)
+        return file
 
 
 def find_machine(root: Path, state: Path | None) -> Machine:
@@ -137,17 +179,3 @@ def read_record(folder: Path) -> dict[str, Any]:
 def save_record(folder: Path, record: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     save_private(folder / RECORD, json.dumps(record).encode())
-
-
-def save_private(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read, completely or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    # Not write_text, which would create the file as readable as the umask allows.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,8 +1,8 @@
 """Conversations: `sessions/ID/session.jsonl` with one event per line, and `metadata.json`.
 
 `append_events` stands next to `commit`: it takes the same lock and uses the same scanner, but a
-secret is masked instead of rejected, and `mem undo` does not revert it. Whoever removes or rewrites
-events (compaction, `session clear`) does that through `commit`.
+secret is masked instead of rejected, and `mem undo` does not revert it. Code that removes or
+rewrites events (compaction, `session clear`) uses `commit`.
 """
 
 import json
@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.dates import format_time
-from ..formats.digests import build_digest
 from ..formats.session import parse_events
+from ..formats.text import build_digest, count_tokens
 from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 from .gates import redact_text
 from .workspace import Workspace
 
 EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
-STATES = ("ACTIVE", "PAUSED", "TERMINATED")
 SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-BYTES_PER_TOKEN = 4
 # The keys of metadata.json, as other tools of this kind spell them.
 KEYS = {
     "id": "id",
@@ -100,7 +97,7 @@ def append_events(
             append_lines(target, lines)
             count_events(session, new)
             # A session without a dated event begins now.
-            session.created_at = session.created_at or format_time(workspace.now)
+            session.created_at = session.created_at or workspace.stamp
             session.updated_at = session.updated_at or session.created_at
             session.size = target.stat().st_size
             save_metadata(workspace, session)
@@ -113,7 +110,7 @@ def append_events(
 def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event with an id and a time."""
     completed = dict(event)
-    completed["timestamp"] = completed.get("timestamp") or format_time(workspace.now)
+    completed["timestamp"] = completed.get("timestamp") or workspace.stamp
     if not completed.get("id"):
         completed["id"] = (
             completed.get("uuid") or f"evt_{workspace.context.noise.randrange(16**12):012x}"
@@ -129,7 +126,7 @@ def mask_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]
 
 def mask_value(workspace: Workspace, value: Any) -> Any:
     if isinstance(value, str):
-        # JSON can spell half of a character, which no file can store.
+        # JSON can spell a lone surrogate, which no file can store.
         clean = value.encode("utf-8", "replace").decode()
         return redact_text(workspace, clean) if len(clean) > 7 else clean
     if isinstance(value, list):
@@ -205,11 +202,6 @@ def count_events(session: Session, events: Sequence[Mapping[str, Any]]) -> None:
         if timestamp:
             session.created_at = min(session.created_at or timestamp, timestamp)
             session.updated_at = max(session.updated_at, timestamp)
-
-
-def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text: four bytes per token."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def list_sessions(workspace: Workspace) -> list[Session]:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
 from ..formats import frontmatter
-from .small_files import read_small_text
+from .files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")

@@ -11,10 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..errors import BusyError, MemError
 from ..formats.dates import format_time, parse_time
 from ..formats.text import normalize
-from .lock import sync_folder
-from .machine import save_private
+from .files import save_private, sync_folder
 from .workspace import Workspace
 
 HOOK_COMMANDS = 20
@@ -189,3 +189,20 @@ def read_failure(workspace: Workspace) -> str:
         return text if not records or records[-1].stat().st_mtime_ns < failed else ""
     except OSError:
         return ""
+
+
+def recover(workspace: Workspace) -> str:
+    """Revert a killed command, if there is one. Return a message if that is impossible."""
+    log_folder = find_log_folder(workspace)
+    if log_folder is None or not list_records(log_folder, "pending"):
+        return ""
+    # Imported late, because almost every command finds nothing to revert.
+    from .commit import hold_lock
+
+    try:
+        with hold_lock(workspace, seconds=0.0):
+            return ""
+    except BusyError:
+        return ""  # its process is still running
+    except (MemError, OSError):
+        return "an interrupted command is unfinished, and this one may not write"

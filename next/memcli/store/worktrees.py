@@ -97,7 +97,7 @@ def read_config_lines(git_folder: Path) -> list[str]:
 
 
 def read_line(path: Path) -> str:
-    """Return the first line of a small file, or an empty text."""
+    """Return the first line of a small file, or an empty string."""
     try:
         with path.open(encoding="utf-8", errors="surrogateescape") as file:
             return file.readline(4096).strip()

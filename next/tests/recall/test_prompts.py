@@ -11,12 +11,11 @@ import pytest
 from memcli import api
 from memcli.index.index import open_index
 from memcli.recall.gate import measure_need, needs_memory
-from memcli.recall.late import save_pending
+from memcli.recall.late import save_queued
 from memcli.recall.memories import find_named_entries
 from memcli.recall.prompt import MOST_TURNS, build_prompt_context, find_for_prompt
 from memcli.recall.render import Budget, cut_at_sentence, escape_text, get_new_sentences
 from memcli.recall.shown import Shown, load_shown
-from memcli.store.counters import read_access_counts
 from memcli.store.workspace import Workspace
 from tests.helpers import (
     NOW,
@@ -81,7 +80,7 @@ def test_each_memory_and_sentence_is_shown_once_in_a_session(tmp_path: Path) -> 
     put(workspace, "entries/copy.md", f"{PORT} It moves to port 7700 in March.\n")
     assert "It moves" in (text := recall(workspace, shown=shown))
     assert PORT not in text
-    assert read_access_counts(workspace)[outcome.id] == 1
+    assert workspace.machine.read_access_counts()[outcome.id] == 1
 
 
 def test_a_memory_cannot_close_its_context(tmp_path: Path) -> None:
@@ -185,7 +184,7 @@ def test_late_memories_come_with_the_next_prompt(tmp_path: Path) -> None:
     api.write(workspace, "The staging database is Postgres 17.", source="user", path="version")
     state = str(workspace.context.state_folder)
     shown = load_shown(state, "s1")
-    save_pending(find_for_prompt([workspace], QUESTION), shown)
+    save_queued(find_for_prompt([workspace], QUESTION), shown)
     workspace.settings.values = {"recall.late": True}
     run_mem(tmp_path, "forget", "version")
     text = recall(workspace, "yes", shown)
@@ -231,3 +230,19 @@ def test_the_users_own_workspace_is_asked_too(tmp_path: Path) -> None:
     # Notes there may belong to any project.
     assert "moved" not in text
     assert make_context(tmp_path).now > NOW
+
+
+def test_only_the_fitting_sentences_of_a_record_are_shown(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    record = (
+        "## 2026-11-02T10:00:00Z <!-- hist_1 -->\n\n[2026-11-02 10:00] Use click for the tool."
+        f" {PORT} The rent is 900 euro.\n\n"
+    )
+    put(workspace, "HISTORY-2026-11.md", record)
+    shown = Shown("", {})
+    text = recall(workspace, shown=shown)
+    assert PORT in text
+    assert "rent" not in text
+    assert "10:00" not in text
+    # The rest of a record is not shown instead.
+    assert recall(workspace, shown=shown) == ""

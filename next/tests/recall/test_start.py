@@ -10,10 +10,10 @@ import pytest
 
 from memcli import api
 from memcli.formats.records import format_history_record
+from memcli.formats.text import count_tokens
 from memcli.llm import client
 from memcli.recall.pack import BUDGET, JUDGED, LIMIT, SHOWN, build_pack
 from memcli.recall.prompt import LIMITS
-from memcli.recall.render import count_tokens
 from memcli.recall.shown import Shown, digest_sentences
 from memcli.recall.start import PAGE, PROTOCOL, build_start, build_start_context
 from memcli.store.sessions import append_events
@@ -202,3 +202,12 @@ def test_history_of_all_projects_shows_the_records_of_this_one(tmp_path: Path) -
     text = start(workspace)
     assert "alpha service" in text
     assert "beta service" not in text
+
+
+def test_a_request_is_not_where_work_stopped(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for said in ("Now look at the icons of the shop.", "forget that we use helm for the shop"):
+        append_events(workspace, "s1", [{"role": "user", "content": said}])
+    text = start(open_again(workspace))
+    assert "look at the icons" in text
+    assert "helm" not in text

@@ -1,0 +1,77 @@
+"""Open files safely: locks, small files that may come from a stranger, and private files."""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISREG
+
+from ..errors import BusyError
+
+LOCK_SECONDS = 30.0
+LARGEST_SMALL_FILE = 1 << 20
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and deletions in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_lock(path: Path, seconds: float) -> int:
+    """Open and lock a file. Another process may delete the file between the two.
+
+    Every user, container and sandbox that uses the folder of a workspace shares its lock.
+    """
+    deadline = time.monotonic() + seconds
+    # flock has no timeout, so it is tried again and again.
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.fstat(lock).st_ino == os.stat(path).st_ino:
+                    return lock
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(lock)
+                raise BusyError("another mem process is writing to this workspace") from None
+            time.sleep(0.01)
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def read_small_text(path: Path) -> str:
+    """Return the text of a small regular file, or an empty string.
+
+    A clone may bring a link to /dev/zero, or a named pipe that never ends.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not S_ISREG(status.st_mode) or status.st_size > LARGEST_SMALL_FILE:
+            return ""
+        return file.read(LARGEST_SMALL_FILE).decode("utf-8", "replace")
+
+
+def save_private(path: Path, data: bytes) -> None:
+    """Write a file that only this user can read, completely or not at all."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    # Not write_text, which would create the file as readable as the umask allows.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
