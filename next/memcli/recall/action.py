@@ -120,7 +120,7 @@ def list_cues(action: Action) -> Iterable[str]:
         ending = path.rpartition(".")[2].lower()
         yield from (ending, LANGUAGES.get(ending, ending))
     for command in action.commands:
-        for word in (*command.heads, *command.words, *command.flags):
+        for word in (command.program, *command.heads, *command.words, *command.flags):
             yield from split_name(word)
 
 

@@ -14,6 +14,7 @@ SEPARATOR = re.compile(r"[;|&()]+")
 ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 SUBCOMMAND = re.compile(r":?[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
 SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
+SHORT_FLAGS = re.compile(r"-[a-zA-Z]{2,3}")
 SAME_FLAG = {"-f": "--force", "-m": "--message"}
 SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
 TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
@@ -93,11 +94,11 @@ def parse_part(words: list[str], depth: int) -> list[Command]:
     elif is_manager and group == "run" and program in WORDS["script_managers"]:
         pass  # the script is no program
     elif is_manager or (program in WORDS["runners"] and group not in ("-c", "-e")):
-        # The inner command says what is done.
-        commands = [commands[0]._replace(heads=(group,) if is_manager else ())]
-        while arguments and (arguments[0] in WORDS["groups"] or arguments[0].startswith("-")):
-            arguments = arguments[1:]
-        commands += parse_part(arguments, depth + 1)
+        inner = arguments
+        while inner and (inner[0] in WORDS["groups"] or inner[0].startswith("-")):
+            inner = inner[1:]
+        own = arguments[: len(arguments) - len(inner)]
+        commands = [build_command(program, own), *parse_part(inner, depth + 1)]
     return [item._replace(variables=(*variables, *item.variables)) for item in commands]
 
 
@@ -128,6 +129,8 @@ def build_command(program: str, arguments: list[str]) -> Command:
         flag, value = split_flag(word)
         if flag:
             flags += [flag, SAME_FLAG.get(flag, flag)]
+            if SHORT_FLAGS.fullmatch(flag):
+                flags += [f"-{letter}" for letter in flag[1:]]
             words += [value] if value else []
         elif " " in word:  # a message, or a script
             statement = SQL.match(word)
@@ -141,14 +144,16 @@ def build_command(program: str, arguments: list[str]) -> Command:
             if previous[:1] != "-" or "=" in previous or (previous[1:2] == "-" and word.isalpha()):
                 # Subcommands come before the other arguments.
                 has_target |= not SUBCOMMAND.fullmatch(word)
-                heads += [word] if not has_target and word not in WORDS["groups"] else []
+                heads += [word] if not has_target else []
         previous = word
+    if heads[1:] and heads[0] in WORDS["groups"]:
+        heads = heads[1:]  # the `run` of `npm run build` does not say what is done
     return Command(
         program,
         tuple(words[:MOST_WORDS]),
         tuple(dict.fromkeys(flags)),
         tuple(paths),
-        tuple([program] if "." in program else heads[:MOST_HEADS]),
+        tuple(heads[:MOST_HEADS]),
     )
 
 

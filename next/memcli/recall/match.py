@@ -38,7 +38,7 @@ LITERAL = re.compile(r"[a-z.][\w:./-]*|\*")
 # Words that recommend the program or flag that follows, unless the clause has a negation.
 ADVICE = re.compile(
     r"(?i)(?:\b(?:prefer|always|with|without|via|through|by|call|pass|set|needs?|give|it's)"
-    r"|(?<!only )\b(?:use|run(?= *`))|(?<!git )\badd)\s+`?(?:[\w./:]+\s+){0,3}$"
+    r"|(?<!only )\b(?:use|run(?= *`)|(?:and|then) run)|(?<!git )\badd)\s+`?(?:[\w./:]+\s+){0,3}$"
 )
 ADVICE_AFTER = re.compile(r"(?i)`?,?\s+(?:only|instead of|rather than)\b")
 NO = r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than)"
@@ -57,16 +57,16 @@ DESTINATION = re.compile(
 )
 # Such a lesson is for the failure moment.
 ABOUT_ERROR = re.compile(
-    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b|^\W*\S*(?:Error|Exception)\b"
+    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b|^\W*(?i:error\b)|^\W*\S*(?:Error|Exception)\b"
 )
 BRANCHES = ("branch names", "branches are called", "branches are named")
 # How rules speak of what some commands make.
 TOPICS = {
-    "git commit": ("commit message", "commit subject", "conventional commits", "before a commit"),
+    "git commit": ("commit message", "commit messages", "commit subjects", "before a commit"),
     "git push": ("before a push", "before pushing", "before every push"),
     "git checkout -b": BRANCHES,
     "git switch -c": BRANCHES,
-    "gh pr create": ("pull request", "PRs"),
+    "gh pr create": ("pull request", "pull requests", "PR", "PRs"),
 }
 LANGUAGES = dict(item.split("=") for item in WORDS["languages"])
 KINDS_OF_FILES = "files?|code|modules?|scripts?|sources?|templates?|stylesheets?|components?|pages?"
@@ -244,10 +244,16 @@ def rate_command(
     name = re.escape(command.program)
     expression = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{name}(?![\w-]|\.\w)((?:[ \t]+[^\s`,;()]+){{0,5}})"
     mentions = re.finditer(expression, text.text)
-    ratings = [rate_mention(command, text, mention) for mention in mentions]
+    rated = [rate_mention(command, text, mention) for mention in mentions]
+    ratings = [rating for rating in rated if rating is not None]
     rating = max(ratings, default=0.0)
-    if command.is_reading or rating >= ENOUGH or FOLLOWED in ratings:
-        return rating if rating >= ENOUGH or FOLLOWED not in ratings else 0.0
+    refused = [flag for flag in text.refused.intersection(command.flags) if len(flag) > 2]
+    if refused and any(stem(head) in text.stems for head in command.heads):
+        return ENOUGH
+    if rating < ENOUGH and FOLLOWED in ratings:
+        return 0.0
+    if command.is_reading or rating >= ENOUGH or (ratings and not rating):
+        return rating
     if any(is_named(word, command, text, files) for word in command.words):
         return ENOUGH
     return rating + (0.0 if files else rate_words(command, text, counts))
@@ -275,13 +281,12 @@ def find_topics(command: Command) -> list[str]:
 
 def rate_words(command: Command, text: Text, counts: Mapping[str, int]) -> float:
     """Rate a memory by the words that it shares with a command, if none is its program."""
-    head = command.heads[0] if command.heads else ""
+    head = command.program if "." in command.program else "".join(command.heads[:1])
     plain = [word for word in (*command.words, *command.flags) if not re.search("[/.]", word)]
     stems = {stem(word) for word in split_words(" ".join(plain)) if len(word) > 2}
     telling = find_telling(plain, counts)
     if (
-        any(topic.lower() in text.text.lower() for topic in find_topics(command))
-        or (stem(head) in text.stems and text.refused.intersection(command.flags))
+        any(re.search(rf"(?i)\b{topic}\b", text.text) for topic in find_topics(command))
         or any(compound <= stems for compound in text.compounds)
         # `sidekiq restart` is what `systemctl restart sidekiq` does.
         or any(stems.issuperset(pair) and telling.intersection(pair) for pair in text.pairs)
@@ -295,8 +300,11 @@ def rate_words(command: Command, text: Text, counts: Mapping[str, int]) -> float
     return 0.5 * len((telling | find_telling(hosts, counts)) & text.stems)
 
 
-def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float:
-    """Rate one mention of a program by the subcommand and flags that follow it."""
+def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float | None:
+    """Rate one mention of a program by the subcommand and flags that follow it.
+
+    Returns None for advice to use another subcommand, which says nothing about this one.
+    """
     before = text.text[: mention.start()]
     is_code = before.count("`") % 2 == 1
     known = {stem(word) for word in split_words(" ".join((*command.words, *command.flags)))}
@@ -313,16 +321,19 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float:
             break
     rest = words[len(part) :]
     flags = {word.partition("=")[0] for word in part if FLAG.match(word)}
+    is_chosen = is_advised(text.text, mention.start(), mention.start(1))
     if not (flags - text.advised).issubset(command.flags):
         return 0.0
-    subcommands = [word for word in part if word[0] != "-" and word not in WORDS["groups"]]
+    groups = WORDS["groups"].difference(command.heads)
+    subcommands = [word for word in part if word[0] != "-" and word not in groups]
     next_word = rest[0].lower().rstrip(".:!?") if rest else "is"
     is_sentence = next_word in WORDS["function_words"] or VERB.fullmatch(next_word)
     # `docker system df` is not what a rule about `docker system prune` is about.
     has_place = is_code or "/" in next_word or len(subcommands) < len(command.heads)
+    has_place |= FLAG.match("".join(rest[1:2])) is not None
     if rest and has_place and (is_code or not is_sentence):
-        return 0.0
-    if text.type != "procedure" and is_advised(text.text, mention.start(), mention.start(1)):
+        return None if is_chosen else 0.0
+    if text.type != "procedure" and is_chosen:
         # Advice matters to a command that does not follow it.
         return ENOUGH if flags & text.advised else FOLLOWED
     if part or is_code:
@@ -334,7 +345,8 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float:
     if command.program in WORDS["english"] or is_elsewhere:
         return 0.0
     is_refused = REFUSAL.search(before) or CHOICE.search(text.text)
-    is_broad = command.heads or command.program in WORDS["broad"] or text.type == "preference"
+    has_subcommand = command.heads and "." not in command.program
+    is_broad = has_subcommand or command.program in WORDS["broad"] or text.type == "preference"
     return 0.5 if is_broad and not is_refused and not text.advised else ENOUGH
 
 
