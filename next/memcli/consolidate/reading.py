@@ -92,9 +92,14 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
 
 def is_continuing(body: str, last: Statement) -> bool:
     """Return whether a sentence is a part of the statement before it."""
-    # "In all other cases 19 %", "No, it isn't LaTeX. It's Typst."
-    is_about_it = last.kind == "correction" and match_start("pointing", body)
-    return bool(match_start("continuing", body) or is_about_it)
+    if last.kind == "correction":
+        # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
+        is_denied = search_pattern("denial", last.text) and not is_guarded(body)
+        if match_start("pointing", body) or (is_denied and search_pattern("new_fact", body)):
+            return True
+    # "In all other cases 19 %", "Never accept them blindly."
+    is_rest = find_kind(body) and match_start("dependent", body)
+    return bool(match_start("continuing", body) or is_rest)
 
 
 def read_request(body: str, reading: Reading) -> Statement | None:
@@ -130,7 +135,7 @@ def read_request(body: str, reading: Reading) -> Statement | None:
         wanted = clause if " " in clause else wanted
     if search_pattern("question", wanted) or search_pattern("this_session", body):
         return Statement("", "", kind)
-    if match_start("pointing", wanted):
+    if is_dependent(wanted):
         before = reading.previous or get_short_text(reading.earlier)
         wanted = f"{format_sentence(before)} {format_sentence(wanted)}" if before else ""
     memory_type = TYPES.get(find_kind(wanted), "fact")
@@ -148,7 +153,7 @@ def read_standing(
     text, corrects = correction or (body, "")
     if not kind:
         return None
-    if text == body and (needs_previous or match_start("pointing", body)):
+    if text == body and (needs_previous or is_dependent(body)):
         if not reading.previous and not needs_previous:
             return None
         text = f"{format_sentence(reading.previous)} {format_sentence(body)}".strip()
@@ -171,6 +176,11 @@ def find_kind(sentence: str) -> str:
     if is_preference:
         return "preference"
     return "decision" if search_pattern("decision", body) else ""
+
+
+def is_dependent(body: str) -> bool:
+    """Return whether a sentence means nothing without the sentence before it."""
+    return bool(match_start("pointing", body) or match_start("dependent", body))
 
 
 def is_guarded(body: str) -> bool:

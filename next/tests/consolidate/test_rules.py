@@ -162,7 +162,33 @@ def test_a_pronoun_takes_the_sentence_before_along() -> None:
     assert read("user: It must never be muted.") == []
 
 
-def test_a_later_statement_takes_back_an_earlier_one() -> None:
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("Never accept them blindly.", []),
+        ("I really should never have hidden that.", []),
+        ("By the 3rd of each month.", []),
+        ("next: always read the log on my machine", []),
+        (
+            "Snapshots only go through review. Never accept them blindly.",
+            ["Snapshots only go through review. Never accept them blindly."],
+        ),
+        ("We never use them in tests.", ["We never use them in tests."]),
+    ],
+)
+def test_a_sentence_that_means_nothing_alone(text: str, stored: list[str]) -> None:
+    assert [item.text for item in read(f"user: {text}")] == stored
+
+
+def test_a_denial_takes_the_right_value_along() -> None:
+    (found,) = read(
+        "assistant: The invoice is built with LaTeX.",
+        "user: no, we don't use LaTeX. the PDF comes from Typst, see invoice.typ",
+    )
+    assert found.text == "We don't use LaTeX. The PDF comes from Typst, see invoice.typ."
+
+
+def test_a_later_statement_withdraws_an_earlier_one() -> None:
     assert read("user: never paint the blue door", "assistant: Ok.", "user: forget that") == []
     asked = read("user: remember that the lamp is blue", "assistant: Ok.", "user: forget that")
     assert [(item.kind, item.text) for item in asked] == [("forget", "The lamp is blue.")]
