@@ -8,8 +8,8 @@ from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
 from ..index.index import open_index
-from ..reconcile.forget import forget, get_mentions
 from ..reconcile.changes import ForgetResult
+from ..reconcile.forget import forget, get_mentions
 from ..search.names import get_entry
 from .render import Result
 from .terminal import require_yes

@@ -6,7 +6,6 @@ from typer import Option
 
 from ..api import open_all
 from ..context import Context
-from ..formats.dates import describe_day, is_expired
 from ..index.filters import build_filter, find_files
 from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
@@ -63,8 +62,8 @@ def run_ls(
             rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
             continue
         short_id = index.shorten_id(entry.id)
-        day = describe_day(entry.updated_at, first.now, first.zone)
-        expired = "expired · " if is_expired(entry, first.now) else ""
+        day = first.describe_day(entry.updated_at)
+        expired = "expired · " if first.is_expired(entry) else ""
         lines.append(f"{entry.summary}  ({entry.type} · {expired}{day} · {short_id})")
         items.append({**entry._asdict(), "text": entry.summary, "short_id": short_id})
     if not matches:

@@ -7,7 +7,6 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import MemError, NotFoundError
-from ..formats.dates import parse_time
 from ..formats.ids import build_slug
 from ..formats.page import split_sections
 from ..formats.text import fold_name
@@ -121,8 +120,7 @@ def show_history(workspace: Workspace, named: NamedFile) -> Result:
     events = find_events(workspace, named)
     lines = []
     for event in events:
-        moment = parse_time(event.time)
-        time = f"{moment.astimezone(workspace.zone):%Y-%m-%d %H:%M}" if moment else event.time
+        time = workspace.format_local(event.time, "%Y-%m-%d %H:%M") or event.time
         origin = event.commit or (str(event.number) if event.number else "")
         origin = f"  ({origin})" if origin else ""
         lines.append(f"{time}  {event.action:10} {event.text}".rstrip() + origin)

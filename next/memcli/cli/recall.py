@@ -8,12 +8,9 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
-from ..formats.text import count_tokens
 from ..recall.gate import get_least_relevance, measure_need, needs_memory
-from ..recall.late import save_queued
-from ..recall.memories import Memory
 from ..recall.pack import FORMATS, Pack, build_pack
-from ..recall.prompt import find_for_prompt
+from ..recall.prompt import queue_memories
 from ..recall.shown import load_shown
 from .render import Result
 
@@ -57,7 +54,7 @@ def run_recall(
     shown = load_shown(str(context.state_folder or ""), session)
     if late:
         # The record of the session belongs to the hook, which may be changing it now.
-        save_queued(find_for_prompt(workspaces, text), shown)
+        queue_memories(workspaces, text, shown)
         return Result()
     pack = build_pack(workspaces, text, shown, tokens=tokens)
     shown.save()
@@ -80,7 +77,7 @@ def describe_pack(pack: Pack) -> dict[str, Any]:
         ],
         "sections": pack.sections,
         "left_out": [vars(item) for item in pack.left_out],
-        "tokens": count_tokens(pack.render()),
+        "tokens": pack.count_tokens(),
     }
 
 
@@ -90,16 +87,13 @@ def explain_pack(pack: Pack, prompt: str) -> list[str]:
     gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
     if not needs_memory(prompt):
         gate = "With this prompt, a hook shows nothing: the prompt says too little."
-    lines = [gate, f"{count_tokens(pack.render()):,} tokens"]
+    lines = [gate, f"{pack.count_tokens():,} tokens"]
     for memory in pack.memories:
-        lines += [memory.text, f"  {describe_choice(memory)}"]
+        parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
+        relevance = f"relevance {memory.relevance:.2f}"
+        relevance += f" ({', '.join(parts)})" if parts else ""
+        why = " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])
+        lines += [memory.text, f"  {why}"]
     for item in pack.left_out:
         lines += [item.text, f"  left out: {item.why}"]
     return lines
-
-
-def describe_choice(memory: Memory) -> str:
-    parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
-    relevance = f"relevance {memory.relevance:.2f}"
-    relevance += f" ({', '.join(parts)})" if parts else ""
-    return " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])

@@ -7,13 +7,12 @@ from typer import Argument, Option
 from ..api import add_gates, open_all
 from ..context import Context
 from ..errors import ChangedError, MemError, NotFoundError
-from ..formats.dates import describe_day
 from ..formats.text import count_noun
 from ..reconcile.review import Choice, Question, answer_questions, get_text, list_questions
 from ..store.undo import undo
 from ..store.workspace import Workspace
-from .confirm import read_key
 from .render import Result, clean_line, print_message
+from .terminal import read_key
 
 FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
 KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
@@ -133,7 +132,7 @@ class Dialog:
 
     def describe(self, choice: Choice) -> str:
         workspace = self.items[0][0]
-        day = describe_day(choice.date, workspace.now, workspace.zone)
+        day = workspace.describe_day(choice.date)
         return f"{choice.text}  ({choice.source} · {day} · {choice.short_id})"
 
     def print(self, line: str) -> None:

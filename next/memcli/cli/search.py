@@ -8,7 +8,6 @@ from typer import Argument, Option
 from ..api import open_all
 from ..context import Context
 from ..errors import UsageError
-from ..formats.dates import describe_day, is_expired
 from ..formats.ids import is_id
 from ..index.filters import build_filter
 from ..search.search import Hit, SearchOptions, search
@@ -100,8 +99,8 @@ def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
     details = [
         hit.type or hit.kind,
         hit.status if hit.status not in ("", "active") else "",
-        "expired" if is_expired(hit, workspace.now) else "",
-        describe_day(hit.timestamp, workspace.now, workspace.zone) if hit.timestamp else "",
+        "expired" if workspace.is_expired(hit) else "",
+        workspace.describe_day(hit.timestamp) if hit.timestamp else "",
         location,
         hit.short_id if hit.short_id != hit.path else "",
         f"newer: {hit.newer[-6:] if is_id(hit.newer) else PurePath(hit.newer).name}"

@@ -8,7 +8,6 @@ from typer import Argument, Option
 from ..api import add_gates, open_all, open_target
 from ..context import Context
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.dates import describe_day
 from ..formats.session import parse_event
 from ..formats.text import count_noun, shorten
 from ..index.index import open_index
@@ -90,7 +89,7 @@ def list_all(context: Context, limit: int) -> Result:
     lines, rows, items = [], [], []
     for workspace in open_all(context):
         for session in sessions.list_sessions(workspace)[:limit]:
-            day = describe_day(session.updated_at, workspace.now, workspace.zone)
+            day = workspace.describe_day(session.updated_at)
             count = count_noun(session.message_count, "message")
             about = ", ".join(part for part in (session.agent, session.project) if part)
             about = f"  {about}" if about else ""

@@ -7,7 +7,6 @@ from typer import Argument, Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
-from ..formats.dates import describe_day
 from ..store.undo import undo
 from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
 from ..store.workspace import Workspace
@@ -99,7 +98,7 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
     lines, rows, items = [], [], []
     for record in reversed(records):
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""
-        day = describe_day(record.time, workspace.now, workspace.zone)
+        day = workspace.describe_day(record.time)
         note = f"  ({state})" if state else ""
         lines.append(f"{record.number:4}  {record.command:8} {day}  {record.summary}{note}")
         rows.append([record.number, record.command, record.time, state, record.summary])

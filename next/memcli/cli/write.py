@@ -10,8 +10,8 @@ from ..errors import MemError, SecretError, UsageError
 from ..formats.dates import format_time, parse_end
 from ..formats.entry import SOURCES, TYPES
 from ..reconcile.admit import Draft, write_memories
-from ..reconcile.edit import update_entry
 from ..reconcile.changes import Outcome
+from ..reconcile.edit import update_entry
 from ..store.workspace import Workspace
 from .render import Result
 

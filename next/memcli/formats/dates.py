@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any
 
 STORED = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?\s*(Z|[+-]\d\d:?\d\d)?",
@@ -110,12 +109,6 @@ def find_days(words: str, today: date) -> tuple[date, date] | None:
 
 def add_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
-
-
-def is_expired(memory: Any, now: datetime) -> bool:
-    """Return whether a memory, an entry or a search hit, has stopped being true."""
-    end = parse_time(memory.expires_at) if memory.expires_at else None
-    return end is not None and end < now
 
 
 def find_day_in_name(path: str) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from ..errors import MemError
 from ..formats.page import HEADING
+from ..formats.text import count_tokens
 from ..index.index import open_index
 from ..store.workspace import Workspace
 from .gate import shorten_prompt
@@ -60,6 +61,9 @@ class Pack:
     def render(self, form: str = "context") -> str:
         """Return the pack as text for a prompt. An empty pack is an empty string."""
         return render_block(self.memories) if form == "block" else self.render_sections()
+
+    def count_tokens(self) -> int:
+        return count_tokens(self.render())
 
     def render_sections(self) -> str:
         lines = []

@@ -7,7 +7,7 @@ from ..errors import UnavailableError
 from ..index.index import open_index
 from ..store.workspace import Workspace
 from .gate import GENERAL, get_least_relevance, measure_need, needs_memory, shorten_prompt
-from .late import read_queued, start_late_search
+from .late import read_queued, save_queued, start_late_search
 from .memories import LAYERS, Memory, find_memories
 from .render import Budget, get_new_sentences, join_marks, render_context, render_memory
 from .shown import Shown
@@ -38,6 +38,11 @@ def build_prompt_context(workspaces: Sequence[Workspace], prompt: str, shown: Sh
     else:
         return ""
     return render_memories(memories, shown, tokens)
+
+
+def queue_memories(workspaces: Sequence[Workspace], prompt: str, shown: Shown) -> None:
+    """Find the memories for a prompt, and save them for the next prompt of the session."""
+    save_queued(find_for_prompt(workspaces, prompt), shown)
 
 
 def find_for_prompt(workspaces: Sequence[Workspace], prompt: str) -> list[Memory]:

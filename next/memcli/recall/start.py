@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..formats.dates import parse_time
 from ..formats.page import HEADING
 from ..formats.text import BYTES_PER_TOKEN, WORD, count_noun, count_tokens
 from ..index.index import Index, IndexedEntry, open_index
@@ -264,8 +263,7 @@ def describe_last_stop(
     """Return a line with the latest record of the history or the end of the latest session."""
     stops = [stop for index in indexes for stop in find_stops(index) if stop[0] > since]
     for timestamp, text, why in sorted(stops, reverse=True):
-        moment = parse_time(timestamp)
-        day = f"{moment.astimezone(indexes[0].workspace.zone):%Y-%m-%d}" if moment else ""
+        day = indexes[0].workspace.format_local(timestamp)
         sentences = get_new_sentences(cut_at_sentence(text, LAST_LENGTH), shown)
         line = format_line(f"{day}: {sentences}")
         if sentences and budget.take(line):

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..errors import MemError
-from ..formats.dates import is_expired, parse_time
+from ..formats.dates import parse_time
 from ..formats.page import PROMOTED_LINE, strip_comments
 from ..formats.records import Record, split_history
 from ..index.database import read_passages
@@ -24,7 +24,7 @@ MOST_FILES = 3  # each may cost two git processes
 
 def is_recallable(workspace: Workspace, entry: IndexedEntry) -> bool:
     """Return whether an active memory may be shown to an agent here and now."""
-    if is_expired(entry, workspace.now):
+    if workspace.is_expired(entry):
         return False
     # The user's own workspace is shared by all projects; their rules are not.
     return not workspace.is_own or entry.project in ("", workspace.project)

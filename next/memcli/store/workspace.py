@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from ..context import Context
 from ..errors import NotFoundError
-from ..formats.dates import format_time
+from ..formats.dates import describe_day, format_time, parse_time
 from ..formats.ids import is_id
 from .files import read_small_text
 from .machine import Machine, build_machine, find_machine
@@ -41,6 +41,8 @@ class Workspace:
     gates: Sequence[Gate] | None = None  # without them it can only be read
     # Deletes files that another machine purged and a merge brought back.
     find_purged_files: Callable[["Workspace"], list["Replace"]] | None = None
+    # Returns a function that hides the passages which were purged on this machine.
+    build_purge_filter: Callable[["Workspace"], Callable[[str], str]] | None = None
     resources: dict[str, Any] = field(default_factory=dict)  # open index and model
 
     @property
@@ -58,6 +60,20 @@ class Workspace:
             self.resources["zone"] = self.settings.zone
         zone: ZoneInfo = self.resources["zone"]
         return zone
+
+    def format_local(self, stored: str, pattern: str = "%Y-%m-%d") -> str:
+        """Return a stored time in the user's time zone, or an empty string for no time."""
+        moment = parse_time(stored)
+        return moment.astimezone(self.zone).strftime(pattern) if moment else ""
+
+    def describe_day(self, stored: str) -> str:
+        """Return a stored time as people say it: today, yesterday, 2026-11-21."""
+        return describe_day(stored, self.now, self.zone)
+
+    def is_expired(self, memory: Any) -> bool:
+        """Return whether a memory, an entry or a search hit, has stopped being true."""
+        end = parse_time(memory.expires_at) if memory.expires_at else None
+        return end is not None and end < self.now
 
     @property
     def is_trusted(self) -> bool:

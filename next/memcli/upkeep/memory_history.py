@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import MemError
-from ..formats.dates import format_time, is_expired, parse_time
+from ..formats.dates import format_time, parse_time
 from ..formats.entry import Entry, read_entry, read_id
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.ids import is_id
@@ -116,7 +116,7 @@ def find_dated_events(workspace: Workspace, named: NamedFile) -> Iterator[Event]
     yield Event(entry.created_at, "created", entry.summary)
     if entry.forgotten_at:
         yield Event(entry.forgotten_at, "forgotten", entry.reason)
-    if is_expired(entry, workspace.now):
+    if workspace.is_expired(entry):
         yield Event(entry.expires_at, "expired")
 
 
