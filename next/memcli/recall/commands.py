@@ -12,7 +12,7 @@ LONGEST, MOST_WORDS, MOST_HEADS, MOST_DEPTH = 4_000, 12, 2, 3
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 SEPARATOR = re.compile(r"[;|&()]+")
 ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
-SUBCOMMAND = re.compile(r":?[a-zA-Z][a-zA-Z0-9]*(?:[:-][a-zA-Z0-9]+)*")
+SUBCOMMAND = re.compile(r":?[a-zA-Z]\w*(?:[:-][a-zA-Z0-9]+)*")
 SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
 SHORT_FLAGS = re.compile(r"-[a-zA-Z]{2,3}")
 SAME_FLAG = {"-f": "--force", "-m": "--message"}

@@ -40,7 +40,9 @@ ADVICE = re.compile(
     r"(?i)(?:\b(?:prefer|always|with|without|via|through|by|call|pass|set|needs?|give|it's)"
     r"|(?<!only )\b(?:use|run(?= *`)|(?:and|then) run)|(?<!git )\badd)\s+`?(?:[\w./:]+\s+){0,3}$"
 )
-ADVICE_AFTER = re.compile(r"(?i)`?,?\s+(?:only|instead of|rather than)\b")
+ADVICE_AFTER = re.compile(r"(?i)`?(?:,\s+not|,?\s+(?:only|instead of|rather than))\b")
+# `On ttyUSB1, not ttyUSB0`: who uses the first name follows the rule.
+RIGHT_NAME = re.compile(r"([^\s`,;]+)`?(?:, not (?!even)| instead of | rather than )")
 NO = r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than)"
 NEGATION, REFUSAL = re.compile(rf"{NO}\b[^.;:,]*$"), re.compile(rf"{NO}(?:\s+\w+)?\s+`?$")
 # `Use pnpm, not npm` and `pnpm only`: such a memory is about the other programs.
@@ -57,7 +59,8 @@ DESTINATION = re.compile(
 )
 # Such a lesson is for the failure moment.
 ABOUT_ERROR = re.compile(
-    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b|^\W*(?i:error\b)|^\W*\S*(?:Error|Exception)\b"
+    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b"
+    r"|^\W*(?:(?i:error)|\S*(?:Error|Exception))\b"
 )
 BRANCHES = ("branch names", "branches are called", "branches are named")
 # How rules speak of what some commands make.
@@ -93,6 +96,7 @@ def prepare(text: str, type_: str) -> Text:
     if type_ == "procedure":
         text = SENTENCE_END.split(text)[0]
     tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
+    tokens.difference_update(map(str.lower, RIGHT_NAME.findall(text)))
     flags: dict[str, bool] = {}
     for flag in FLAG.finditer(text):
         flags.setdefault(flag[0], is_advised(text, *flag.span()))
@@ -201,7 +205,7 @@ def has_file_name(name: str, text: Text) -> bool:
     if len(parts) > 1 or sum(map(str.isupper, plain_name)) > ("." in name):
         # A file application_helper.rb has the class ApplicationHelper.
         case, joined = "(?i)" * (len(parts) > 1), "[_-]?".join(map(re.escape, parts))
-        if re.search(rf"{case}(?<![\w/.]){joined}(?![\w/])", text.text):
+        if re.search(rf"{case}(?<![\w/.]){joined}s?(?![\w/])", text.text):
             return True
     return not name.isalpha() and name.lower() in text.tokens
 
@@ -324,8 +328,10 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float 
     is_chosen = is_advised(text.text, mention.start(), mention.start(1))
     if not (flags - text.advised).issubset(command.flags):
         return 0.0
-    groups = WORDS["groups"].difference(command.heads)
-    subcommands = [word for word in part if word[0] != "-" and word not in groups]
+    groups = WORDS["groups"]
+    subcommands = [
+        word for word in part if word in command.heads or not (word[0] == "-" or word in groups)
+    ]
     next_word = rest[0].lower().rstrip(".:!?") if rest else "is"
     is_sentence = next_word in WORDS["function_words"] or VERB.fullmatch(next_word)
     # `docker system df` is not what a rule about `docker system prune` is about.
@@ -333,7 +339,7 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float 
     has_place |= FLAG.match("".join(rest[1:2])) is not None
     if rest and has_place and (is_code or not is_sentence):
         return None if is_chosen else 0.0
-    if text.type != "procedure" and is_chosen:
+    if is_chosen:
         # Advice matters to a command that does not follow it.
         return ENOUGH if flags & text.advised else FOLLOWED
     if part or is_code:
@@ -342,10 +348,10 @@ def rate_mention(command: Command, text: Text, mention: re.Match[str]) -> float 
         return float(not text.refused.isdisjoint(command.flags))
     places = [*IN_FOLDER.findall(text.text), *filter(PLACE.search, rest)]
     is_elsewhere = not all(is_named_in(place, command) for place in places)
-    if command.program in WORDS["english"] or is_elsewhere:
+    if is_elsewhere or (rest and command.program in WORDS["english"]):
         return 0.0
     is_refused = REFUSAL.search(before) or CHOICE.search(text.text)
-    has_subcommand = command.heads and "." not in command.program
+    has_subcommand = "." not in command.program and not groups.issuperset(command.heads)
     is_broad = has_subcommand or command.program in WORDS["broad"] or text.type == "preference"
     return 0.5 if is_broad and not is_refused and not text.advised else ENOUGH
 
