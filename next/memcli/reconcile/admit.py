@@ -136,6 +136,8 @@ class Admission:
         for name in ("title", "key", "expires_at", "pinned"):
             if value := getattr(draft, name):
                 changes[name] = value
+        if draft.is_typed and draft.type != known.get("type"):
+            changes["type"] = draft.type
         # Two people who say the same thing are as credible as the better one.
         if draft.trust > known.get("trust"):
             changes.update(source=draft.source, trust=draft.trust)
@@ -358,7 +360,7 @@ def write_memories(
         try:
             completed[number] = complete_draft(index, draft, default_project)
         except MemError as error:
-            outcomes[number] = Outcome("rejected", text=summarize(draft.text), error=error)
+            outcomes[number] = Outcome("rejected", error=error)
     # Before the lock: nobody should wait for the model.
     near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
     with hold_lock(workspace):
@@ -372,8 +374,7 @@ def write_memories(
                 try:
                     outcomes[number] = admission.admit(draft, neighbors)
                 except MemError as error:
-                    text = "" if draft.redact_secrets else summarize(draft.text)
-                    outcomes[number] = Outcome("rejected", text=text, error=error)
+                    outcomes[number] = Outcome("rejected", error=error)
             groups = admission.build_groups()
             done = [outcome for outcome in outcomes if outcome is not None]
             hide_secrets(workspace, drafts, done)
@@ -383,13 +384,16 @@ def write_memories(
                 workspace, command, [*groups, *extra_groups], summary=summary, actor=actor
             )
         finally:
-            workspace.resources.pop("forgotten texts", None)
+            forgotten = workspace.resources.pop("forgotten texts", None)
     for group, (_, outcome, _) in zip(groups, admission.groups, strict=True):
         outcome.error = result.get_error(group)
         if outcome.error is not None:
             outcome.action = "rejected"
-    for outcome in done:
+    for draft, outcome in zip(drafts, done, strict=True):
         outcome.undo = result.number
+        if outcome.error is not None:
+            # The reason may be in the text, and terminals and logs keep what they show.
+            outcome.text = summarize(mask_text(workspace, draft.text, forgotten))
     return done, result
 
 

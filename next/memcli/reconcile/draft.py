@@ -4,6 +4,7 @@ The inbox has the memories about which a person decides. Nothing in it is search
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,9 @@ from ..store.workspace import Workspace
 from .changes import Outcome, mask_text
 
 UNDECIDED_DAYS = 90
+RULE = re.compile(r"(?:please )?(?:always|never|do not|don't|from now on)\b", re.IGNORECASE)
+PREFERENCE = re.compile(r"(?:i|we|(?:the )?user|\w+)(?: \w+)? prefers?\b", re.IGNORECASE)
+DENIED = re.compile(r", (?:and )?not (?:an? |the |in |on |at |to )?([\w./:@#-]{2,40})[.!]?$")
 
 
 @dataclass
@@ -45,6 +49,7 @@ class Draft:
     expires_at: str = ""
     created_at: str = ""  # empty: now
     is_dated: bool = False  # whether `created_at` was given
+    is_typed: bool = False  # whether `type` was given
     files: Sequence[str] = ()
     sources: Sequence[str] = ()  # the messages that said it: each confirms a memory once
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -88,13 +93,28 @@ def complete_draft(index: Index, draft: Draft, default_project: str | None = Non
     return replace(
         draft,
         key=draft.key or next((key for key in replaced if key), ""),
-        type=draft.type or "fact",
+        type=draft.type or guess_type(draft.text),
+        is_typed=bool(draft.type),
         owner=draft.owner or str(workspace.settings["owner"]),
         project=draft.project or project,
         # Nothing was said in the future, whatever another machine's clock says.
         created_at=format_time(min(said_at, workspace.now)),
         is_dated=bool(draft.created_at),
+        corrects=draft.corrects or find_denied_value(draft.text),
     )
+
+
+def guess_type(text: str) -> str:
+    """Return the type of a memory from its first words. Agents are reminded of rules."""
+    if RULE.match(text):
+        return "constraint"
+    return "preference" if PREFERENCE.match(text) else "fact"
+
+
+def find_denied_value(text: str) -> str:
+    """Return the wrong value that a sentence names: S3 in "the cache lives in GCS, not S3"."""
+    match = DENIED.search(text)
+    return match[1] if match else ""
 
 
 def build_entry(workspace: Workspace, draft: Draft) -> Entry:

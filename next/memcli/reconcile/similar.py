@@ -28,6 +28,7 @@ FORGOTTEN_COSINE = 0.72
 FORGOTTEN_WORDS = 0.6
 # Of 108 corrections that name words of an old text, 86 find it at .5, and none finds another.
 CORRECTED_COSINE = 0.5
+MOST_CORRECTED = 3  # memories with the same wrong value
 # "We use pnpm, not npm" does not say npm.
 NEGATIONS = frozenset("not never no nicht kein keine pas non".split())
 # Usually one text is missing, the memory written before. After a large pull, nobody should wait.
@@ -213,14 +214,15 @@ def check_near_repeat(index: Index, path: str, before: str, after: str) -> None:
 def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> list[IndexedEntry]:
     """Return the active memory that has the corrected words and is about the same subject.
 
-    If there are several, nobody knows which one is meant.
+    If there are several, only those count that share two more telling words with the correction:
+    "the cache lives in GCS, not S3" corrects each memory by which the cache lives in S3.
     """
     words = split_words(draft.corrects)
     if not words:
         return []
     # Those that have the words, and of these the ones about the same subject.
     having: list[int] = []
-    meant: list[int] = []
+    meant: list[tuple[int, int]] = []  # with the number of shared words
     rows = index.run(
         "select file, text from entries join texts using(file) where status = 'active'"
         " and owner = ? and project in ('', ?)",
@@ -232,11 +234,15 @@ def find_corrected(index: Index, draft: Draft, cosines: dict[int, float]) -> lis
             having.append(file)
             is_close = not cosines or cosines.get(file, 0.0) >= CORRECTED_COSINE
             # Two sentences about Friday need another word that says something.
-            if is_close and find_content_words(draft.text) & set(said) - set(words):
-                meant.append(file)
+            shared = find_content_words(draft.text) & set(said) - set(words)
+            if is_close and shared:
+                meant.append((file, len(shared)))
+    files = [file for file, shared in meant if len(meant) == 1 or shared > 1]
     if not meant and len(having) == 1 and cosines.get(having[0], 0.0) >= CORRECTED_COSINE:
-        meant = having  # "not npm, pnpm" if a single memory speaks of npm
-    return index.list_entries("file = ?", (meant[0],)) if len(meant) == 1 else []
+        files = having  # "not npm, pnpm" if a single memory speaks of npm
+    if len(files) > MOST_CORRECTED:
+        return []
+    return [entry for file in files for entry in index.list_entries("file = ?", (file,))]
 
 
 def find_repeated_words(

@@ -165,3 +165,36 @@ def test_a_model_may_judge_similar_memories_if_the_user_wants_that(tmp_path: Pat
     save(workspace, say("I moved to Porto in May."))
     save(workspace, say("I moved to Porto in June."))
     assert list_texts(workspace, "superseded") == ["I moved to Porto in May."]
+
+
+def get_type(workspace: Workspace, outcome: Outcome) -> str:
+    entry = open_index(workspace).find_by_id(outcome.id)
+    assert entry is not None
+    return entry.type
+
+
+def test_rules_and_preferences_get_their_type(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    outcomes = save(
+        workspace,
+        say("Never force-push to main."),
+        say("Ana prefers short answers."),
+        say("The release manager never sleeps."),
+    )
+    types = [get_type(workspace, outcome) for outcome in outcomes]
+    assert types == ["constraint", "preference", "fact"]
+
+
+def test_a_given_type_is_stored_with_a_confirmation(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    save(workspace, say("Pushes to main need a review."))
+    (outcome,) = save(workspace, say("Pushes to main need a review.", type="constraint"))
+    assert (outcome.action, get_type(workspace, outcome)) == ("confirmed", "constraint")
+
+
+def test_a_denied_value_is_corrected_in_each_memory_about_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    old = ["The CI cache lives in S3 bucket shop-ci.", "The CI cache lives in S3."]
+    save(workspace, *map(say, [*old, "The photos of the shop are in S3."]))
+    save(workspace, say("The CI cache lives in GCS, not S3."))
+    assert list_texts(workspace, "superseded") == old
