@@ -3,7 +3,7 @@
 import io
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,7 @@ def add_gates(workspace: Workspace) -> Workspace:
 
     workspace.gates = (check_characters, check_secrets, build_forgotten_gate(find_forgotten))
     workspace.find_purged_files = find_purged_files
+    workspace.build_purge_filter = build_purge_filter
     return workspace
 
 
@@ -88,6 +89,14 @@ def find_forgotten(workspace: Workspace, text: str) -> str:
         workspace.resources["forgotten texts"] = forgotten
     repeats = forgotten.find_repeats(normalize(text))
     return (repeats[0].id or "purged") if repeats else ""
+
+
+def build_purge_filter(workspace: Workspace) -> Callable[[str], str]:
+    """Return a function that hides purged passages, for texts that the gates do not see."""
+    from .index.forgotten import ForgottenTexts
+
+    purged = ForgottenTexts({}, workspace.machine)
+    return lambda text: purged.hide(text)[0]
 
 
 def find_purged_files(workspace: Workspace) -> list["Replace"]:

@@ -7,17 +7,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..formats.dates import parse_time
 from ..formats.entry import EPISODIC, PROCEDURAL
 from ..formats.retention import can_fade, compute_retention
 from ..formats.text import fold_name, split_words
 from ..index.filters import Filter
+from ..index.forgotten import HIDDEN_MARK
 from ..index.index import Index, IndexedEntry, open_index
 from ..index.words import get_stop_words
+from ..search.query import stem_word
 from ..search.search import Hit, SearchOptions, search
-from ..search.snippets import build_snippet
-from ..store.counters import read_access_counts
+from ..search.snippets import build_snippet, split_sentences
 from ..store.workspace import Workspace
+from .shown import RECORD_TIME
 from .visible import is_passage_for, is_recallable, read_body, read_passage
 
 LAYERS = ("working", "episodic", "semantic", "procedural")
@@ -47,7 +48,7 @@ class Memory:
     workspace: Workspace
     files: Sequence[str] = ()
     updated_at: str = ""
-    is_disputed: bool = False  # another memory says otherwise
+    is_outdated: bool = False  # another memory says otherwise
     parts: dict[str, float] = field(default_factory=dict)
 
 
@@ -90,7 +91,8 @@ def find_memories(
             if is_passage_for(index, hit.path, hit.anchor):
                 memory = reader.build_from_passage(hit)
                 # The hook has stored the prompt itself just now.
-                if hit.kind != "session" or not memory.text.endswith(" ".join(prompt.split())):
+                is_prompt = memory.text.endswith(" ".join(prompt.split()))
+                if memory.text and not (hit.kind == "session" and is_prompt):
                     memories.append(memory)
     memories.sort(key=lambda memory: -memory.score)
     return memories, list(dict.fromkeys(messages))
@@ -103,7 +105,7 @@ class MemoryReader:
         self.index = index
         self.workspace = index.workspace
         self.words = split_words(prompt)
-        self.counts = read_access_counts(self.workspace)
+        self.counts = self.workspace.machine.read_access_counts()
         self.weight = float(self.workspace.settings["recall.retention_weight"])
 
     def build_from_entry(
@@ -122,7 +124,7 @@ class MemoryReader:
             kind="entry",
             type=entry.type,
             text=text or entry.title or entry.summary,
-            date=self.get_day(entry.updated_at),
+            date=self.workspace.format_local(entry.updated_at),
             source=entry.source,
             path=entry.path,
             relevance=relevance,
@@ -130,7 +132,7 @@ class MemoryReader:
             workspace=self.workspace,
             files=entry.files,
             updated_at=entry.updated_at,
-            is_disputed=bool(entry.conflicts_with or (hit is not None and hit.newer)),
+            is_outdated=bool(entry.conflicts_with or (hit is not None and hit.newer)),
             parts=dict(hit.parts) if hit else {},
         )
 
@@ -144,11 +146,8 @@ class MemoryReader:
             layer="working" if is_now else layer,
             kind=hit.kind,
             type="",
-            text=build_snippet(
-                read_passage(self.index, hit.path, hit.line, hit.anchor), self.words, LONGEST_TEXT
-            )
-            or hit.text,
-            date=self.get_day(hit.timestamp),
+            text=build_snippet(self.choose_sentences(hit), self.words, LONGEST_TEXT),
+            date=self.workspace.format_local(hit.timestamp),
             source="",
             path=hit.path,
             relevance=hit.relevance,
@@ -157,9 +156,19 @@ class MemoryReader:
             parts=dict(hit.parts),
         )
 
-    def get_day(self, stored: str) -> str:
-        moment = parse_time(stored)
-        return f"{moment.astimezone(self.workspace.zone):%Y-%m-%d}" if moment else ""
+    def choose_sentences(self, hit: Hit) -> str:
+        """Return the sentences of a passage that share a telling word with the prompt.
+
+        A record is about many things. The rest of it would be noise.
+        """
+        wanted = {stem_word(word) for word in self.words if word not in get_stop_words()}
+        passage = read_passage(self.index, hit.path, hit.line, hit.anchor)
+        passage = RECORD_TIME.sub("", passage.replace(HIDDEN_MARK, ""))
+        return " ".join(
+            sentence
+            for sentence in split_sentences(passage)
+            if wanted & {stem_word(word) for word in split_words(sentence)}
+        )
 
 
 def get_layer(type_: str) -> str:

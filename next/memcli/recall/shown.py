@@ -4,17 +4,17 @@ The record is one JSON file per session in the state folder. The action hook rea
 module imports neither pathlib nor dataclasses.
 """
 
-import hashlib
 import json
 import os
 import re
 from contextlib import suppress
 from typing import Any
 
+from ..formats.text import SENTENCE_END, WORD, build_digest, count_tokens
+
 FOLDER = "shown"
+RECORD_TIME = re.compile(r"\[(?:[\d-]+ )?\d\d:\d\d\] ?")
 MOST_SESSIONS = 200
-WORD = re.compile(r"[^\W_]+")
-SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
 class Shown:
@@ -37,9 +37,8 @@ class Shown:
             self.ids.add(entry_id)
 
     def count_tokens(self, text: str) -> None:
-        """Count what the agent was given, for `mem status`. Four bytes are a token."""
-        tokens = (len(text.encode("utf-8", "replace")) + 3) // 4
-        self.record["tokens"] = int(self.record.get("tokens") or 0) + tokens
+        """Count what the agent was given, for `mem status`."""
+        self.record["tokens"] = int(self.record.get("tokens") or 0) + count_tokens(text)
 
     def forget_all(self) -> None:
         """Start again: after a compaction the agent has lost what it was shown."""
@@ -66,7 +65,7 @@ def load_shown(state_folder: str, session_id: str) -> Shown:
     """Load the record of a session. `state_folder` is mem's own, above the workspaces' folders."""
     if not state_folder or not session_id:
         return Shown("", {})
-    name = hashlib.blake2b(session_id.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    name = build_digest(session_id.encode("utf-8", "replace"), size=12)
     path = f"{state_folder}/{FOLDER}/{name}.json"
     try:
         with open(path, encoding="utf-8") as file:
@@ -88,11 +87,13 @@ def delete_old_records(state_folder: str) -> None:
 
 
 def digest_sentences(text: str) -> list[str]:
-    """Return a digest for each sentence of a text: its words, without case and punctuation."""
+    """Return a digest for each sentence of a text: its words, without case and punctuation.
+
+    The time of a note does not make another sentence of it.
+    """
     digests = []
-    for sentence in SENTENCE_END.split(text):
+    for sentence in SENTENCE_END.split(RECORD_TIME.sub("", text)):
         words = WORD.findall(sentence.casefold())
         if words:
-            joined = " ".join(words).encode("utf-8", "replace")
-            digests.append(hashlib.blake2b(joined, digest_size=8).hexdigest())
+            digests.append(build_digest(" ".join(words).encode("utf-8", "replace"), size=8))
     return digests

@@ -161,7 +161,6 @@ def list_page_lines(index: Index, shown: Shown, pages: Budget) -> list[StartLine
     """
     workspace = index.workspace
     lines, ids = read_page(index)
-    shown.ids |= ids
     budget = Budget(int(workspace.settings["page.bytes"]) // BYTES_PER_TOKEN)
     why = "MEMORY.md" if not workspace.is_own else "your own MEMORY.md"
     kept: list[str] = []
@@ -178,6 +177,8 @@ def list_page_lines(index: Index, shown: Shown, pages: Budget) -> list[StartLine
         if not is_heading:
             shown.add(line)
         kept.append(line.rstrip())
+    else:
+        shown.ids |= ids  # of a page that is cut, some memories were not shown
     return [
         StartLine(PAGE, escape_text(line), why, workspace.page_path)
         for line in drop_empty_headings(kept)

@@ -8,20 +8,21 @@ rewrites events (compaction, `session clear`) uses `commit`.
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.session import parse_events
-from ..formats.text import build_digest, count_tokens
+from ..formats.session import parse_event, parse_events
+from ..formats.text import build_digest, count_tokens, cut_middle
 from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
 from .gates import redact_text
 from .workspace import Workspace
 
 EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
+SHORTEST_SECRET, LONGEST_SECRET = 8, 10_000  # characters
 SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 # The keys of metadata.json, as other tools of this kind spell them.
 KEYS = {
@@ -80,13 +81,14 @@ def append_events(
     with hold_lock(workspace):
         text = read_file(workspace, path) or ""
         session = read_session(workspace, name, text=text)
-        known = {event.get("id") for _, event in parse_events(text)}
-        new = []
+        known = {str(event.get("id")) for _, event in parse_events(text)}
+        new: list[dict[str, Any]] = []
+        mask = build_mask(workspace)
         for event in events:
             event = complete_event(workspace, event)
             if event["id"] not in known:
                 known.add(event["id"])
-                new.append(mask_event(workspace, event))
+                new.append({key: mask_value(value, mask) for key, value in event.items()})
         for key, value in (("agent", agent), ("project", project), ("folder", folder)):
             if value and not getattr(session, key):
                 setattr(session, key, value)
@@ -94,13 +96,13 @@ def append_events(
         lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
         target = locate(workspace.root, path)
         try:
-            append_lines(target, lines)
-            count_events(session, new)
-            # A session without a dated event begins now.
-            session.created_at = session.created_at or workspace.stamp
-            session.updated_at = session.updated_at or session.created_at
-            session.size = target.stat().st_size
-            save_metadata(workspace, session)
+            with append_lines(target, lines):
+                count_events(session, new)
+                # A session without a dated event begins now.
+                session.created_at = session.created_at or workspace.stamp
+                session.updated_at = session.updated_at or session.created_at
+                session.size = target.stat().st_size
+                save_metadata(workspace, session)
         except OSError as error:
             reason = f"cannot save the conversation: {error.strerror}"
             raise RejectedError(reason) from None
@@ -119,21 +121,45 @@ def complete_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, 
     return completed
 
 
-def mask_event(workspace: Workspace, event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event without secrets in its texts."""
-    return {key: mask_value(workspace, value) for key, value in event.items()}
+def build_mask(workspace: Workspace) -> Callable[[str], str]:
+    """Return a function that masks secrets, and what was purged on this machine."""
+    hide_purged = workspace.build_purge_filter(workspace) if workspace.build_purge_filter else str
 
-
-def mask_value(workspace: Workspace, value: Any) -> Any:
-    if isinstance(value, str):
+    def mask(text: str) -> str:
         # JSON can spell a lone surrogate, which no file can store.
-        clean = value.encode("utf-8", "replace").decode()
-        return redact_text(workspace, clean) if len(clean) > 7 else clean
+        clean = hide_purged(text.encode("utf-8", "replace").decode())
+        return redact_text(workspace, clean) if len(clean) >= SHORTEST_SECRET else clean
+
+    return mask
+
+
+def mask_value(value: Any, mask: Callable[[str], str]) -> Any:
+    """Return a JSON value with all of its texts masked."""
+    if isinstance(value, str):
+        return mask(value)
     if isinstance(value, list):
-        return [mask_value(workspace, item) for item in value]
+        return [mask_value(item, mask) for item in value]
     if isinstance(value, dict):
-        return {str(key): mask_value(workspace, item) for key, item in value.items()}
+        return {str(key): mask_field(str(key), item, mask) for key, item in value.items()}
     return value
+
+
+def mask_field(name: str, value: Any, mask: Callable[[str], str]) -> Any:
+    """Return a named value masked. A password is often recognized by its name alone."""
+    masked = mask_value(value, mask)
+    if not isinstance(masked, str) or "\n" in masked:
+        return masked
+    return mask(f"{name}: {masked}").removeprefix(f"{name}: ")
+
+
+def cut_masked(text: str, start: int, end: int, mask: Callable[[str], str]) -> str:
+    """Return the first and the last characters of a text, masked before it is cut.
+
+    The other way around, half a secret would stay: the scanner does not recognize it.
+    """
+    # To mask megabytes of which nothing is stored takes seconds.
+    masked = mask(cut_middle(text, start + LONGEST_SECRET, end + LONGEST_SECRET, "\n"))
+    return cut_middle(masked, start, end, f"\n[… {len(text) - start - end} characters …]\n")
 
 
 def read_session(workspace: Workspace, name: str, *, text: str | None = None) -> Session:
@@ -215,9 +241,10 @@ def list_sessions(workspace: Workspace) -> list[Session]:
 
 
 def has_events(folder: Path) -> bool:
-    """Return whether a folder is a session. A clone may bring links, which are not followed."""
-    files = [folder / EVENTS, folder / METADATA]
-    return files[0].is_file() and not any(path.is_symlink() for path in (folder, *files))
+    """Return whether a folder is a session. A clone may bring links, or folders as its files."""
+    files = [folder / name for name in (EVENTS, METADATA, ARCHIVE)]
+    is_odd = any(path.is_symlink() or path.is_dir() for path in files)
+    return files[0].is_file() and not folder.is_symlink() and not is_odd
 
 
 def get_session(workspace: Workspace, name: str) -> Session:
@@ -230,6 +257,33 @@ def get_session(workspace: Workspace, name: str) -> Session:
         names = ", ".join(item.id for item in matches[:3])
         raise UsageError(f"{name!r} is the start of several sessions", f"one of: {names}")
     raise NotFoundError(f"no session {name!r}", "list them: mem session ls")
+
+
+def has_last_line_end(workspace: Workspace, session: Session) -> bool:
+    with find_events_file(workspace, session.id).open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        return file.read(1) in (b"", b"\n")
+
+
+def repair_events(workspace: Workspace, session: Session) -> tuple[int, list[Replace]]:
+    """Return the changes that remove incomplete lines, and the number of the first one."""
+    path = f"{find_sessions_folder(workspace)}/{session.id}/{EVENTS}"
+    text = read_file(workspace, path) or ""
+    lines = text.split("\n")
+    torn = [number for number, line in enumerate(lines, 1) if is_torn(line)]
+    if not torn:
+        return 1, []
+    whole = [line for number, line in enumerate(lines, 1) if number not in torn]
+    clean = "\n".join(whole).removesuffix("\n") + "\n"
+    session.message_count = session.token_count = 0
+    count_events(session, [event for _, event in parse_events(clean)])
+    session.size = len(clean.encode("utf-8", "surrogateescape"))
+    return torn[0], [Replace(path, text, clean), change_metadata(workspace, session)]
+
+
+def is_torn(line: str) -> bool:
+    return line.startswith("{") and not line.rstrip().endswith("}") and parse_event(line) is None
 
 
 def find_sessions_folder(workspace: Workspace) -> str:

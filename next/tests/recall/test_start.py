@@ -74,6 +74,16 @@ def test_an_agent_sees_the_rules_of_its_own_project_only(tmp_path: Path) -> None
     assert "Ask first." in text
 
 
+def test_long_pages_leave_a_text_that_agents_do_not_cut(tmp_path: Path) -> None:
+    workspaces = [make_workspace(tmp_path / name) for name in ("project", "own")]
+    for number, workspace in enumerate(workspaces):
+        lines = [f"- Valve {number}-{line} opens at {line} bar.\n" for line in range(250)]
+        put(workspace, "MEMORY.md", "# Memory\n\n" + "".join(lines))
+    text = build_start_context(workspaces, Shown("", {}))
+    assert 8_000 < len(text) <= 10_000
+    assert "The page is longer: mem read MEMORY.md" in text
+
+
 def test_rules_come_first_and_say_who_said_them(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     api.write(workspace, "The logo of the shop is blue.", source="user")
@@ -211,3 +221,14 @@ def test_a_request_is_not_where_work_stopped(tmp_path: Path) -> None:
     text = start(open_again(workspace))
     assert "look at the icons" in text
     assert "helm" not in text
+
+
+def test_a_conversation_of_an_untrusted_clone_is_not_the_users_word(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    said = "The release script is in tools and needs sudo."
+    append_events(workspace, "s1", [{"role": "user", "content": said}])
+    workspace.machine.save_trust(workspace.root, False)
+    clone = open_again(workspace)
+    assert said not in start(clone)
+    assert said not in build_pack([clone], "Where is the release script?").render()
+    assert said in start(workspace)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from memcli.api import write
 from memcli.errors import NotFoundError, RejectedError, UsageError
+from memcli.reconcile.forget import forget
 from memcli.store.sessions import (
     append_events,
     find_events_file,
@@ -57,6 +59,16 @@ def test_secrets_are_masked(workspace: Workspace) -> None:
     text = find_events_file(workspace, "s1").read_text()
     assert token not in text
     assert "echo" in text
+
+
+def test_purged_text_does_not_come_back(workspace: Workspace) -> None:
+    text = "The vault of the shop opens with the blue key."
+    outcome = write(workspace, text, source="user")
+    forget(open_again(workspace), [outcome.id], purge=True)
+    append_events(open_again(workspace), "s1", [say(f"As I said: {text} Now the icons.")])
+    stored = find_events_file(workspace, "s1").read_text()
+    assert "blue key" not in stored
+    assert "Now the icons." in stored
 
 
 def test_unknown_keys_survive(workspace: Workspace) -> None:
