@@ -80,7 +80,7 @@ def test_long_pages_leave_a_text_that_agents_do_not_cut(tmp_path: Path) -> None:
         lines = [f"- Valve {number}-{line} opens at {line} bar.\n" for line in range(250)]
         put(workspace, "MEMORY.md", "# Memory\n\n" + "".join(lines))
     text = build_start_context(workspaces, Shown("", {}))
-    assert 8_000 < len(text) <= 10_000
+    assert 7_500 < len(text) <= 10_000
     assert "The page is longer: mem read MEMORY.md" in text
 
 
@@ -230,5 +230,5 @@ def test_a_conversation_of_an_untrusted_clone_is_not_the_users_word(tmp_path: Pa
     workspace.machine.save_trust(workspace.root, False)
     clone = open_again(workspace)
     assert said not in start(clone)
-    assert said not in build_pack([clone], "Where is the release script?").render()
+    assert said not in build_pack([clone], "Where is the release script?", Shown("", {})).render()
     assert said in start(workspace)
