@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from memcli.api import open_workspace
+from memcli.consolidate.batch import read_pending
 from memcli.consolidate.consolidate import consolidate_session
-from memcli.consolidate.waiting import read_waiting
 from memcli.context import CommonOptions
 from memcli.llm.json_parser import read_fields
 from memcli.store.init import create_workspace
@@ -90,14 +90,14 @@ def count_losses(
         ]
         append_events(workspace, f"s{number}", events)
         (result,) = consolidate_session(workspace, read_session(workspace, f"s{number}"))
-        waiting = read_waiting(workspace, read_session(workspace, f"s{number}"))
+        pending = read_pending(workspace, read_session(workspace, f"s{number}"))
         is_complete = all(f"{text} ({number})" in result.history for text in SAID)
         is_empty_reply = (
             bool(re.search(r"\{\s*\}|\[\s*\]", row["input"])) and ":" not in row["input"]
         )
-        counts[f"replies read as {result.how}"] += 1
+        counts[f"replies read as {result.method}"] += 1
         is_saved = bool(result.memories or result.history)
-        is_lost = not is_empty_reply and not is_saved and not (waiting and is_complete)
+        is_lost = not is_empty_reply and not is_saved and not (pending and is_complete)
         counts["conversations lost"] += is_lost
         if is_lost and is_verbose:
             print(f"conversation lost: {row['input']!r}")
