@@ -141,7 +141,7 @@ COMMANDS: dict[str, Command] = {
         (
             "mem consolidate",
             "mem consolidate --all --dry-run",
-            "mem consolidate --ask > question.txt",
+            "mem consolidate --ask > prompt.txt",
             "mem consolidate --answer answer.json",
         ),
         is_undoable=True,

@@ -1,22 +1,31 @@
 """Plan the result of a batch: by a language model, by the reply of an agent, or by rules."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ..errors import LlmError
 from ..formats.session import Message
-from ..formats.text import shorten
+from ..formats.text import find_words, shorten
 from ..llm.client import ask, is_configured
 from ..reconcile.draft import Draft
 from ..store.workspace import Workspace
 from .batch import Batch, choose_project, get_said_at
 from .digest import build_history_text
-from .reply import SYSTEM, build_drafts, build_prompt, find_known_memories, parse_reply
+from .language import find_own_sentences
+from .reply import SYSTEM, Proposal, Reply, build_prompt, find_known_memories, parse_reply
 from .rules import Statement, find_statements
 
 FALLBACK_MARK = "[raw-fallback]"
 FALLBACK_MESSAGES = 10
 FALLBACK_CHARACTERS = 200  # of each message
+NUMBER = re.compile(r"\d+")
+STEM = 5  # letters by which two forms of a word are the same
+SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
+FRAME_WORDS = frozenset(
+    "user users the a an is are was and or of to in on for with they their".split()
+)
 
 
 @dataclass
@@ -59,6 +68,72 @@ def build_plan_of_reply(
     # Nobody but the user can ask to forget something, so the rules decide that.
     forget = [item for item in find_statements(batch.messages) if item.kind == "forget"]
     return Plan(method, history, drafts, forget, reply.page)
+
+
+def build_drafts(
+    batch: Batch, reply: Reply, known_ids: Sequence[str], now: datetime
+) -> list[Draft]:
+    """Return the drafts of a reply.
+
+    The conversation decides whose words they are, and when they were said.
+    """
+    own_words = {
+        message.id: "\n".join(sentence.text for sentence in find_own_sentences(message.text))
+        for message in batch.messages
+        if message.speaker == "user"
+    }
+    drafts = []
+    for proposal in reply.memories:
+        message, is_own = find_message(batch, proposal, own_words)
+        claims_user = proposal.said_by in ("user", "user_stated", "stated", "human")
+        source = "inferred"
+        if claims_user:
+            source = "user" if is_own else "observed"
+        elif proposal.said_by in ("assistant", "observed", "agent", "tool"):
+            source = "observed"
+        supersedes = [
+            name for name in known_ids if proposal.supersedes and name.endswith(proposal.supersedes)
+        ]
+        drafts.append(
+            Draft(
+                proposal.text,
+                type=proposal.type,
+                key=proposal.key,
+                tags=proposal.tags,
+                files=proposal.files,
+                source=source,
+                project=batch.project,
+                created_at=get_said_at(message, now) if message else "",
+                sources=(f"{batch.session_id}#{message.id if message else batch.last_id}",),
+                supersedes=supersedes[:1],
+            )
+        )
+    return drafts
+
+
+def find_message(
+    batch: Batch, proposal: Proposal, own_words: Mapping[str, str]
+) -> tuple[Message | None, bool]:
+    """Return the message that a memory comes from, and whether its words are the user's own."""
+    cited = batch.messages[proposal.message - 1 : proposal.message] if proposal.message else []
+    wanted = find_stems(proposal.text)
+    numbers = set(NUMBER.findall(proposal.text))
+    for message in [*cited, *reversed(batch.messages)]:
+        text = own_words.get(message.id, "")
+        shared = wanted & find_stems(text)
+        # A number that the user did not say makes it another statement.
+        has_numbers = numbers <= set(NUMBER.findall(text))
+        if text and wanted and has_numbers and len(shared) >= SHARED_WORDS * len(wanted):
+            return message, True
+    if cited:
+        return cited[0], False
+    shares = [(len(wanted & find_stems(item.text)), item.line, item) for item in batch.messages]
+    return (max(shares)[2] if shares else None), False
+
+
+def find_stems(text: str) -> set[str]:
+    words = [word for _, _, word in find_words(text)]
+    return {word[:STEM] for word in words if word not in FRAME_WORDS}
 
 
 def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:

@@ -69,7 +69,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
             is_correcting=is_correcting,
         )
         statement = None
-        if search_pattern("taken_back", body):
+        if search_pattern("withdrawn", body):
             if len(body) < SHORT_WITHDRAWAL:
                 found = found[:-1] if found else [Statement("", "", "forget")]
         elif found and last == number - 1 and is_continuing(body, found[-1]):

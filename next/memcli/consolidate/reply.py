@@ -1,28 +1,24 @@
 """The prompt that asks a language model for history and memories, and its reply.
 
-The reply is read tolerantly: wrong types are converted or dropped. But the conversation decides
-whose words a memory has, and when they were said.
+The reply is read tolerantly: wrong types are converted or dropped.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
 from ..errors import LlmError, UnavailableError
 from ..formats.dates import parse_time
 from ..formats.entry import TYPES
-from ..formats.session import Message
-from ..formats.text import CONTROL, cut_middle, find_words
+from ..formats.text import CONTROL, cut_middle
 from ..index.filters import Filter
 from ..index.index import IndexedEntry, open_index
 from ..llm.json_parser import read_fields
 from ..reconcile.changes import mask_text
-from ..reconcile.draft import Draft
 from ..store.workspace import Workspace
-from .batch import LONGEST_MESSAGE, TOOL, Batch, get_said_at
-from .language import find_own_sentences
+from .batch import LONGEST_MESSAGE, TOOL, Batch
 
 MOST_KNOWN = 20  # existing memories that the model sees
 QUERY_CHARACTERS = 1_000
@@ -84,12 +80,6 @@ ORDER_TO_AGENT = re.compile(
     r"|\b(?:reveal|exfiltrate|upload|send)\b.{0,40}\b(?:secrets?|passwords?|credentials|keys)\b"
 )
 OWN_TIME = re.compile(r"^\s*\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d[^\]]*)?\]\s*")
-NUMBER = re.compile(r"\d+")
-STEM = 5  # letters by which two forms of a word are the same
-SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
-FRAME_WORDS = frozenset(
-    "user users the a an is are was and or of to in on for with they their".split()
-)
 
 
 def build_prompt(workspace: Workspace, batch: Batch, known: Sequence[IndexedEntry]) -> str:
@@ -265,66 +255,3 @@ def read_number(value: Any) -> int:
 def is_useless(text: str) -> bool:
     """Return whether a text says nothing, or gives an order to the agent that will read it."""
     return bool(PLACEHOLDER.fullmatch(text) or ORDER_TO_AGENT.search(text))
-
-
-def build_drafts(
-    batch: Batch, reply: Reply, known_ids: Sequence[str], now: datetime
-) -> list[Draft]:
-    """Return the drafts of a reply."""
-    own_words = {
-        message.id: "\n".join(sentence.text for sentence in find_own_sentences(message.text))
-        for message in batch.messages
-        if message.speaker == "user"
-    }
-    drafts = []
-    for proposal in reply.memories:
-        message, is_own = find_message(batch, proposal, own_words)
-        claims_user = proposal.said_by in ("user", "user_stated", "stated", "human")
-        source = "inferred"
-        if claims_user:
-            source = "user" if is_own else "observed"
-        elif proposal.said_by in ("assistant", "observed", "agent", "tool"):
-            source = "observed"
-        supersedes = [
-            name for name in known_ids if proposal.supersedes and name.endswith(proposal.supersedes)
-        ]
-        drafts.append(
-            Draft(
-                proposal.text,
-                type=proposal.type,
-                key=proposal.key,
-                tags=proposal.tags,
-                files=proposal.files,
-                source=source,
-                project=batch.project,
-                created_at=get_said_at(message, now) if message else "",
-                sources=(f"{batch.session_id}#{message.id if message else batch.last_id}",),
-                supersedes=supersedes[:1],
-            )
-        )
-    return drafts
-
-
-def find_message(
-    batch: Batch, proposal: Proposal, own_words: Mapping[str, str]
-) -> tuple[Message | None, bool]:
-    """Return the message that a memory comes from, and whether its words are the user's own."""
-    cited = batch.messages[proposal.message - 1 : proposal.message] if proposal.message else []
-    wanted = find_stems(proposal.text)
-    numbers = set(NUMBER.findall(proposal.text))
-    for message in [*cited, *reversed(batch.messages)]:
-        text = own_words.get(message.id, "")
-        shared = wanted & find_stems(text)
-        # A number that the user did not say makes it another statement.
-        has_numbers = numbers <= set(NUMBER.findall(text))
-        if text and wanted and has_numbers and len(shared) >= SHARED_WORDS * len(wanted):
-            return message, True
-    if cited:
-        return cited[0], False
-    shares = [(len(wanted & find_stems(item.text)), item.line, item) for item in batch.messages]
-    return (max(shares)[2] if shares else None), False
-
-
-def find_stems(text: str) -> set[str]:
-    words = [word for _, _, word in find_words(text)]
-    return {word[:STEM] for word in words if word not in FRAME_WORDS}

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .dates import format_time, parse_time
-from .text import Problem
+from .text import Problem, find_strings
 
 LONGEST_LINE = 16 * 1024 * 1024
-# Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. Nobody types
-# mem's own tags, so without an end they reach to the end of the text.
+# Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. A tag without
+# an end is one that the user writes about.
 CONTEXT = re.compile(
-    r"(?is)(?:<|&(?:amp;)*lt;)((memory-context|hook_context)|system-reminder|environment_context"
-    r"|user_instructions|ide_\w+)\b.*?(?:(?:<|&(?:amp;)*lt;)/\1(?:>|&(?:amp;)*gt;)|(?(2)\Z|(?!)))"
+    r"(?is)(?:<|&(?:amp;)*lt;)(memory-context|hook_context|system-reminder|environment_context"
+    r"|user_instructions|ide_\w+)\b"
+    # Up to the next tag of the same name, or a text with thousands of tags would take hours.
+    r"(?:(?!(?:<|;)\1\b).)*?(?:<|&(?:amp;)*lt;)/\1(?:>|&(?:amp;)*gt;)"
 )
 
 
@@ -53,6 +55,21 @@ def parse_events(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         event = parse_event(line) if line.strip("\ufeff\x00 \t\r") else None
         if event is not None:
             yield number, event
+
+
+def find_texts(text: str) -> Iterator[str]:
+    """Yield the texts in a session, without JSON's escapes, and the lines that are not events."""
+    for line in text.split("\n"):
+        event = parse_event(line)
+        yield from [line] if event is None else find_strings(event)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a session with their ends.
+
+    str.splitlines would also cut at U+2028, which JSON need not escape.
+    """
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def parse_event(line: str) -> dict[str, Any] | None:

@@ -116,7 +116,7 @@ def test_a_repeated_message_belongs_to_one_session(tmp_path: Path) -> None:
     [
         "Hi. <memory-context>\nTea at four.\n</memory-context>",
         "<hook_context>&lt;memory-context&gt;Tea at four.&lt;/memory-context&gt;</hook_context> Hi.",
-        "Hi. &lt;memory-context&gt; Tea at four.",
+        "Hi. &lt;memory-context&gt; Tea at four.&lt;/memory-context&gt;",
     ],
 )
 def test_text_of_our_own_context_is_nobodys_word(tmp_path: Path, text: str) -> None:
