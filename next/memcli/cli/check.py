@@ -7,8 +7,7 @@ from typer import Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
-from ..upkeep.checks import Finding, find_problems, find_staged_problems
-from ..upkeep.fixes import fix_problems
+from ..upkeep.check import Finding, find_problems, find_staged_problems, fix_problems
 from .render import Result
 
 FIELDS = (*Finding.__dataclass_fields__, "problems", "fixed", "undo")
@@ -25,7 +24,7 @@ def run_check(
 ) -> Result:
     """Find problems in files: bad YAML, secrets, conflict markers, forgotten memories.
 
-    --fix adds missing ids, gives copies an id of their own, corrects relations, counts and lines of
+    --fix adds missing ids, gives copies an id of their own, corrects relations and lines of
     MEMORY.md, and removes what killed commands left.
     """
     if fix and staged:

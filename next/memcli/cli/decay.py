@@ -6,7 +6,6 @@ from typer import Option
 
 from ..api import open_existing
 from ..context import Context
-from ..formats.dates import describe_day
 from ..formats.text import count_noun
 from ..index.index import open_index
 from ..upkeep.decay import check_fraction, check_trusted, find_fading, mark_faded
@@ -23,13 +22,14 @@ def run_decay(
         Option(
             min=0.0,
             max=1.0,
-            help="Share of the active memories that may fade in one run (decay.max_fraction).",
+            help="Stop if a larger share of the memories would fade, 0 to 1.",
         ),
     ] = None,
 ) -> Result:
     """Mark memories that have faded, so that searches and agents no longer show them.
 
-    A memory fades with its age. It lasts longer if it is used, trusted or of a lasting type.
+    A memory fades with its age. Use and trust slow this down. Pinned memories, your preferences,
+    constraints, entities, episodes and summaries never fade.
     """
     workspace = open_existing(context)
     check_trusted(workspace)
@@ -47,7 +47,7 @@ def run_decay(
     index = open_index(workspace, refresh_first=False)
     lines, rows, items = [], [], []
     for entry, retention, count in fading:
-        day = describe_day(max(entry.created_at, entry.updated_at), workspace.now, workspace.zone)
+        day = workspace.describe_day(max(entry.created_at, entry.updated_at))
         short_id = index.shorten_id(entry.id)
         label = "Faded" if is_changed else "Would fade"
         lines.append(f"{label}: {entry.summary}  ({short_id})")

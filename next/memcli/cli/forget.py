@@ -91,7 +91,7 @@ def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) 
     memories = [{name: getattr(item, name) for name in FIELDS[:5]} for item in done.outcomes]
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
     copies = [related.path for outcome in done.outcomes for related in outcome.related]
-    copy_messages = [f"this also hides {path}, which says the same" for path in copies]
+    copy_messages = [f"this also hides {path}, which says the same thing" for path in copies]
     messages = [*done.result.messages, *errors, *copy_messages]
     return Result(
         {"memories": memories, **data}, lines, rows, messages, exit_code=3 if errors else 0

@@ -19,7 +19,8 @@ def run_promote(
     context: Context,
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
     auto: Annotated[
-        bool, Option("--auto", help="All memories that were confirmed and have no line yet.")
+        bool,
+        Option("--auto", help="Promote all confirmed memories that MEMORY.md does not have yet."),
     ] = False,
     remove: Annotated[
         bool, Option("--remove", help="Remove the lines of these memories instead.")
@@ -28,8 +29,8 @@ def run_promote(
 ) -> Result:
     """Put memories into MEMORY.md, which agents see at the start of every session.
 
-    A memory is confirmed if it was said three times, if it is trusted and sure, or if it is a
-    standing rule of yours.
+    --auto promotes confirmed memories: said three times, or with trust and confidence of at least
+    0.75, or your own rules and preferences.
     """
     if not names and not auto:
         raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")
@@ -48,7 +49,7 @@ def run_promote(
         label = "Would remove from MEMORY.md" if remove else "Would promote"
     index = open_index(workspace, refresh_first=False)
     lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
-    if len(done.result.paths) > 1:
+    if done.result.number:
         lines.append("Undo: mem undo")
     if not done.entries and not done.messages:
         lines = ["Nothing to promote."] if context.is_terminal else []

@@ -16,6 +16,7 @@ from .terminal import read_key
 
 FIELDS = ("id", "kind", "text", "reason", "memories", "answers", "answer", "undo")
 KEYS = {"o": "older", "n": "newer", "k": "both", "a": "accept", "r": "reject"}
+KEY_TEXTS = {"both": "keep both"}  # other answers say what they do
 LABELS = {
     "older": "Kept the older one",
     "newer": "Kept the newer one",
@@ -34,14 +35,24 @@ def run_review(
         str, Argument(metavar="[ANSWER]", help="older, newer, both, accept or reject.")
     ] = "",
     duplicates: Annotated[
-        bool, Option("--duplicates", help="Also ask about memories that may say the same.")
+        bool, Option("--duplicates", help="Also ask about memories that may say the same thing.")
     ] = False,
 ) -> Result:
     """Answer open questions, each with one key.
 
-    Memories that disagree: o keeps the older one, n the newer one, k both. Memories in the inbox:
-    a accepts, r rejects. A capital letter answers all remaining questions of the same kind. s skips
-    a question, b goes back, u undoes the last answer, q quits. In a script, pass ID and ANSWER.
+    \b
+    o  keep the older memory
+    n  keep the newer memory
+    k  keep both
+    a  accept a memory of the inbox
+    r  reject it
+    s  skip the question
+    b  go back
+    u  undo the last answer
+    q  quit
+
+    A capital letter answers all remaining questions of the same kind. In a script, pass ID and
+    ANSWER.
     """
     workspaces = [add_gates(workspace) for workspace in open_all(context)]
     items = find_items(workspaces, duplicates=duplicates)
@@ -123,7 +134,7 @@ class Dialog:
     def read_key(self, question: Question) -> str:
         """Return a key that means something here."""
         answers = {key: answer for key, answer in KEYS.items() if answer in question.answers}
-        keys = [f"{key} {answer}" for key, answer in answers.items()]
+        keys = [f"{key} {KEY_TEXTS.get(answer, answer)}" for key, answer in answers.items()]
         while True:
             self.print(f"{' · '.join(keys)} · {OTHER_KEYS}")
             key = read_key(self.context)

@@ -16,9 +16,10 @@ def run_tend(
     context: Context,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what is due.")] = False,
 ) -> Result:
-    """Do what is due: idle conversations, fading, promotion, expiry, summaries. Meant for cron.
+    """Do what is due: consolidate conversations, fade and promote memories, update MEMORY.md,
+    summarize old episodes.
 
-    Prints a line for each thing that was done, and nothing if nothing was due.
+    Meant for cron: it prints a line for each thing that was done, and nothing otherwise.
     """
     lines, items, messages = [], [], []
     for workspace in open_all(context):

@@ -22,9 +22,9 @@ LABELS = {
     "edited": "Saved",
     "moved": "Moved",
     "unchanged": "Known",
-    "held": "Held",
+    "held": "In the inbox",
 }
-HELD = "it resembles a memory that was forgotten, so it waits for your decision: mem review"
+HELD = "it resembles a forgotten memory, so it is in the inbox: mem review"
 
 
 def run_write(

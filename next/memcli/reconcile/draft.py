@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..errors import MemError, RejectedError, UsageError
+from ..errors import RejectedError, UsageError
 from ..formats.dates import format_time, parse_time
 from ..formats.entry import SOURCES, TRUST, TYPES, Entry, read_entry
 from ..formats.frontmatter import parse
@@ -209,10 +209,12 @@ def read_inbox(workspace: Workspace) -> Iterator[tuple[str, Entry]]:
         names = [name for name in os.listdir(workspace.root / folder) if name.endswith(".md")]
     for path in (f"{folder}/{name}" for name in sorted(names)):
         try:
-            document = parse(read_file(workspace, path) or "")
-        except (MemError, OSError, ValueError):
-            continue  # a link, or a file that mem did not write
-        yield path, read_entry(document, path, workspace.now)[0]
+            text = read_file(workspace, path)
+            document = parse(text or "")
+        except (OSError, ValueError):
+            continue  # a file that mem did not write
+        if text is not None:  # as a link has none
+            yield path, read_entry(document, path, workspace.now)[0]
 
 
 def build_inbox_draft(workspace: Workspace, item: InboxItem) -> Draft:

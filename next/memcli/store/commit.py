@@ -93,8 +93,8 @@ def commit(
 ) -> Commit:
     """Make the changes of all groups that pass the gates.
 
-    Raises ChangedError if a file differs from `before`, OutsideError for a path that leads out of
-    the workspace, and RejectedError if the disk refuses. In each case no file has changed.
+    Raises ChangedError if a file differs from `before`, and RejectedError if the disk refuses. Then
+    no file has changed. A group is rejected for a path that leads out of the workspace.
     """
     if workspace.gates is None:
         raise RuntimeError("a workspace without gates: open it with api.open_target")
@@ -105,6 +105,8 @@ def commit(
         pending: dict[str, Change] = {}
         for group in groups:
             try:
+                for change in group.changes:
+                    locate(workspace.root, change.path)
                 # A purge only removes text, also from files that contain a secret.
                 checked = group if is_purge or group.is_moved else check_group(workspace, group)
             except MemError as error:
@@ -114,13 +116,15 @@ def commit(
         changes = [change for change in pending.values() if change.before != change.after]
         if not changes:
             return result
+        # It may be the sentence of a rejected memory, or of one that was saved with a secret.
+        summary = "" if result.rejected else mask_summary(workspace, summary)
         if log_folder is None:
             result.messages.append("saved without undo: the state folder cannot be written")
         result.number = write_changes(
             workspace,
             log_folder,
             command,
-            " ".join(summary.split()),
+            summary,
             changes,
             actor=actor,
             is_purge=is_purge,
@@ -133,6 +137,13 @@ def commit(
                 reason = f"the undo log still has the text ({error.strerror})"
                 result.messages.append(f"{reason}; the next command deletes it")
     return result
+
+
+def mask_summary(workspace: Workspace, summary: str) -> str:
+    """Return the line of a command in the undo log."""
+    from .gates import redact_text  # which imports this module
+
+    return redact_text(workspace, " ".join(summary.split()))
 
 
 def check_group(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
@@ -386,8 +397,15 @@ def read_text(path: Path) -> str | None:
 
 
 def read_file(workspace: Workspace, path: str) -> str | None:
-    """Return the text of a workspace's file as `Replace` needs it."""
-    return read_text(locate(workspace.root, path))
+    """Return the text of a workspace's file as `Replace` needs it.
+
+    A link or folder in its place counts as no file. A clone may bring one, and `commit` rejects
+    only the group that changes it.
+    """
+    try:
+        return read_text(locate(workspace.root, path))
+    except (OutsideError, RejectedError):
+        return None
 
 
 def choose_free_name(target: Path) -> Path:
@@ -426,11 +444,16 @@ def write_atomically(target: Path, data: bytes, *, sync_parent: bool = True) -> 
         sync_folder(target.parent)
 
 
-def append_lines(target: Path, lines: str) -> None:
-    """Append whole lines to a file, all or none. Only call it while holding the lock."""
+@contextmanager
+def append_lines(target: Path, lines: str) -> Iterator[None]:
+    """Append whole lines to a file. If that or the block fails, remove all of them again.
+
+    Only call it while holding the lock.
+    """
     make_folder(target.parent)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-    with open(os.open(target, flags, 0o666), "r+b") as file:
+    # Unbuffered, because closing a buffered file writes again what has just been removed.
+    with open(os.open(target, flags, 0o666), "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         data = lines.encode(**FILE_ENCODING)
         if size:
@@ -438,9 +461,10 @@ def append_lines(target: Path, lines: str) -> None:
             file.seek(size - 1)
             data = data if file.read(1) == b"\n" else b"\n" + data
         try:
-            file.write(data)
-            file.flush()
+            while data:
+                data = data[file.write(data) :]
             os.fsync(file.fileno())
+            yield
         except BaseException:
             with suppress(OSError):
                 os.ftruncate(file.fileno(), size)

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from ..errors import MemError, RejectedError
 from ..formats.retention import FADED, can_fade, compute_retention
-from ..formats.dates import is_expired
-from ..formats.text import count_noun
-from ..index.index import Index, IndexedEntry, open_index
+from ..formats.text import count_noun, summarize_texts
+from ..index.index import IndexedEntry, open_index
 from ..reconcile.changes import change_page_line, edit_file
 from ..store.commit import ChangeGroup, Commit, commit
 from ..store.git import run_git
@@ -47,10 +46,10 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
     index = open_index(workspace)
     counts = workspace.machine.read_access_counts()
     fading = []
-    for entry in list_managed_entries(index):
+    for entry in index.list_managed_entries():
         count = counts.get(entry.id, 0)
         retention = compute_retention(entry, workspace.now, count)
-        if retention < FADED and can_fade(entry) and not is_expired(entry, workspace.now):
+        if retention < FADED and can_fade(entry) and not workspace.is_expired(entry):
             fading.append(FadingEntry(entry, retention, count))
     revived = find_revived_paths(workspace) if fading else set()
     fading = [item for item in fading if item.entry.path not in revived]
@@ -58,26 +57,10 @@ def find_fading(workspace: Workspace) -> list[FadingEntry]:
 
 
 def check_trusted(workspace: Workspace) -> None:
-    """Raise RejectedError for a clone that its user does not trust: its claims do not count."""
+    """Raise RejectedError for an untrusted clone."""
     if not workspace.is_trusted:
         reason = f"{workspace.root} is not trusted"
         raise RejectedError(reason, "look through it, then run: mem trust")
-
-
-def list_managed_entries(index: Index) -> list[IndexedEntry]:
-    """Return the active memories that mem may change: no notes of a vault, no unreadable files."""
-    unreadable = {
-        row[0]
-        for row in index.run(
-            "select path from problems join entries using(file) where entries.id = path"
-        )
-    }
-    entries = index.list_entries("status = 'active'")
-    return [
-        entry
-        for entry in entries
-        if index.workspace.is_managed(entry.path) and entry.path not in unreadable
-    ]
 
 
 def find_revived_paths(workspace: Workspace) -> set[str]:
@@ -96,12 +79,12 @@ def check_fraction(workspace: Workspace, fading: Sequence[FadingEntry], limit: f
     """Raise RejectedError if more than a share of the active memories would fade in one run."""
     if not fading:
         return
-    active = len(list_managed_entries(open_index(workspace, refresh_first=False)))
+    active = len(open_index(workspace, refresh_first=False).list_managed_entries())
     if len(fading) > limit * active:
         needed = min(-(-100 * len(fading) // active) / 100, 1.0)
         raise RejectedError(
             f"{len(fading):,} of {count_noun(active, 'memory')} would fade, more than {limit:.0%}",
-            f"look at them: mem decay --dry-run; to mark them: mem decay --max-fraction {needed:g}",
+            f"list them: mem decay --dry-run; to mark them: mem decay --max-fraction {needed:g}",
         )
 
 
@@ -122,10 +105,27 @@ def mark_faded(
         groups.append(ChangeGroup([edited, *line]))
         done.faded.append(item)
     texts = [item.entry.summary for item in done.faded]
-    summary = texts[0] if len(texts) == 1 else count_noun(len(texts), "memory")
+    summary = summarize_texts(texts, "memory")
     done.result = commit(workspace, "decay", groups, summary=summary, actor=actor)
     done.messages += done.result.messages
     return done
+
+
+def find_due_fading(workspace: Workspace) -> list[FadingEntry]:
+    """Return what has faded. With a remote, only a command that somebody typed marks it."""
+    if has_remote(workspace):
+        return []
+    fading = find_fading(workspace)
+    try:
+        check_fraction(workspace, fading, workspace.settings["decay.max_fraction"])
+    except RejectedError:
+        # `mem status` shows it. Cron would otherwise report the same problem every night.
+        return []
+    return fading
+
+
+def fade_due(workspace: Workspace, fading: Sequence[FadingEntry]) -> None:
+    mark_faded(workspace, fading, actor="hook")
 
 
 def has_remote(workspace: Workspace) -> bool:

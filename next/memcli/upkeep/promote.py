@@ -1,34 +1,36 @@
 """Put confirmed memories into MEMORY.md, which agents see at every start, and remove their lines.
 
-A memory is confirmed if it was said three times, if its source and mem are sure of it, or if it is
-a standing rule of the user.
+A memory is confirmed if it was said three times, if trust and confidence are at least .75, or if it
+is your own rule or preference.
+
+Commands change a memory and its line together. `find_outdated_lines` is for memories that changed
+without a command: they expired, or an editor, an agent's file tool or git wrote them.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.dates import is_expired
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.ids import is_id
 from ..formats.page import (
     PageError,
+    PromotedLine,
     add_promoted_lines,
     find_promoted_lines,
     format_promoted_line,
+    list_promoted_lines,
     replace_promoted_line,
     strip_comments,
+    unlink_line,
 )
-from ..formats.text import build_words_digest, count_noun, find_conflict_line
-from ..index.forgotten import HIDDEN_MARK
+from ..formats.text import build_words_digest, count_noun, find_conflict_line, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
 from ..reconcile.changes import edit_file
 from ..search.names import get_entry
 from ..store.commit import Append, Commit, Replace, commit_one, read_file
 from ..store.workspace import Workspace
-from .decay import list_managed_entries
 
 CONFIRMATIONS = 3
 TRUSTED = SURE = 0.75
@@ -43,6 +45,14 @@ class Promotion:
     messages: list[str] = field(default_factory=list)
     changes: list[Replace | Append] = field(default_factory=list)
     result: Commit = field(default_factory=Commit)
+
+
+class OutdatedLine(NamedTuple):
+    """A promoted line that no longer states its memory."""
+
+    line: PromotedLine
+    reason: str
+    successor: IndexedEntry | None = None  # the memory to state instead; None: the line is removed
 
 
 def is_confirmed(entry: IndexedEntry) -> bool:
@@ -62,7 +72,7 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
     ids = {entry_id for entry_id, _ in find_promoted_lines(page)} | find_removed_ids(index)
     texts = {build_words_digest(line) for line in list_statements(page)}
     entries = []
-    for entry in list_managed_entries(index):
+    for entry in index.list_managed_entries():
         text = build_words_digest(entry.summary)
         if entry.id in ids or text in texts or entry.conflicts_with or not is_confirmed(entry):
             continue
@@ -76,13 +86,16 @@ def find_promotable(workspace: Workspace) -> list[IndexedEntry]:
 
 def find_removed_ids(index: Index) -> set[str]:
     """Return the memories whose lines somebody removed. They must not come back automatically."""
-    rows = index.run("select id, fields from entries where instr(fields, 'promote') > 0")
-    return {entry_id for entry_id, fields in rows if read_metadata(fields).get("promote") is False}
+    rows = index.run(
+        "select id, path from entries join files using(file) where instr(fields, 'promote') > 0"
+    ).fetchall()
+    return {
+        entry_id for entry_id, path in rows if read_metadata(index, path).get("promote") is False
+    }
 
 
-def read_metadata(fields: str) -> dict[str, Any]:
-    """Return the metadata among the stored fields of an entry."""
-    metadata = json.loads(fields).get("metadata")
+def read_metadata(index: Index, path: str) -> dict[str, Any]:
+    metadata = index.read_fields(path).get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
@@ -92,17 +105,17 @@ def list_statements(page: str) -> list[str]:
 
 
 def find_obstacle(workspace: Workspace, entry: IndexedEntry) -> str:
-    """Return why a memory cannot be promoted at all, or an empty text."""
+    """Return why a memory cannot be promoted at all, or an empty string."""
     if entry.status != "active":
         return f"it is {entry.status}"
-    if is_expired(entry, workspace.now):
+    if workspace.is_expired(entry):
         return "it has expired"
     # MEMORY.md of the user's own workspace is shown in every project.
     if entry.project not in ("", "" if workspace.is_own else workspace.project):
         return f"it belongs to the project {entry.project}"
     if entry.type in EPISODIC:
         return f"it is of type {entry.type}"
-    if HIDDEN_MARK in entry.summary:
+    if entry.is_hidden:
         return "it repeats a forgotten memory"
     return "" if is_id(entry.id) else "it has no id (mem check --fix adds one)"
 
@@ -135,7 +148,7 @@ def promote(
             continue
         ids.add(entry.id)
         done.entries.append(entry)
-        done.changes += mark_wanted(index, entry, is_wanted=True)
+        done.changes += set_promotable(index, entry, is_promotable=True)
     if auto:
         promotable = [entry for entry in find_promotable(workspace) if entry.id not in ids]
         fitting = choose_fitting(workspace, promotable)
@@ -147,6 +160,14 @@ def promote(
         page = add_lines(text or "", done.entries)
         done.changes.insert(0, Replace(workspace.page_path, text, page))
     return done
+
+
+def find_due_promotions(workspace: Workspace) -> list[IndexedEntry]:
+    return choose_fitting(workspace, find_promotable(workspace))
+
+
+def promote_due(workspace: Workspace, _: Sequence[IndexedEntry]) -> None:
+    commit_promotion(workspace, promote(workspace, [], auto=True), actor="hook")
 
 
 def add_lines(page: str, entries: Sequence[IndexedEntry]) -> str:
@@ -165,7 +186,7 @@ def check_promotable(workspace: Workspace, entry: IndexedEntry, *, is_said_by_us
     # An agent must not give its own guesses the weight of MEMORY.md.
     if entry.trust < TRUST["observed"] and not is_confirmed(entry) and not is_said_by_user:
         raise RejectedError(
-            f"only a person can promote what was {entry.source}: {entry.summary!r}",
+            f"only a person can promote an {entry.source} memory: {entry.summary!r}",
             "run mem promote at a terminal",
         )
 
@@ -179,25 +200,26 @@ def remove_lines(workspace: Workspace, names: Sequence[str]) -> Promotion:
     ids = {entry_id for entry_id, _ in find_promoted_lines(page)}
     for entry in [get_entry(index, name) for name in names]:
         if entry.id not in ids:
-            raise NotFoundError(f"MEMORY.md has no line of {index.shorten_id(entry.id)}")
+            raise NotFoundError(f"MEMORY.md has no line for {index.shorten_id(entry.id)}")
         page = replace_promoted_line(page, entry.id, None)
         done.entries.append(entry)
         if is_confirmed(entry):
-            done.changes += mark_wanted(index, entry, is_wanted=False)
+            done.changes += set_promotable(index, entry, is_promotable=False)
     if page == text:
         raise RejectedError("the line is protected by <!-- mem:keep -->", "mem edit MEMORY.md")
     done.changes.insert(0, Replace(workspace.page_path, text, page))
     return done
 
 
-def mark_wanted(index: Index, entry: IndexedEntry, *, is_wanted: bool) -> list[Replace | Append]:
+def set_promotable(
+    index: Index, entry: IndexedEntry, *, is_promotable: bool
+) -> list[Replace | Append]:
     """Return the change that lets `--auto` promote a memory, or forbids it."""
-    if (entry.id not in find_removed_ids(index)) == is_wanted:
+    if (entry.id not in find_removed_ids(index)) == is_promotable:
         return []
-    row = index.run("select fields from entries where id = ?", (entry.id,)).fetchone()
-    metadata = read_metadata(row[0])
+    metadata = read_metadata(index, entry.path)
     metadata.pop("promote", None)
-    if not is_wanted:
+    if not is_promotable:
         metadata["promote"] = False
     return [edit_file(index.workspace, entry.path, {"metadata": metadata or None})]
 
@@ -207,10 +229,73 @@ def commit_promotion(
 ) -> None:
     """Write the prepared changes. Raises the error of the gate that rejects them."""
     texts = [entry.summary for entry in done.entries]
-    summary = texts[0] if len(texts) == 1 else count_noun(len(texts), "memory")
-    done.result = commit_one(
-        workspace, "promote", done.changes, summary=f"{verb}{summary}", actor=actor
-    )
+    summary = verb + summarize_texts(texts, "memory")
+    done.result = commit_one(workspace, "promote", done.changes, summary=summary, actor=actor)
+
+
+def find_outdated_lines(workspace: Workspace) -> list[OutdatedLine]:
+    """Return the lines whose memories expired, changed or are no longer active."""
+    # The memories of an untrusted clone change nothing.
+    if not workspace.is_trusted:
+        return []
+    index = open_index(workspace)
+    outdated = []
+    for line in list_promoted_lines(read_page(workspace) or ""):
+        entry = index.find_by_id(line.id)
+        if entry is None:
+            continue  # on another branch, perhaps: `mem check --fix` decides
+        if entry.status != "active":
+            successor = index.find_by_id(entry.superseded_by) if entry.superseded_by else None
+            is_current = successor is not None and successor.status == "active"
+            outdated.append(OutdatedLine(line, entry.status, successor if is_current else None))
+        elif workspace.is_expired(entry):
+            outdated.append(OutdatedLine(line, "expired"))
+        elif line.digest and not line.is_reworded:
+            current = list_promoted_lines(format_promoted_line(entry.id, entry.summary))
+            if current and current[0].statement != line.statement:
+                outdated.append(OutdatedLine(line, "changed", entry))
+    return outdated
+
+
+def update_lines(workspace: Workspace, outdated: Sequence[OutdatedLine]) -> Commit:
+    """Reword or remove outdated lines."""
+    text = read_page(workspace) or ""
+    changes = [Replace(workspace.page_path, text, replace_lines(text, outdated))]
+    return commit_one(workspace, "promote", changes, summary="MEMORY.md", actor="hook")
+
+
+def replace_lines(page: str, outdated: Sequence[OutdatedLine]) -> str:
+    """Return the page without outdated lines, or with the words that they should have."""
+    for line, _, successor in outdated:
+        if successor is None:
+            page = replace_promoted_line(page, line.id, None)
+        else:
+            new_id = "" if successor.id == line.id else successor.id
+            page = replace_promoted_line(page, line.id, successor.summary, new_id)
+    return page
+
+
+def repair_page(workspace: Workspace) -> tuple[int, list[Replace]]:
+    """Return the change that corrects the lines of MEMORY.md, and the number of the first one.
+
+    They state memories that changed or do not exist.
+    """
+    try:
+        text = read_page(workspace) or ""
+    except RejectedError:
+        return 1, []  # a conflict marker, which is a problem of its own
+    index = open_index(workspace)
+    outdated = find_outdated_lines(workspace)
+    missing = [line for line in list_promoted_lines(text) if index.find_by_id(line.id) is None]
+    page = replace_lines(text, outdated)
+    for line in missing:
+        # The words of a person stay, as an ordinary line.
+        is_own = bool(line.digest) and not line.is_reworded
+        page = replace_promoted_line(page, line.id, None) if is_own else unlink_line(page, line.id)
+    numbers = sorted([*(item.line.line for item in outdated), *(line.line for line in missing)])
+    if page == text:
+        return 1, []
+    return numbers[0], [Replace(workspace.page_path, text, page)]
 
 
 def read_page(workspace: Workspace) -> str | None:

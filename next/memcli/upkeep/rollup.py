@@ -6,6 +6,7 @@ they crowd out other hits, so one memory of type summary takes their place. Thei
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from ..index.index import IndexedEntry, open_index
 from ..reconcile.changes import supersede
 from ..store.commit import Append, Commit, Replace, commit_one
 from ..store.workspace import Workspace
-from .decay import list_managed_entries
 
 OLD_DAYS = 90
 FEWEST = 5  # fewer episodes of a month crowd out nothing
@@ -46,7 +46,7 @@ def find_old_months(workspace: Workspace) -> list[Month]:
         return []
     latest = workspace.now - timedelta(days=OLD_DAYS)
     groups: dict[tuple[str, str, str], list[IndexedEntry]] = defaultdict(list)
-    for entry in list_managed_entries(open_index(workspace)):
+    for entry in open_index(workspace).list_managed_entries():
         said = parse_time(entry.created_at)
         # What the user wrote is left alone.
         is_learned = entry.type == "episode" and entry.source != "user" and not entry.pinned
@@ -60,6 +60,11 @@ def find_old_months(workspace: Workspace) -> list[Month]:
     # A month is complete if even its last episode is old.
     before = latest.astimezone(workspace.zone).strftime("%Y-%m")
     return [month for month in months if month.name < before and len(month.episodes) >= FEWEST]
+
+
+def roll_up_all(workspace: Workspace, months: Sequence[Month]) -> None:
+    for month in months:
+        roll_up(workspace, month)
 
 
 def roll_up(workspace: Workspace, month: Month) -> Commit:

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RejectedError
-from memcli.store.counters import count_access
 from memcli.store.workspace import Workspace
 from memcli.upkeep.decay import find_fading, has_remote
-from memcli.upkeep.page_lines import find_outdated_lines
-from memcli.upkeep.promote import find_promotable, promote
+from memcli.upkeep.promote import find_outdated_lines, find_promotable, promote
 from memcli.upkeep.tend import tend
 from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
@@ -53,7 +51,7 @@ def test_use_delays_fading(tmp_path: Path) -> None:
     # 0.7 × e^(−60/30) is 0.095; shown three times it is 0.095 × (1 + ln 4).
     entry_id = put_entry(workspace, "fact", "A fact.", created_at="2026-09-29")
     assert list_fading(workspace) == ["A fact."]
-    count_access(workspace, [entry_id] * 3)
+    workspace.machine.count_access([entry_id] * 3)
     assert list_fading(workspace) == []
 
 
@@ -206,7 +204,7 @@ def test_status_counts_ages_and_uses(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     first = put_entry(workspace, "a", "Tea at four.", created_at="2026-11-25", source="user")
     put_entry(workspace, "b", "An old fact.", created_at="2024-11-25")
-    count_access(workspace, [first, first])
+    workspace.machine.count_access([first, first])
     shown = tmp_path / "home/.local/state/mem/shown"
     shown.mkdir()
     (shown / "a.json").write_text('{"tokens": 300}')
@@ -239,12 +237,12 @@ def test_the_history_of_a_memory_has_its_commits(tmp_path: Path) -> None:
 
 def test_links_among_conversations_stop_nothing(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
-    put(workspace, "sessions/a/session.jsonl", '{"role": "user", "content": "Hello."}\n')
+    put(workspace, "sessions/a/session.jsonl", '{"role": "user", "content": "Hello."}\n{"ro')
     put(workspace, "sessions/b/notes.txt", "")
     (workspace.root / "sessions/b/session.jsonl").symlink_to("/etc/passwd")
     (workspace.root / "sessions/c").symlink_to("a")
     output = run_mem(tmp_path, "check", "--fix")[1]
-    assert "sessions/a/metadata.json:1\tfixed: counts 0 messages instead of 1" in output
+    assert "sessions/a/session.jsonl:2\tfixed: an incomplete line" in output
     assert "sessions/b/session.jsonl:1\ta symbolic link" in output
     assert run_mem(tmp_path, "tend")[0] == 0
 
@@ -258,7 +256,7 @@ def test_a_fix_loses_no_relation_and_no_line(tmp_path: Path) -> None:
     gone = f"- In my words. <!-- {ID.format('999')} 000000 -->\n"
     page = put(workspace, "MEMORY.md", gone)
     code, output, _ = run_mem(tmp_path, "check", "--fix")
-    assert "sessions/s/session.jsonl:2\tfixed: a line of which only the beginning" in output
+    assert "sessions/s/session.jsonl:2\tfixed: an incomplete line" in output
     text = (workspace.root / "entries/a.md").read_text()
     assert f"conflicts_with: [{here}]\n" in text
     assert session.read_text() == f"{events.partition(chr(10))[0]}\nno JSON\n[1]\n"

@@ -1,34 +1,43 @@
-"""Fix the problems of files that have one right answer, without losing a text."""
+"""Find problems in the files of a workspace, and fix those that have one right answer.
 
-import os
+No fix loses a text.
+"""
+
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..errors import MemError, RejectedError
+from ..errors import MemError
 from ..formats.dates import parse_time
 from ..formats.entry import read_entry
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.ids import build_id
-from ..formats.page import list_promoted_lines, replace_promoted_line, unlink_line
-from ..formats.session import parse_event, parse_events
+from ..formats.text import Problem, decode, find_conflict_line
 from ..index.index import Index, open_index
-from ..index.scan import remove_leftovers
+from ..index.scan import remove_leftovers, scan_workspace
 from ..reconcile.changes import edit_file
 from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
+from ..store.gates import find_secret_problems
+from ..store.git import run_git
 from ..store.sessions import (
     EVENTS,
-    METADATA,
-    change_metadata,
-    count_events,
     find_sessions_folder,
+    has_last_line_end,
     list_sessions,
-    parse_metadata,
+    repair_events,
 )
 from ..store.workspace import Workspace
-from .page_lines import find_outdated_lines, replace_lines
-from .promote import read_page
+from .promote import repair_page
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem in a file."""
+
+    path: str
+    line: int
+    reason: str
 
 
 @dataclass
@@ -38,7 +47,31 @@ class Fix:
     path: str
     reason: str
     line: int = 1
-    changes: list[Replace | Append] = field(default_factory=list)
+    changes: Sequence[Replace | Append] = ()
+
+
+def find_problems(workspace: Workspace) -> list[Finding]:
+    """Return the problems of all files, by path and line."""
+    index = open_index(workspace)
+    findings = [
+        Finding(path, problem.line, problem.reason) for path, problem in index.list_problems()
+    ]
+    findings += find_shared_ids(index)
+    findings += [
+        Finding(path, 1, f"{key} names {other}, which does not exist")
+        for path, key, other in find_dangling(index)
+    ]
+    findings += [
+        Finding(path, 1, "has no id: if it is renamed, it counts as another memory")
+        for path, _ in find_without_id(index)
+    ]
+    findings += [
+        Finding(fix.path, fix.line, fix.reason)
+        for fix in (*find_page_fixes(workspace), *find_session_fixes(workspace))
+    ]
+    for path in scan_workspace(workspace).leftovers:
+        findings.append(Finding(path, 1, "a temporary file of a killed command"))
+    return sorted(findings, key=lambda finding: (finding.path, finding.line))
 
 
 def fix_problems(workspace: Workspace) -> tuple[list[Fix], list[str], Commit]:
@@ -50,12 +83,12 @@ def fix_problems(workspace: Workspace) -> tuple[list[Fix], list[str], Commit]:
     fixes += [*find_page_fixes(workspace), *find_session_fixes(workspace)]
     groups = [ChangeGroup(fix.changes) for fix in fixes]
     result = commit(workspace, "check", groups, summary=f"{len(fixes)} fixes")
-    errors = {id(group): error.message for group, error in result.rejected}
     for fix, group in zip(fixes, groups, strict=True):
-        if id(group) in errors:
-            messages.append(f"{fix.path}: {errors[id(group)]}")
-        else:
+        error = result.get_error(group)
+        if error is None:
             fixed.append(fix)
+        else:
+            messages.append(f"{fix.path}: {error.message}")
     return fixed, [*messages, *result.messages], result
 
 
@@ -67,7 +100,7 @@ def find_entry_fixes(index: Index, messages: list[str]) -> list[Fix]:
     for path, created_at in [*find_without_id(index), *find_copies(index)]:
         moment = parse_time(created_at) or workspace.now
         fields[path]["id"] = build_id("mem", moment, workspace.context.noise)
-        reasons[path].append("gets an id of its own")
+        reasons[path].append("got a new id")
     for path, key, other in find_dangling(index):
         if not workspace.is_managed(path):
             continue
@@ -77,7 +110,7 @@ def find_entry_fixes(index: Index, messages: list[str]) -> list[Fix]:
         else:
             named = fields[path].get(key, index.list_entries("path = ?", (path,))[0].conflicts_with)
             fields[path][key] = tuple(item for item in named if item != other)
-        reasons[path].append(f"no longer names {other}")
+        reasons[path].append(f"relation to {other} removed")
     for path, changes in find_wrong_values(index):
         fields[path] |= changes
         reasons[path].append("wrong values moved to metadata")
@@ -154,78 +187,52 @@ def find_wrong_values(index: Index) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def find_page_fixes(workspace: Workspace) -> list[Fix]:
-    """Return the fix of lines in MEMORY.md whose memories changed or do not exist."""
-    index = open_index(workspace)
-    try:
-        text = read_page(workspace) or ""
-    except RejectedError:
-        return []  # a conflict marker, which is a problem of its own
-    outdated = find_outdated_lines(workspace)
-    lines = list_promoted_lines(text)
-    missing = [line for line in lines if index.find_by_id(line.id) is None]
-    page = replace_lines(text, outdated)
-    for line in missing:
-        # The words of a person stay, as an ordinary line.
-        is_own = bool(line.digest) and not line.is_reworded
-        page = replace_promoted_line(page, line.id, None) if is_own else unlink_line(page, line.id)
-    if page == text:
-        return []
-    numbers = sorted([*(item.line.line for item in outdated), *(line.line for line in missing)])
+    line, changes = repair_page(workspace)
     reason = "states memories that changed or no longer exist"
-    changes: list[Replace | Append] = [Replace(workspace.page_path, text, page)]
-    return [Fix(workspace.page_path, reason, numbers[0], changes)]
+    return [Fix(workspace.page_path, reason, line, changes)] if changes else []
 
 
 def find_session_fixes(workspace: Workspace) -> list[Fix]:
-    """Return the fixes of conversations: lines that were cut off, and wrong counts."""
-    folder = find_sessions_folder(workspace)
+    """Return the fixes of conversations with incomplete lines."""
     index = open_index(workspace)
     unreadable = {path for path, problem in index.list_problems() if path.endswith(EVENTS)}
     fixes = []
     for session in list_sessions(workspace):
-        path = f"{folder}/{session.id}/{EVENTS}"
+        path = f"{find_sessions_folder(workspace)}/{session.id}/{EVENTS}"
         # A conversation can have megabytes, so it is read only if something is wrong with it.
-        if path in unreadable or not has_last_line_end(workspace, path):
-            text = read_file(workspace, path) or ""
-            clean = remove_torn_lines(text)
-            if clean != text:
-                session.message_count = session.token_count = 0
-                count_events(session, [event for _, event in parse_events(clean)])
-                session.size = len(clean.encode("utf-8", "surrogateescape"))
-                changes: list[Replace | Append] = [
-                    Replace(path, text, clean),
-                    change_metadata(workspace, session),
-                ]
-                number = [is_torn(line) for line in text.split("\n")].index(True) + 1
-                fixes.append(
-                    Fix(path, "a line of which only the beginning is there", number, changes)
-                )
-                continue
-        path = f"{folder}/{session.id}/{METADATA}"
-        stored = parse_metadata(session.id, read_file(workspace, path) or "")
-        if stored.message_count != session.message_count:
-            reason = (
-                f"counts {stored.message_count:,} messages instead of {session.message_count:,}"
-            )
-            fixes.append(Fix(path, reason, changes=[change_metadata(workspace, session)]))
+        if path in unreadable or not has_last_line_end(workspace, session):
+            line, changes = repair_events(workspace, session)
+            if changes:
+                fixes.append(Fix(path, "an incomplete line", line, changes))
     return fixes
 
 
-def has_last_line_end(workspace: Workspace, path: str) -> bool:
-    with (workspace.root / path).open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - 1, 0))
-        return file.read(1) in (b"", b"\n")
+def find_shared_ids(index: Index) -> list[Finding]:
+    rows = index.run(
+        "select path, id from entries join files using(file) where id in"
+        " (select id from entries group by id having count(*) > 1)"
+    )
+    return [Finding(path, 1, f"another file has the id {entry_id} too") for path, entry_id in rows]
 
 
-def remove_torn_lines(text: str) -> str:
-    """Return a conversation without the lines of which only the beginning was written."""
-    lines = text.split("\n")
-    whole = [line for line in lines if not is_torn(line)]
-    if len(whole) == len(lines):
-        return text
-    return "\n".join(whole).removesuffix("\n") + "\n"
+def find_staged_problems(workspace: Workspace) -> list[Finding]:
+    """Return secrets and conflict markers in the files that git is about to commit.
 
-
-def is_torn(line: str) -> bool:
-    return line.startswith("{") and not line.rstrip().endswith("}") and parse_event(line) is None
+    In a linked worktree, these are its own files, not those of the main worktree.
+    """
+    # Deleted files cannot contain anything.
+    names = run_git(
+        workspace.context.folder, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR"
+    )
+    findings = []
+    for name in names.decode("utf-8", "surrogateescape").split("\0"):
+        if not name:
+            continue
+        text, problem = decode(run_git(workspace.context.folder, "show", f":{name}"))
+        problems: Sequence[Problem] = [problem] if problem else []
+        conflict = find_conflict_line(text)
+        if conflict is not None:
+            problems = [*problems, Problem(conflict, "a git conflict marker")]
+        problems = [*problems, *find_secret_problems(workspace, text)]
+        findings += [Finding(name, item.line, item.reason) for item in problems]
+    return findings
