@@ -93,9 +93,10 @@ def handle_start(hook: Hook) -> Answer:
     # A resumed conversation still has what it was shown. After a compaction it starts anew.
     is_resumed = source in ("resume", "fork")
     text = build_start_context(hook.workspaces, shown, is_resumed=is_resumed)
-    workspace = open_recording(hook.context)
-    # Sessions that never ended, and texts that a language model could not read the last time.
-    start_background(workspace, list_sessions(workspace))
+    with log_problems(hook.event, hook.agent, hook.context):
+        workspace = open_recording(hook.context)
+        # Sessions that never ended, and texts that a language model could not read the last time.
+        start_background(workspace, list_sessions(workspace))
     return Answer(text)
 
 
@@ -115,7 +116,7 @@ def handle_prompt(hook: Hook) -> Answer:
     if not message:
         return Answer()
     if withdrawn and withdrawn != message:
-        remove_withdrawn_prompt(workspace, withdrawn)
+        remove_withdrawn_prompt(workspace, withdrawn, prompt)
     shown.record[OPEN_PROMPT] = message
     # Another agent's hook has received the same prompt, and saved what it asks for.
     result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()

@@ -1,31 +1,30 @@
 """Record an agent's conversation: each message once, and tool calls shortened."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..formats.session import parse_event
-from ..formats.text import build_digest, cut_middle
+from ..formats.session import parse_event, parse_events, split_lines
+from ..formats.text import build_digest, split_words
 from ..store.commit import ChangeGroup, Replace, commit, read_file
 from ..store.sessions import (
     Session,
     append_events,
+    build_mask,
+    cut_masked,
     find_events_file,
     find_sessions_folder,
     name_session,
     read_session,
 )
 from ..store.workspace import Workspace
-from ..transcripts.transcript import (
-    build_message,
-    remove_ignored_results,
-    shorten_arguments,
-    shorten_result,
-)
+from ..transcripts.transcript import build_message, clean_tool_calls
 from .events import Event
 
 LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
+SHARE_OF_EDIT = 0.75  # of the words of both prompts
 TAIL_BYTES = 128 * 1024
 TRANSCRIPT_BYTES = 1024 * 1024
 
@@ -68,21 +67,23 @@ def record_message(
 
     The name is empty for a text that nobody said, such as a notice of the agent's own program.
     """
-    half = LONGEST_MESSAGE // 2
-    message = build_message(role, cut_middle(text, half, half), None)
+    message = build_message(role, text, None)
     if message is None:
         return "", False
+    half = LONGEST_MESSAGE // 2
+    content = cut_masked(message["content"], half, half, build_mask(workspace))
     recorded = read_tail(workspace, event.session)
-    # Two agents that run each other's hooks report one message at the same moment. Its id, made
-    # from the latest message of the other side, makes it one. In a later turn it is another.
-    others = [item for item in recorded if item.get("role") not in (role, None)]
-    turn = others[-1]["id"] if others else ""
-    digest = build_digest(f"{role}\n{turn}\n{message['content']}".encode("utf-8", "replace"))
-    message_id = f"msg_{digest[:16]}"
-    is_new = all(item["id"] != message_id for item in recorded)
+    messages = [item for item in recorded if item.get("role")]
+    last = (messages or recorded or [{"id": ""}])[-1]
+    # Two agents that run each other's hooks report one message, perhaps at the same moment: its
+    # id is made from the message before. After another message, the same words are said again.
+    is_new = (last.get("role"), last.get("content")) != (role, content)
+    message_id = last["id"]
     if is_new:
+        digest = build_digest(f"{role}\n{message_id}\n{content}".encode("utf-8", "replace"))
+        message_id = f"msg_{digest[:16]}"
         del message["timestamp"]  # append_events notes the current time
-        record_event(workspace, event, agent, [{**message, "id": message_id}])
+        record_event(workspace, event, agent, [{**message, "content": content, "id": message_id}])
     return f"{name_session(event.session)}#{message_id}", is_new
 
 
@@ -91,21 +92,20 @@ def record_tool(workspace: Workspace, event: Event, agent: str) -> None:
     call = {
         "type": "tool",
         "name": event.tool,
-        "arguments": shorten_arguments(event.arguments),
-        "result": shorten_result(event.error or event.result),
+        "arguments": event.arguments,
+        "result": event.error or event.result,
         "isError": bool(event.error),
     }
     if event.call_id:
         call["id"] = event.call_id
-    remove_ignored_results(workspace, event.folder, [call])
+    clean_tool_calls(workspace, event.folder, [call])
     record_event(workspace, event, agent, [call])
 
 
 def read_tail(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
     """Return the latest events of a session."""
     data = read_end(str(find_events_file(workspace, name_session(session_id))), TAIL_BYTES)
-    events = [parse_event(line) for line in data.splitlines() if line.strip()]
-    return [event for event in events if event is not None and event.get("id")]
+    return [event for _, event in parse_events(data) if event.get("id")]
 
 
 def read_end(path: str, size: int) -> str:
@@ -124,8 +124,7 @@ def read_last_answer(transcript: str) -> str:
         return ""
     from ..transcripts.importer import list_formats
 
-    lines = [parse_event(line) for line in read_end(transcript, TRANSCRIPT_BYTES).splitlines()]
-    objects = [line for line in lines if line is not None]
+    objects = [event for _, event in parse_events(read_end(transcript, TRANSCRIPT_BYTES))]
     for format_ in list_formats():
         if any(format_.is_line(line) for line in objects):
             said = [item for item in format_.read_lines(objects).events if item.get("role")]
@@ -133,18 +132,27 @@ def read_last_answer(transcript: str) -> str:
     return ""
 
 
-def remove_withdrawn_prompt(workspace: Workspace, message: str) -> None:
-    """Remove a prompt that the user withdrew: another one followed before the agent did anything.
+def remove_withdrawn_prompt(workspace: Workspace, message: str, prompt: str) -> None:
+    """Remove a prompt that the user withdrew: an edit of it followed before the agent did anything.
 
-    `message` is its SESSION#ID.
+    `message` is its SESSION#ID, and `prompt` the text that followed.
     """
     session, _, message_id = message.partition("#")
     path = f"{find_sessions_folder(workspace)}/{session}/session.jsonl"
     text = read_file(workspace, path) or ""
-    lines = text.splitlines(keepends=True)
-    other_lines = [line for line in lines if (parse_event(line) or {}).get("id") != message_id]
-    if len(other_lines) == len(lines) - 1:
-        change = Replace(path, text, "".join(other_lines))
+    lines = split_lines(text)
+    events = [parse_event(line) or {} for line in lines]
+    numbers = [number for number, item in enumerate(events) if item.get("id") == message_id]
+    if len(numbers) == 1 and is_edit(str(events[numbers[0]].get("content")), prompt):
+        del lines[numbers[0]]
+        change = Replace(path, text, "".join(lines))
         # It was in the file already, secrets masked.
         group = ChangeGroup([change], allow_secrets=True, is_said_by_user=True)
         commit(workspace, "withdraw prompt", [group], actor="hook")
+
+
+def is_edit(earlier: str, prompt: str) -> bool:
+    """Return whether two prompts have nearly the same words."""
+    words, other_words = Counter(split_words(earlier)), Counter(split_words(prompt))
+    most = max(words.total(), other_words.total())
+    return (words & other_words).total() >= SHARE_OF_EDIT * most

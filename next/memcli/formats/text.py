@@ -16,6 +16,7 @@ except ImportError:  # pragma: no cover - a Python that was built without it
 
 BYTES_PER_TOKEN = 4
 SUMMARY_LENGTH = 160
+LONGEST_MARK = 30  # characters
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")
 # Tabs and line ends are text. Everything else below a blank, and delete, can hide or forge output.
@@ -97,7 +98,8 @@ def cut_middle(text: str, start: int, end: int, mark: str = "\n[… {} character
     `{}` in the mark becomes the number of characters that are left out. A short text stays.
     """
     left_out = len(text) - start - end
-    if left_out <= 0:
+    # With a mark it would be as long. So a text that was cut before stays too.
+    if left_out <= LONGEST_MARK:
         return text
     return text[:start] + mark.format(left_out) + text[len(text) - end :]
 

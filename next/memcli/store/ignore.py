@@ -13,9 +13,9 @@ MOST_WILDCARDS = 8
 NOTHING = re.compile(r"(?!)")
 
 
-def read_patterns(root: Path) -> tuple[str, ...]:
-    """Return the patterns of a workspace's ignore file."""
-    lines = read_small_text(root / IGNORE_FILE).splitlines()
+def read_patterns(root: Path, name: str = IGNORE_FILE) -> tuple[str, ...]:
+    """Return the patterns of an ignore file in a folder."""
+    lines = read_small_text(root / name).splitlines()
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 

@@ -8,18 +8,20 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ..context import Context
 from ..errors import NotFoundError, RejectedError
+from ..formats.dates import format_time
 from ..formats.session import parse_events, read_content
 from ..store.sessions import append_events, find_events_file, name_session
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
 from . import claude_code, codex
-from .transcript import Transcript, build_message, remove_ignored_results
+from .transcript import Transcript, build_message, clean_tool_calls, read_timestamp
 
 LARGEST = 512 * 1024 * 1024  # bytes of a transcript
 DETECTION_LINES = 20
@@ -51,7 +53,8 @@ def import_file(workspace: Workspace, path: Path, *, project: str = "") -> Impor
         imported.problems.append("no conversation in it")
         return imported
     session_id = transcript.session_id or path.stem
-    remove_ignored_results(workspace, transcript.folder, transcript.events)
+    date_events(workspace, path, transcript.events)
+    clean_tool_calls(workspace, transcript.folder, transcript.events)
     events = remove_known_messages(workspace, session_id, transcript.events)
     imported.session_id = name_session(session_id)
     imported.agent = transcript.agent
@@ -101,6 +104,18 @@ def read_plain(lines: list[dict[str, Any]]) -> Transcript:
     return transcript
 
 
+def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) -> None:
+    """Give events without a time, or with one that is to come, the time of their file.
+
+    As new statements, they would bring back what was forgotten since.
+    """
+    written = format_time(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    for event in events:
+        timestamp = read_timestamp(event.get("timestamp"))
+        is_known = timestamp and timestamp <= workspace.stamp
+        event["timestamp"] = timestamp if is_known else min(written, workspace.stamp)
+
+
 def remove_known_messages(
     workspace: Workspace, session_id: str, events: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -108,11 +123,11 @@ def remove_known_messages(
     path = find_events_file(workspace, name_session(session_id))
     stored = path.read_text("utf-8", "replace") if path.is_file() else ""
     known = Counter(build_signature(event) for _, event in parse_events(stored))
-    known_ids = {event.get("id") for _, event in parse_events(stored)}
+    known_ids = {str(event.get("id")) for _, event in parse_events(stored)}
     new = []
     for event in events:
         signature = build_signature(event)
-        if known[signature] > 0 and event.get("id") not in known_ids:
+        if known[signature] > 0 and str(event.get("id")) not in known_ids:
             known[signature] -= 1
             continue
         new.append(event)

@@ -4,17 +4,19 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..formats.dates import format_time, parse_time
 from ..formats.session import CONTEXT, read_content
-from ..formats.text import cut_middle
-from ..store.files import read_small_text
 from ..store.ignore import is_ignored, read_patterns
+from ..store.sessions import build_mask, cut_masked, mask_field
 from ..store.workspace import Workspace
 
-RESULT_START, RESULT_END = 200, 300  # characters of a tool's result that are stored
+RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its start and its end
+NOT_STORED = "[result not stored: the call names an ignored file]"
 MOST_ARGUMENT = 500
 # Files whose content is never stored, whatever the ignore files say.
 SECRET_FILES = (".env*",)
@@ -26,6 +28,7 @@ INJECTED_START = re.compile(
     r"|# AGENTS\.md instructions|Caveat: The messages below|\[Request interrupted by user"
     r"|This session is being continued from a previous conversation)"
 )
+EPOCH = re.compile(r"(\d{10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
 
 
@@ -50,11 +53,11 @@ class Calls:
     def add_call(self, call_id: str, name: str, arguments: Any, timestamp: str) -> None:
         event = self.find(call_id, timestamp)
         event["name"] = name
-        event["arguments"] = shorten_arguments(arguments)
+        event["arguments"] = parse_arguments(arguments)
 
     def add_result(self, call_id: str, result: str, *, is_error: bool, timestamp: str) -> None:
         event = self.find(call_id, timestamp)
-        event["result"] = shorten_result(result)
+        event["result"] = result
         event["isError"] = is_error
 
     def find(self, call_id: str, timestamp: str) -> Event:
@@ -97,16 +100,14 @@ def normalize_parts(content: Any) -> Any:
 
 
 def read_timestamp(value: Any) -> str:
-    moment = parse_time(value) if isinstance(value, str) else None
+    """Return a time as stored. Some agents count seconds or milliseconds since 1970."""
+    epoch = EPOCH.fullmatch(str(value))
+    moment = datetime.fromtimestamp(int(epoch[1]), UTC) if epoch else parse_time(str(value))
     return format_time(moment) if moment else ""
 
 
-def shorten_result(text: str) -> str:
-    return cut_middle(text, RESULT_START, RESULT_END)
-
-
-def shorten_arguments(arguments: Any) -> dict[str, str]:
-    """Return the arguments of a call as texts, long ones cut: a new file is no conversation."""
+def parse_arguments(arguments: Any) -> dict[str, str]:
+    """Return the arguments of a call as texts. Agents store an object, its JSON or plain text."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -114,24 +115,32 @@ def shorten_arguments(arguments: Any) -> dict[str, str]:
             arguments = {"input": arguments}
     if not isinstance(arguments, Mapping):
         return {}
-    shortened = {}
-    for name, value in arguments.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        shortened[str(name)] = text if len(text) <= MOST_ARGUMENT else f"{text[:MOST_ARGUMENT]}…"
-    return shortened
+    return {str(name): format_value(value) for name, value in arguments.items()}
 
 
-def remove_ignored_results(workspace: Workspace, folder: str, events: Iterable[Event]) -> None:
-    """Delete the results of tools that were called with the name of an ignored file.
+def format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
-    `folder` is where the agent worked. Its `.gitignore` counts too.
+
+def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event]) -> None:
+    """Mask the secrets of tool calls and cut long texts: a new file is no conversation.
+
+    The result of a call with the name of an ignored file is deleted. `folder` is where the agent
+    worked. Its `.gitignore` counts too.
     """
-    lines = read_small_text(Path(folder or "/nonexistent") / ".gitignore").splitlines()
-    git_patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    git_patterns = read_patterns(Path(folder or "/nonexistent"), ".gitignore")
     patterns = (*SECRET_FILES, *read_patterns(workspace.root), *git_patterns)
+    mask = build_mask(workspace)
     for event in events:
-        if event.get("type") != "tool" or "result" not in event:
+        if event.get("type") != "tool":
             continue
-        words = re.split(r"[\s'\"=:;|&()<>]+", " ".join(event.get("arguments", {}).values()))
-        if any(word and is_ignored(patterns, word.removeprefix("./")) for word in words):
-            event["result"] = "[result not stored: the call names an ignored file]"
+        event["arguments"] = {
+            name: cut_masked(text, MOST_ARGUMENT, 0, partial(mask_field, name, mask=mask))
+            for name, text in parse_arguments(event.get("arguments")).items()
+        }
+        if "result" not in event:
+            continue
+        words = re.split(r"[\s'\"=:;|&()<>]+", " ".join(event["arguments"].values()))
+        is_hidden = any(word and is_ignored(patterns, word.removeprefix("./")) for word in words)
+        result = format_value(event["result"])
+        event["result"] = NOT_STORED if is_hidden else cut_masked(result, *RESULT_ENDS, mask)

@@ -97,6 +97,41 @@ def test_a_withdrawn_prompt_is_replaced(tmp_path: Path) -> None:
     assert len(read_said(tmp_path)) == 4
 
 
+def test_an_interrupted_prompt_stays(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    prompts = ["Always use tabs in the Makefile", "and also run make fmt", "yes", "no", "yes"]
+    for prompt in prompts:
+        send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    assert [text for _, text in read_said(tmp_path)] == prompts
+
+
+def test_a_prompt_may_mention_the_tag_of_a_context(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    prompt = "See <memory-context> in start.py. Remember that releases happen on Fridays."
+    answer = send(tmp_path, "UserPromptSubmit", prompt=prompt)
+    assert "Releases happen on Fridays." in get_context(answer)
+    send(tmp_path, "UserPromptSubmit", prompt="<memory-context>old</memory-context> go on")
+    assert read_said(tmp_path) == [("user", prompt), ("user", "go on")]
+
+
+def test_secrets_are_masked_before_texts_are_cut(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    key = f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQIBADANBgkq' * 150}\n-----END PRIVATE KEY-----"
+    arguments = {"password": "Zx9!kkPq77vLm", "command": "x " * 240 + token}
+    for stdout in (key, "x " * 90 + token + " y" * 300):
+        send(
+            tmp_path,
+            "PostToolUse",
+            tool_name="Bash",
+            tool_input=arguments,
+            tool_response={"stdout": stdout},
+        )
+    send(tmp_path, "UserPromptSubmit", prompt="x " * 4_990 + token + " y" * 6_000)
+    text = (tmp_path / "memory/sessions/s1/session.jsonl").read_text("utf-8")
+    assert not any(part in text for part in ("ghp_", "MIIEv", "Zx9!"))
+
+
 def test_an_answer_is_read_from_the_transcript_if_the_event_lacks_it(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     send(tmp_path, "UserPromptSubmit", prompt="hello there")

@@ -1,6 +1,7 @@
 """Conversations that Claude Code and Codex stored become sessions."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,36 @@ def test_result_of_an_ignored_file(
         "[result not stored: the call names an ignored file]",
         "blue horse",
     ]
+
+
+def test_a_token_at_the_cut_of_a_result(import_lines: Callable[..., Lines]) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"password": "Zx9!kkPq77vLm"}}
+    result = {"type": "tool_result", "tool_use_id": "t1"}
+    result["content"] = "x " * 90 + token + " y" * 300
+    (event,) = import_lines([say("assistant", [call], "u1"), say("user", [result], "u2")])
+    assert "ghp_" not in event["result"]
+    assert event["arguments"] == {"password": "[REDACTED:password]"}
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "stored"),
+    [
+        (None, "2026-11-10T00:00:00Z"),
+        ("yesterday", "2026-11-10T00:00:00Z"),
+        ("0", "2026-11-10T00:00:00Z"),
+        ("2099-01-01T00:00:00Z", "2026-11-10T00:00:00Z"),
+        (1_794_000_000_000, "2026-11-06T21:20:00Z"),
+    ],
+)
+def test_undated_messages_are_as_old_as_their_file(
+    workspace: Workspace, tmp_path: Path, timestamp: Any, stored: str
+) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps(say("user", "Hello.", timestamp=timestamp)) + "\n")
+    os.utime(path, (1_794_268_800, 1_794_268_800))
+    import_file(workspace, path)
+    assert json.loads(find_events_file(workspace, "s1").read_text())["timestamp"] == stored
 
 
 def test_second_import_and_messages_of_a_hook(
