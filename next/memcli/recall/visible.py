@@ -36,9 +36,12 @@ def is_passage_for(index: Index, path: str, anchor: str = "") -> bool:
     `anchor` is the id of a record of the history.
     """
     workspace = index.workspace
+    kind = workspace.get_kind(path)
+    # A clone's conversations would look like the user's own words.
+    if kind == "session" and not workspace.is_trusted:
+        return False
     if not workspace.is_own or not workspace.project:
         return True
-    kind = workspace.get_kind(path)
     if kind == "session":
         return read_session(workspace, path.split("/")[-2]).project in ("", workspace.project)
     if kind == "history":
