@@ -1,6 +1,7 @@
 """Shorten MEMORY.md with a language model, without losing anything in it."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ..errors import LlmError
@@ -28,13 +29,24 @@ TOKEN = re.compile(
 TRIED = "page-tried"
 
 
+def find_long_page(workspace: Workspace) -> list[str]:
+    """Return MEMORY.md if a language model should shorten it."""
+    text = read_file(workspace, workspace.page_path) or ""
+    is_long = len(text.encode("utf-8", "replace")) > int(workspace.settings["page.bytes"])
+    is_due = is_long and is_configured(workspace) and not has_failed_before(workspace, text)
+    return [workspace.page_path] if is_due else []
+
+
+def shorten_due(workspace: Workspace, _: Sequence[str]) -> str:
+    return f"shorten: {shorten_page(workspace, actor='hook')}"
+
+
 def shorten_page(workspace: Workspace, *, actor: str = "person") -> str:
     """Shorten MEMORY.md if it is too large. Return a message, or an empty string."""
+    if not find_long_page(workspace):
+        return ""
     text = read_file(workspace, workspace.page_path) or ""
     limit = int(workspace.settings["page.bytes"])
-    is_small = len(text.encode("utf-8", "replace")) <= limit
-    if is_small or not is_configured(workspace) or has_failed_before(workspace, text):
-        return ""
     masked = mask_text(workspace, text)
     if find_conflict_line(text) is not None or masked != text:
         return f"{workspace.page_path} was not shortened: resolve its problems first (mem check)"

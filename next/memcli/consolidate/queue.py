@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import BusyError
+from ..errors import BusyError, LlmError
+from ..formats.text import count_noun
 from ..store.files import open_lock
 from ..store.sessions import Session, get_session, list_sessions
 from ..store.workspace import Workspace
@@ -77,6 +78,34 @@ def run_consolidation(
         if use_llm and not any(result.error for result in done):
             messages.append(shorten_page(workspace, actor=actor))
     return done, [message for message in messages if message]
+
+
+def find_due_conversations(workspace: Workspace) -> Sequence[Session]:
+    """Return the conversations to consolidate or to compact."""
+    if not workspace.settings["consolidate.automatic"]:
+        return []
+    due = find_due_sessions(workspace)
+    ids = [session.id for session in due]
+    return due + [
+        session
+        for session in list_sessions(workspace)
+        if session.id not in ids and needs_compaction(workspace, session)
+    ]
+
+
+def consolidate_due(workspace: Workspace, sessions: Sequence[Session]) -> str:
+    """Consolidate and compact what is due. Raises LlmError if the language model failed."""
+    try:
+        done, _ = run_consolidation(workspace, actor="hook")
+    except BusyError:
+        return "conversations are being consolidated by another process"
+    errors = [result.error for result in done if result.error]
+    if errors:
+        raise LlmError(f"the language model failed ({errors[0]}): the next run tries again")
+    saved = sum(len(result.memories) for result in done)
+    return (
+        f"consolidate: {count_noun(len(sessions), 'conversation')}, {count_noun(saved, 'memory')}"
+    )
 
 
 def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:

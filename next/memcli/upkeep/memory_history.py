@@ -121,7 +121,7 @@ def find_dated_events(workspace: Workspace, named: NamedFile) -> Iterator[Event]
 
 
 def find_commits(workspace: Workspace, path: str) -> Iterator[Event]:
-    """Yield the commits of git that changed a file, also under earlier names."""
+    """Yield the commits of git that changed a file, including earlier names."""
     try:
         output = run_git(
             workspace.root,

@@ -40,7 +40,7 @@ class Statistics:
 
 @dataclass
 class Pending:
-    """What waits for a person's decision."""
+    """How many memories need a person's decision."""
 
     inbox: int = 0
     conflicts: int = 0
@@ -103,7 +103,7 @@ def count_ages(index: Index) -> dict[str, int]:
 
 
 def count_pending(index: Index) -> Pending:
-    """Return how many memories wait for a decision."""
+    """Return how many memories need a decision."""
     conflicts = index.run(
         "select count(*) from entries where status = 'active' and conflicts_with <> '[]'"
     ).fetchone()[0]
