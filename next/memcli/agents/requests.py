@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import MemError
 from ..formats.text import count_noun
 from ..recall.shown import Shown
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -79,4 +80,4 @@ def forget_request(workspace: Workspace, text: str, counts: dict[str, int]) -> l
     lines = [f"forgot {outcome.short_id}" for outcome in done.outcomes]
     for candidate in done.candidates:
         lines.append(f"could not tell which one to forget: {candidate.short_id} {candidate.text}")
-    return lines or [f"found no memory that says: {text}"]
+    return lines or [f"found no memory that says: {redact_text(workspace, text)}"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChangedError, LlmError
 from ..formats.ids import build_id
-from ..formats.session import Message, parse_event, read_message
+from ..formats.session import Message, parse_event, read_message, split_lines
 from ..formats.text import count_tokens, shorten
 from ..llm.client import ask, is_configured
 from ..reconcile.admit import Draft, write_memories
@@ -96,7 +96,7 @@ def compact_session(workspace: Workspace, session: Session, *, actor: str = "per
 
 def find_cut(text: str, keep_tokens: int) -> Cut:
     """Cut a session so that its latest tokens stay, preferably where the user speaks."""
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text)
     parsed = [parse_event(line) for line in lines]
     tokens = 0
     first = len(lines)

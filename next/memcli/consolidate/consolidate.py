@@ -156,7 +156,7 @@ def save_plan(workspace: Workspace, batch: Batch, plan: Plan, actor: str) -> Bat
     result.undo = commit.number
     result.problems = [*commit.messages, *(error.message for _, error in commit.rejected)]
     if result.history_path not in commit.paths:
-        result.history = ""
+        result.history = result.history_path = ""
     return result
 
 

@@ -17,11 +17,13 @@ from typing import IO
 
 from ..errors import LlmError
 from ..formats.text import shorten
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
 from . import INSIDE_VARIABLE
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
 READ_SIZE = 65_536
+LONGEST_REASON, SHOWN_REASON = 4_096, 180  # characters of an error: searched for secrets, shown
 MOST_OUTPUT_TOKENS = 4096
 TEMPERATURE = 0.3
 # With these, Claude Code takes itself for a session inside of another one and refuses to start.
@@ -45,21 +47,26 @@ def ask(
     seconds = seconds or float(settings["llm.timeout"])
     # The prompt contains what people and agents wrote, which may have a lone surrogate.
     prompt, system = (text.encode("utf-8", "replace").decode() for text in (prompt, system))
-    if settings["llm.command"]:
-        answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)
-    else:
-        parts = (("system", system), ("user", prompt))
-        messages = [{"role": role, "content": text} for role, text in parts if text]
-        url, model = (str(settings[name]) for name in ("llm.url", "llm.model"))
-        key = workspace.context.environment.get("OPENAI_API_KEY", "")
-        answer = wait_for(
-            lambda: (
-                ask_server(url, model or "default", messages, key, seconds)
-                if url
-                else ask_litellm(model, messages, seconds)
-            ),
-            seconds,
-        )
+    try:
+        if settings["llm.command"]:
+            answer = run_command(workspace, f"{system}\n\n{prompt}".strip(), seconds)
+        else:
+            parts = (("system", system), ("user", prompt))
+            messages = [{"role": role, "content": text} for role, text in parts if text]
+            url, model = (str(settings[name]) for name in ("llm.url", "llm.model"))
+            key = workspace.context.environment.get("OPENAI_API_KEY", "")
+            answer = wait_for(
+                lambda: (
+                    ask_server(url, model or "default", messages, key, seconds)
+                    if url
+                    else ask_litellm(model, messages, seconds)
+                ),
+                seconds,
+            )
+    except LlmError as error:
+        # Programs and servers print the key that they refuse. Masked first: half a key is secret.
+        reason = redact_text(workspace, error.message[:LONGEST_REASON])
+        raise LlmError(shorten(reason, SHOWN_REASON), error.hint) from None
     if not answer.strip():
         raise LlmError("the model returned an empty answer")
     return answer
@@ -135,7 +142,7 @@ def ask_server(
         raise LlmError(f"cannot reach {parts.netloc}: {reason}", "check llm.url") from None
     text = data.decode("utf-8", "replace")
     if response.status != 200:
-        raise LlmError(f"{parts.netloc} answered {response.status}: {shorten(text, 120)}")
+        raise LlmError(f"{parts.netloc} answered {response.status}: {text}")
     if len(data) > LARGEST_ANSWER:
         raise LlmError(f"{parts.netloc} sent more than {LARGEST_ANSWER >> 20} MiB")
     return read_completion(text, parts.netloc)
@@ -184,7 +191,7 @@ def ask_litellm(model: str, messages: list[dict[str, str]], seconds: float) -> s
     except Exception as error:  # each provider has errors of its own
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = WARNING_OF_PROVIDER.sub(r"\1: ", lines[0]) if lines else type(error).__name__
-        raise LlmError(f"{model}: {shorten(reason, 160)}") from None
+        raise LlmError(f"{model}: {reason}") from None
 
 
 def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
@@ -214,7 +221,7 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
             reason = getattr(error, "strerror", None) or str(error)
             raise LlmError(f"cannot run {name!r}: {reason}", "check llm.command") from None
         text = read_output(answer)
-        problem = shorten(read_output(complaint).strip() or text, 120)
+        problem = read_output(complaint).strip() or text
     if code is None:
         raise LlmError(f"{name} did not answer within {seconds:g} s")
     if code:

@@ -52,15 +52,16 @@ def read_small_text(path: Path) -> str:
 
     A clone may bring a link to /dev/zero, or a named pipe that never ends.
     """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # Opening a folder in this way raises an error too.
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+            status = os.fstat(file.fileno())
+            if S_ISREG(status.st_mode) and status.st_size <= LARGEST_SMALL_FILE:
+                return file.read(LARGEST_SMALL_FILE).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return ""
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not S_ISREG(status.st_mode) or status.st_size > LARGEST_SMALL_FILE:
-            return ""
-        return file.read(LARGEST_SMALL_FILE).decode("utf-8", "replace")
+        pass
+    return ""
 
 
 def save_private(path: Path, data: bytes) -> None:

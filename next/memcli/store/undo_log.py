@@ -142,13 +142,17 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
     folder = find_log_folder(workspace)
     purged_paths = set(paths)
     from ..formats.passages import PassageFinder
+    from ..formats.session import find_texts
 
     finder = PassageFinder({str(number): text for number, text in enumerate(texts)})
 
     def is_clean(change: Change) -> bool:
         sides = (change.before, change.after)
         return change.path not in purged_paths and not any(
-            finder.find(normalize(side)) for side in sides if side
+            finder.find(normalize(text))
+            for side in sides
+            if side
+            for text in (find_texts(side) if change.path.endswith(".jsonl") else [side])
         )
 
     for path in list_records(folder) if folder else []:
@@ -158,8 +162,11 @@ def purge_log(workspace: Workspace, paths: Iterable[str], texts: Iterable[str]) 
             path.unlink()  # damaged, and may contain the text
             continue
         clean = tuple(change for change in record.changes if is_clean(change))
-        if clean != record.changes and folder:
-            save_record(folder, record._replace(changes=clean, is_purge=True, summary=""), "json")
+        is_cut = clean != record.changes
+        # An undo that found nothing to revert changes no file, and its summary may be the text.
+        if folder and (is_cut or (record.summary and not clean)):
+            record = record._replace(changes=clean, is_purge=record.is_purge or is_cut, summary="")
+            save_record(folder, record, "json")
 
 
 def get_size(path: Path) -> int:

@@ -89,6 +89,7 @@ def test_a_command_reads_the_prompt(tmp_path: Path) -> None:
     ("command", "reason"),
     [
         ("sh -c 'echo no login >&2; exit 3'", "exited with status 3: no login"),
+        (f"sh -c 'echo bad key ghp_{'a1B2c3D4e5F6' * 3} >&2; exit 3'", r"bad key \[REDACTED"),
         ("true", "empty answer"),
         ("no-such-program", "cannot run"),
         ("sh -c 'unclosed", "cannot run"),

@@ -1,5 +1,6 @@
 """Attacks that once worked: a hostile clone, and texts made to exhaust a reader."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import get_process_environment, make_workspace, put, run_mem
+from memcli.reconcile.admit import Draft, write_memories
+from memcli.store.commit import ChangeGroup, Replace, commit, read_file
+from memcli.store.sessions import append_events, list_sessions
+from memcli.store.workspace import Workspace
+from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -268,3 +273,90 @@ def test_a_promoted_line_of_a_memory_forgotten_in_an_editor_is_hidden(tmp_path: 
     run_mem(tmp_path, "ls")
     file.write_text(file.read_text().replace("type: fact", "type: fact\nstatus: forgotten"))
     assert "green" not in run_mem(tmp_path, "read", "MEMORY.md")[1]
+
+
+TOKEN = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+VAULT = "The vault phrase is zanzibar\nand the second line says that Petra keeps it."
+
+
+def holds(workspace: Workspace, word: str) -> list[str]:
+    """Return the files with a word, the undo log included."""
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    return [path.name for path in files if word.encode() in path.read_bytes()]
+
+
+def purge(folder: Path, text: str) -> None:
+    saved = run_mem(folder, "write", text, "--source", "user", "--json")[1]
+    assert run_mem(folder, "forget", json.loads(saved)["id"], "--purge", "--yes")[0] == 0
+
+
+def test_no_rejected_text_is_shown_or_logged(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    purge(tmp_path, VAULT)
+    workspace = open_again(workspace)
+    drafts = [Draft(f"The token is {TOKEN}"), Draft(VAULT), Draft("Tea at four.", path="../../x")]
+    outcomes, done = write_memories(workspace, drafts)
+    assert [outcome.action for outcome in outcomes] == ["rejected"] * 3
+    assert not any(TOKEN in outcome.text or "zanzibar" in outcome.text for outcome in outcomes)
+    assert done.number == 0
+    assert holds(workspace, TOKEN) == []
+
+
+def test_a_purge_finds_its_text_in_the_undo_log_of_a_conversation(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    append_events(workspace, "s1", [{"role": "user", "content": VAULT}])
+    assert run_mem(tmp_path, "session", "clear", "s1", "--yes")[0] == 0
+    purge(tmp_path, VAULT)
+    assert run_mem(tmp_path, "undo", "1", "--yes")[0] == 5
+    assert holds(workspace, "zanzibar") == []
+
+
+def test_a_purge_finds_its_text_in_an_undo_that_changed_nothing(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "The vault phrase is zanzibar."
+    run_mem(tmp_path, "write", text, "--source", "user", "--path", "a")
+    (workspace.root / "entries/a.md").unlink()
+    run_mem(tmp_path, "undo", "--yes")
+    purge(tmp_path, text)
+    assert "zanzibar" not in run_mem(tmp_path, "undo", "--list")[1]
+    assert holds(workspace, "zanzibar") == []
+
+
+ODD = "purged.txt MEMORY.md HISTORY-2026-11.md sessions/z/metadata.json sessions/z/archive.jsonl"
+
+
+@pytest.mark.parametrize("path", ODD.split())
+@pytest.mark.parametrize("is_link", [True, False])
+def test_an_odd_file_of_a_clone_hides_nothing_else(
+    tmp_path: Path, path: str, *, is_link: bool
+) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "Always use tabs.", "--type", "constraint", "--source", "user")
+    append_events(workspace, "s1", [{"role": "user", "content": "Remember that tea is at four."}])
+    put(workspace, "sessions/z/session.jsonl", '{"role": "user", "content": "Hello again."}\n')
+    (workspace.root / path).unlink(missing_ok=True)
+    if is_link:
+        (workspace.root / path).symlink_to("/etc/passwd")
+    else:
+        (workspace.root / path).mkdir()
+    assert "Always use tabs." in run_mem(tmp_path, "context")[1]
+    code, output, _ = run_mem(tmp_path, "consolidate", "--all")
+    assert code == 0
+    assert "ea is at four." in output
+
+
+def test_a_link_rejects_only_the_group_that_changes_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    (workspace.root / "HISTORY-2026-11.md").symlink_to("/etc/hostname")
+    assert read_file(workspace, "HISTORY-2026-11.md") is None
+    changes = [Replace("HISTORY-2026-11.md", None, "x\n")], [Replace("notes/a.md", None, "y\n")]
+    done = commit(workspace, "test", [ChangeGroup(group) for group in changes])
+    assert done.paths == ["notes/a.md"]
+    assert "symbolic link" in done.rejected[0][1].message
+
+
+def test_an_event_with_an_odd_id_stops_no_other(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "sessions/s1/session.jsonl", '{"role":"user","content":"x","id":["x"]}\n')
+    assert append_events(workspace, "s1", [{"role": "user", "content": "Hello.", "id": "a"}]) == 1
+    assert list_sessions(workspace)[0].message_count == 2

@@ -2,13 +2,17 @@
 
 import json
 import multiprocessing
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memcli.api import write
+from memcli.consolidate.compaction import find_cut
 from memcli.errors import NotFoundError, RejectedError, UsageError
+from memcli.formats.session import split_lines
 from memcli.reconcile.forget import forget
 from memcli.store.sessions import (
     append_events,
@@ -138,6 +142,32 @@ def test_a_failed_append_leaves_no_half_line(
     with pytest.raises(RejectedError, match="No space left"):
         append_events(workspace, "s1", [say("Again.")])
     assert find_events_file(workspace, "s1").read_bytes() == before
+    monkeypatch.undo()
+    monkeypatch.setattr("memcli.store.sessions.write_atomically", lambda *_: fail(0))
+    with pytest.raises(RejectedError, match="No space left"):
+        append_events(workspace, "s1", [say("Again.")])
+    assert find_events_file(workspace, "s1").read_bytes() == before
+
+
+def test_a_full_disk_leaves_no_half_line(workspace: Workspace) -> None:
+    append_events(workspace, "s1", [say("Hello.")])
+    before = find_events_file(workspace, "s1").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
+    try:
+        with pytest.raises(RejectedError):
+            append_events(workspace, "s1", [say("lorem " * 500)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert find_events_file(workspace, "s1").read_bytes() == before
+
+
+def test_a_line_separator_ends_no_line(workspace: Workspace) -> None:
+    text = '{"content": "one\u2028two"}\n'
+    assert split_lines(f"{text}{text}x") == [text, text, "x"]
+    assert find_cut(f"{text}{text}", keep_tokens=10).head == text
 
 
 def test_names_of_sessions(workspace: Workspace) -> None:
