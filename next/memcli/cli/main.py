@@ -134,7 +134,8 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     try:
         return context, function(context, **parsed)
     except RejectedError:
-        if COMMANDS[name].is_undoable:
+        # A failed undo is no command to undo.
+        if COMMANDS[name].is_undoable and name != "undo":
             note_failed_command(context, name)
         raise
     finally:
