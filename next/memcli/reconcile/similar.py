@@ -12,7 +12,6 @@ from ..formats.frontmatter import get_content
 from ..formats.text import split_words
 from ..index.index import KINDS, Index, IndexedEntry
 from ..index.words import find_content_words
-from ..llm.client import ask, is_configured
 from ..store.workspace import Workspace
 from .draft import Draft
 
@@ -94,7 +93,7 @@ def find_neighbors(
                 find_corrected(index, draft, cosines),
             )
         )
-    if index.workspace.settings["llm.judge"] and is_configured(index.workspace):
+    if index.workspace.settings["llm.judge"]:
         return ask_judge(index, drafts, neighbors)
     return neighbors
 
@@ -103,6 +102,10 @@ def ask_judge(
     index: Index, drafts: Sequence[Draft], neighbors: Sequence[Neighbors]
 ) -> list[Neighbors]:
     """Return the neighbors with those as replaced that a language model finds contradicted."""
+    from ..llm.client import is_configured  # most writes ask no model
+
+    if not is_configured(index.workspace):
+        return list(neighbors)
     pairs = [
         (number, entry)
         for number, draft in enumerate(drafts)
@@ -119,6 +122,8 @@ def ask_judge(
 
 def find_contradicted_pairs(workspace: Workspace, pairs: Sequence[tuple[str, str]]) -> set[int]:
     """Return the numbers of the pairs, from 0, whose newer statement replaces the older one."""
+    from ..llm.client import ask
+
     lines = [
         f"{number}. older: {' '.join(older.split())}\n   newer: {' '.join(newer.split())}"
         for number, (older, newer) in enumerate(pairs, 1)
@@ -160,10 +165,13 @@ def load_pool(index: Index, status: str) -> Pool:
     """Return the vectors of the entries with a status."""
     import numpy as np
 
-    files = index.run("select file from entries where status = ?", (status,)).fetchall()
     rows = index.load_rows()
     rows = rows[(rows[:, 3] == KINDS.index("entry")) & (rows[:, 2] >= 0)]
-    rows = rows[np.isin(rows[:, 1], [row[0] for row in files])]
+    if status == "active":
+        rows = rows[rows[:, 4] == 1]
+    else:
+        files = index.run("select file from entries where status = ?", (status,)).fetchall()
+        rows = rows[np.isin(rows[:, 1], [row[0] for row in files])]
     # A damaged matrix comes back shorter than the table says.
     matrix = index.matrix.load()
     rows = rows[rows[:, 2] < len(matrix)]
