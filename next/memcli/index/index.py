@@ -236,6 +236,10 @@ class Index:
 
         return load_forgotten(self.database, self.workspace)
 
+    def has_forgotten(self) -> bool:
+        row = self.run("select 1 from entries where status = 'forgotten' limit 1").fetchone()
+        return row is not None
+
     def find_last_forgotten(self) -> str:
         """Return when something was last forgotten or purged; empty if never."""
         rows = self.run("select max(forgotten_at) from entries where status = 'forgotten'")

@@ -37,6 +37,7 @@ from .changes import (
 )
 from .draft import Draft as Draft
 from .draft import (
+    Neighbors,
     build_entry,
     build_inbox_entry,
     build_path,
@@ -44,7 +45,6 @@ from .draft import (
     hide_secrets,
     read_inbox,
 )
-from .similar import Neighbors, find_neighbors
 
 
 class Planned:
@@ -362,7 +362,11 @@ def write_memories(
         except MemError as error:
             outcomes[number] = Outcome("rejected", error=error)
     # Before the lock: nobody should wait for the model.
-    near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
+    near = [Neighbors() for _ in completed]
+    if deduplicate or index.has_forgotten():
+        from .similar import find_neighbors
+
+        near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
     with hold_lock(workspace):
         if deduplicate:
             index.refresh()  # another process may have written meanwhile

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import RejectedError, UsageError
 from ..formats.dates import format_time, parse_time
@@ -18,7 +18,7 @@ from ..formats.entry import SOURCES, TRUST, TYPES, Entry, read_entry
 from ..formats.frontmatter import parse
 from ..formats.ids import build_id, build_slug, is_id
 from ..formats.text import summarize
-from ..index.index import Index, open_index
+from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
 from ..store.commit import ChangeGroup, Commit, Replace, commit, read_file
 from ..store.gates import redact_text
@@ -68,6 +68,14 @@ class Draft:
     @property
     def trust(self) -> float:
         return TRUST[self.source]
+
+
+class Neighbors(NamedTuple):
+    """The memories that are close to a draft."""
+
+    similar: Sequence[IndexedEntry] = ()
+    forgotten: IndexedEntry | None = None
+    replaced: Sequence[IndexedEntry] = ()  # it corrects them, or a model says so
 
 
 def complete_draft(index: Index, draft: Draft, default_project: str | None = None) -> Draft:

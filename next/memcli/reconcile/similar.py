@@ -13,7 +13,7 @@ from ..formats.text import split_words
 from ..index.index import KINDS, Index, IndexedEntry
 from ..index.words import find_content_words
 from ..store.workspace import Workspace
-from .draft import Draft
+from .draft import Draft, Neighbors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,14 +49,6 @@ class Pool(NamedTuple):
 
     files: "np.ndarray"
     vectors: "np.ndarray"
-
-
-class Neighbors(NamedTuple):
-    """The memories that are close to a draft."""
-
-    similar: Sequence[IndexedEntry] = ()
-    forgotten: IndexedEntry | None = None
-    replaced: Sequence[IndexedEntry] = ()  # it corrects them, or a model says so
 
 
 def find_neighbors(
