@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..formats.text import build_digest
 from ..store.workspace import Workspace
 from .database import Database
 from .scan import Listing, format_path, scan_workspace
@@ -25,7 +26,11 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     # Before the scan: what another process notes from now on is newer than our listing.
     began = time.time_ns()
     listing = scan_workspace(workspace)
-    digest = listing.build_digest()
+    purged = repr(
+        [sorted(workspace.read_purged_ids()), sorted(workspace.machine.read_purged_digests())]
+    )
+    # A text can be purged without a change in this folder: in a project's shared workspace.
+    digest = build_digest(f"{listing.build_digest()} {purged}".encode())
     if database.get_meta("seen") == digest:
         return False
     rows = {
@@ -40,9 +45,6 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
         row for path, row in rows.items() if path not in known and is_gone(row, listing, began)
     ]
     store_listing_problems(database, listing)
-    purged = repr(
-        [sorted(workspace.read_purged_ids()), sorted(workspace.machine.read_purged_digests())]
-    )
     if not changed and not deleted and database.get_meta("purged") in (purged, None):
         # Every file is older than its note, so an equal listing means equal files.
         database.try_set_meta("seen", digest)

@@ -22,7 +22,8 @@ from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
 from ..store.commit import Append, ChangeGroup, Replace, commit, read_file
 from ..store.git import run_git
-from ..store.workspace import Workspace
+from ..store.machine import Machine
+from ..store.workspace import Workspace, find_own_workspace
 from .changes import (
     ForgetResult,
     build_outcome,
@@ -89,9 +90,22 @@ def forget(
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, command, groups, summary=summary, actor=actor)
     mark_rejected(done, groups)
+    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
+    find_own_machine(workspace).store_purged_digests(texts)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
     return done
+
+
+def find_own_machine(workspace: Workspace) -> Machine:
+    """Return the state of the user's own workspace if it has the conversations of this one.
+
+    What hooks record in a shared workspace goes there, so a forgotten text has to be hidden there.
+    """
+    own = find_own_workspace(workspace.context) if workspace.is_shared else None
+    if own is None or own.root == workspace.root:
+        return Machine("", None, None, False)
+    return own.machine
 
 
 def forget_described(
@@ -193,6 +207,8 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
     summary = summarize_texts([entry.summary for entry in entries], "memory")
     done.result = commit(workspace, "restore", groups, summary=summary)
     mark_rejected(done, groups)
+    texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
+    find_own_machine(workspace).remove_purged_digests(texts)
     index.refresh()
     return done
 
@@ -260,6 +276,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
             done.other_files.append(path)
     done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
     done.result.raise_rejected()
+    find_own_machine(workspace).store_purged_digests(texts.values())
     remove_leftovers(workspace)
     index.refresh()
     try:

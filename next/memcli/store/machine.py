@@ -45,17 +45,22 @@ class Machine:
         return frozenset()
 
     def save_purged_digests(self, digests: frozenset[str]) -> None:
-        if self.state_folder is not None and digests:
+        if self.state_folder is not None and digests != self.read_purged_digests():
             save_private(self.state_folder / DIGESTS, "\n".join(sorted(digests)).encode())
 
     def store_purged_digests(self, texts: Iterable[str]) -> None:
         """Store the number of words and the digest of purged texts, which refuses exact repeats."""
-        lines = set()
-        for text in texts:
-            words = [word for _, _, word in find_words(normalize(text))]
-            if words:
-                lines.add(f"{len(words)}:{self.build_digest(words)}")
-        self.save_purged_digests(self.read_purged_digests() | lines)
+        self.save_purged_digests(self.read_purged_digests() | self.build_digests(texts))
+
+    def remove_purged_digests(self, texts: Iterable[str]) -> None:
+        """Let texts be stored and shown again."""
+        self.save_purged_digests(self.read_purged_digests() - self.build_digests(texts))
+
+    def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
+        word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)
+        return frozenset(
+            f"{len(words)}:{self.build_digest(words)}" for words in word_lists if words
+        )
 
     def build_digest(self, words: list[str]) -> str:
         """Return a keyed digest of a text's words. Without the key nobody can test a guess."""

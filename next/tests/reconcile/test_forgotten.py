@@ -198,3 +198,20 @@ def test_an_unclear_request_names_the_candidates(tmp_path: Path) -> None:
     assert done.outcomes == []
     assert len(done.candidates) > 1
     assert len(open_index(workspace).list_entries("status = 'active'")) == 4
+
+
+def test_what_a_shared_workspace_forgets_is_hidden_in_the_own_one(tmp_path: Path) -> None:
+    text = "Deploys to the north cluster go through Petra."
+    (tmp_path / "shop" / ".git" / "info").mkdir(parents=True)
+    folder = tmp_path / "shop"
+    home = {"HOME": str(tmp_path / "home")}
+
+    def mem(*words: str) -> str:
+        return run_mem(folder, *words, **home)[1]
+
+    mem("init", "--shared")
+    mem("session", "append", "s1", text, "--scope", "user")
+    mem("write", text, "--path", "petra", "--source", "user")
+    for command, is_shown in (("forget", False), ("restore", True)):
+        mem(command, "petra")
+        assert (text in mem("search", "north cluster", "--scope", "user")) == is_shown
