@@ -157,13 +157,17 @@ def forget_described(
 
 
 def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
-    """Return whether an entry consists of a text's words, with at most as many of its own."""
+    """Return whether an entry contains a text's words, one after the other, and not much else.
+
+    Three telling words in a row are no coincidence, so the entry may have twice as many more.
+    """
     words, said = split_words(text), split_words(get_content(index.read_text(entry.path) or ""))
-    telling = find_content_words(text)
+    telling = len(find_content_words(text))
+    share = 3 if telling > 2 else 2
     return (
-        bool(telling)
+        telling > 0
         and has_sequence(said, words)
-        and 2 * len(telling) >= len(find_content_words(" ".join(said)))
+        and share * telling >= len(find_content_words(" ".join(said)))
     )
 
 

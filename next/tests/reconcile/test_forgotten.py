@@ -215,3 +215,11 @@ def test_what_a_shared_workspace_forgets_is_hidden_in_the_own_one(tmp_path: Path
     for command, is_shown in (("forget", False), ("restore", True)):
         mem(command, "petra")
         assert (text in mem("search", "north cluster", "--scope", "user")) == is_shown
+
+
+def test_three_telling_words_in_a_row_name_a_longer_memory(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "For the roadmap, we want paper QR labels in version 2, because the depot asked."
+    write_memories(workspace, [Draft(text, source="user")])
+    done = forget_described(open_again(workspace), "We want paper QR labels.")
+    assert [outcome.text for outcome in done.outcomes] == [text]
