@@ -78,7 +78,7 @@ def add_gates(workspace: Workspace) -> Workspace:
 
 
 def find_forgotten(workspace: Workspace, text: str) -> str:
-    """Return the id of a forgotten memory that a text repeats, or an empty text."""
+    """Return the id of a forgotten memory that a text repeats, or an empty string."""
     from .formats.text import normalize
     from .index.forgotten import load_forgotten
 

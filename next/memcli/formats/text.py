@@ -16,6 +16,7 @@ except ImportError:  # pragma: no cover - a Python that was built without it
 
 BYTES_PER_TOKEN = 4
 SUMMARY_LENGTH = 160
+HIDDEN_MARK = "[forgotten]"  # in the place of a passage that repeats a forgotten memory
 LONGEST_MARK = 30  # characters
 CONFLICT = re.compile(r"(?m)^(?:<{7} .*|={7}|>{7} .*)$")
 CONFLICT_START = re.compile(r"(?m)^<{7} ")

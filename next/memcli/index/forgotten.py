@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from ..formats.frontmatter import get_content
 from ..formats.passages import SHORT, Passage, PassageFinder, is_whole_line, replace_passages
-from ..formats.text import build_digest, find_words, normalize
+from ..formats.text import HIDDEN_MARK, build_digest, find_words, normalize
 from ..store.machine import Machine
 from ..store.workspace import Workspace
 from .database import Database
 
-HIDDEN_MARK = "[forgotten]"
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.
 SENTENCE_START = re.compile(r"(?:\A|[\n.!?:|>])[^\w\n]*\Z")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
-from ..formats.text import Problem
+from ..formats.text import HIDDEN_MARK, Problem
 from ..store.undo_log import recover
 from ..store.workspace import Workspace
 from .database import (
@@ -61,8 +61,6 @@ class IndexedEntry(NamedTuple):
     @property
     def is_hidden(self) -> bool:
         """Return whether the summary repeats a forgotten memory."""
-        from .forgotten import HIDDEN_MARK
-
         return HIDDEN_MARK in self.summary
 
 

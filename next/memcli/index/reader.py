@@ -17,6 +17,7 @@ from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
 from ..formats.text import (
+    HIDDEN_MARK,
     WORD,
     Problem,
     build_digest,
@@ -26,7 +27,7 @@ from ..formats.text import (
     is_binary,
 )
 from ..store.workspace import Workspace
-from .forgotten import HIDDEN_MARK, ForgottenTexts
+from .forgotten import ForgottenTexts
 from .scan import Stat
 
 LARGEST = 8 * 1024 * 1024  # bytes that are indexed of a file

@@ -43,7 +43,7 @@ def build_action_context(
     tokens: int,
     now: str,
 ) -> str:
-    """Return the rules about an action as text for the agent, or an empty text.
+    """Return the rules about an action as text for the agent, or an empty string.
 
     `tool` holds the arguments of the tool call; `now` is the time as memories store it.
     """
@@ -82,7 +82,7 @@ def parse_action(tool: Mapping[str, Any], folder: str) -> Action:
 
 
 def find_repository(folder: str) -> str:
-    """Return the nearest folder with `.git`, or an empty text."""
+    """Return the nearest folder with `.git`, or an empty string."""
     while not os.path.exists(f"{folder}/.git"):
         if folder == os.path.dirname(folder):
             return ""

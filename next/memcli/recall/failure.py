@@ -34,7 +34,7 @@ def build_failure_context(
     tokens: int,
     now: str,
 ) -> str:
-    """Return the lessons about a failed command as text for the agent, or an empty text."""
+    """Return the lessons about a failed command as text for the agent, or an empty string."""
     action = parse_action(tool, folder)
     if len(error) > ERROR_START + ERROR_END:
         error = f"{error[:ERROR_START]}\n{error[-ERROR_END:]}"

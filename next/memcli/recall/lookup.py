@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..formats.text import HIDDEN_MARK
 from ..index.settled import is_settled
 from .match import stem
 from .render import (
@@ -30,7 +31,6 @@ MOST_CUES = 60
 ID_LENGTH = 6  # of the part of an id that commands print
 BUSY_SECONDS = 0.1
 FRONTMATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
-HIDDEN_MARK = "[forgotten]"
 ALL = "*"
 # An untrusted clone must not give orders at the moment of an action.
 RULES = (

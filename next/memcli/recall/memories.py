@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from ..formats.entry import EPISODIC, PROCEDURAL
 from ..formats.retention import can_fade, compute_retention
-from ..formats.text import fold_name, split_words
+from ..formats.text import HIDDEN_MARK, fold_name, split_words
 from ..index.filters import Filter
-from ..index.forgotten import HIDDEN_MARK
 from ..index.index import Index, IndexedEntry, open_index
 from ..index.words import get_stop_words
 from ..search.query import stem_word
