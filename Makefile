@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: next help setup demo test test-long soak check lint format bench bench-quick man plugin faults fuzz
+.PHONY: next sample help setup demo test test-long soak check lint format bench bench-quick man plugin faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
@@ -39,7 +39,10 @@ fuzz: setup ## try thousands of nearly right texts on every parser; what breaks 
 soak: setup ## let three clones of a memory meet 300 times
 	SOAK=1 $(BIN)/python -m pytest -q tests/test_three_clones.py
 
-check: lint test next ## what CI runs: format, lint, types, tests, of both trees
+check: lint sample next ## what CI runs: format, lint, types, tests, of both trees
+
+sample: setup ## run a sample of the old tests, which next/ replaces
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/test_[a-g]*.py tests/formats tests/store
 
 next: setup ## check version 1.0 in next/: format, lint, types, tests
 	$(BIN)/ruff check next
