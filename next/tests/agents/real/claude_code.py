@@ -108,11 +108,8 @@ def action(lab: Lab) -> None:
     folder = lab.make_repository(lab.root / "edits")
     lab.create_memory(folder)
     rule = "src/cache.py must stay free of locks, because signal handlers call it."
-    for number in range(30):
-        # Enough other rules that the start does not show this one.
-        other = f"Never change table{number} of module{number} without asking owner{number}."
-        lab.mem("write", other, "--type", "constraint", "--source", "user", folder=folder)
     lab.mem("write", rule, "--type", "lesson", "--source", "user", folder=folder)
+    lab.add_other_memories(folder)
     (folder / "src").mkdir()
     (folder / "src/cache.py").write_text("VALUE = 1\n")
     path = str(folder / "src/cache.py")
@@ -120,7 +117,8 @@ def action(lab: Lab) -> None:
     edit = json.dumps({"file_path": path, "old_string": "VALUE = 1", "new_string": "VALUE = 2"})
     _, requests = ask(lab, f"Improve it. [[tool Read {read}]] [[tool Edit {edit}]]", folder=folder)
     lab.check("the edit is made", "VALUE = 2" in (folder / "src/cache.py").read_text())
-    lab.check_has("the rule comes with the edit", get_text(requests[-1], "messages"), rule)
+    lab.check("the start does not show the rule", rule not in get_text(requests[0]))
+    lab.check_has("it comes with the edit", get_text(requests[-1], "messages"), rule)
 
 
 def failure(lab: Lab) -> None:

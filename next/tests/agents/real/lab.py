@@ -3,7 +3,6 @@
 Each lab is one folder and runs in a network namespace with only the loopback device, so that no
 agent reaches anything else. An agent sees nothing of the caller's environment. Variables:
 
-    MEM      the program mem; default: the code of this checkout
     AGENTS   the folder with the agents (see install.sh); default: build/agents in the checkout
     LAB      the folder to work in, which is emptied; default: a temporary one. It stays, to look at:
              requests/ (to the model), hooks/ (events and answers of hooks), screens.txt
@@ -52,6 +51,16 @@ if [ "$1 $2" = "hook run" ]; then
     exit $code
 fi
 exec {mem} "$@"
+"""
+# It says that it is the spy, so `mem hook install` writes the spy's path into the settings.
+LAUNCHER = """\
+#!{0} -P
+import os, sys
+sys.path.insert(0, {1!r})
+os.environ["PYTHONPATH"] = {1!r}
+sys.argv[0] = {2!r}
+from memcli.__main__ import main
+sys.exit(main())
 """
 Finished = subprocess.CompletedProcess[str]
 Message = tuple[str, str]  # role, text
@@ -119,14 +128,11 @@ class Lab:
         self.make_repository(self.project)
 
     def write_spy(self) -> str:
-        """Write the `mem` that agents run: it records hooks, and runs the real one."""
-        mem = shlex.quote(os.environ.get("MEM") or str(self.programs / "real-mem"))
-        if not os.environ.get("MEM"):
-            python = shlex.quote(sys.executable)
-            start = f"PYTHONPATH={shlex.quote(str(CHECKOUT))} exec {python} -m memcli"
-            write_script(self.programs / "real-mem", f'#!/bin/sh\n{start} "$@"\n')
-        spy = SPY.format(mem=mem, hooks=shlex.quote(str(self.hooks_folder)))
-        return write_script(self.programs / "mem", spy)
+        """Write the `mem` that agents run: it records hooks, and runs the code of this checkout."""
+        spy, launcher = self.programs / "mem", self.programs / "launcher"
+        write_script(launcher, LAUNCHER.format(sys.executable, str(CHECKOUT), str(spy)))
+        text = SPY.format(mem=shlex.quote(str(launcher)), hooks=shlex.quote(str(self.hooks_folder)))
+        return write_script(spy, text)
 
     # Projects and commands
 
@@ -193,11 +199,17 @@ class Lab:
     def fill_memory(self, folder: Path | None = None) -> None:
         """Create a memory with more than the start of a session can show."""
         self.create_memory(folder)
-        rows = [*MEMORIES]
-        for number, name in enumerate(SWITCHES, 1):
-            rows.append(("fact", f"Rack {number} of hall B holds the {name} switches."))
-        for kind, text in rows:
+        for kind, text in MEMORIES:
             self.mem("write", text, "--type", kind, "--source", "user", folder=folder)
+        self.add_other_memories(folder)
+
+    def add_other_memories(self, folder: Path | None = None) -> None:
+        """Add memories as an editor does: later ones, so that a start shows them first."""
+        entries = (folder or self.project) / "memory/entries/racks"
+        entries.mkdir()
+        for number, name in enumerate(SWITCHES * 4):
+            text = f"Rack {number} of hall B holds the {name} switches of customer {number + 70}."
+            (entries / f"rack-{number}.md").write_text(f"{text}\n", "utf-8")
 
     def install_hooks(self, *options: str, folder: Path | None = None) -> None:
         self.mem("hook", "install", self.agent, *options, folder=folder)
