@@ -49,7 +49,9 @@ def respond(event: Event, agent: str, context: Context) -> str:
     if handle is None or not event.session:
         return ""
     with log_problems(event, agent, context) as workspaces:
-        shown = load_shown(str(context.state_folder or ""), event.session)
+        # A subagent has a context of its own, which lacks what its parent was shown.
+        name = f"{event.session}/{event.subagent}" if event.subagent else event.session
+        shown = load_shown(str(context.state_folder or ""), name)
         answer = handle(Hook(event, agent, context, workspaces, shown))
         places, tokens = build_places(workspaces)
         save_places(shown, event.folder, places, tokens)
@@ -98,6 +100,13 @@ def handle_start(hook: Hook) -> Answer:
         # Sessions that never ended, and texts that a language model could not read the last time.
         start_background(workspace, list_sessions(workspace))
     return Answer(text)
+
+
+def handle_subagent_start(hook: Hook) -> Answer:
+    """Show what is known here. Nothing that a subagent says is recorded."""
+    from ..recall.start import build_start_context
+
+    return Answer(build_start_context(hook.workspaces, hook.shown, is_subagent=True))
 
 
 def handle_prompt(hook: Hook) -> Answer:
@@ -159,6 +168,7 @@ def handle_session_end(hook: Hook) -> Answer:
 
 HANDLERS: dict[str, Callable[[Hook], Answer]] = {
     "SessionStart": handle_start,
+    "SubagentStart": handle_subagent_start,
     "UserPromptSubmit": handle_prompt,
     "Stop": handle_turn_end,
     "StopFailure": handle_turn_end,

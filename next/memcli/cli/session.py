@@ -25,7 +25,7 @@ ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete"
 def run_session(
     context: Context,
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
-    name: Annotated[str, Argument(help="The session, or the file to import.")] = "",
+    name: Annotated[str, Argument(help="The session, or the file or folder to import.")] = "",
     text: Annotated[
         str,
         Argument(
@@ -38,6 +38,9 @@ def run_session(
         bool, Option("--all", help="For `import`: the conversations of all agents in this project.")
     ] = False,
     limit: Annotated[int, Option("-n", "--limit", min=1, help="Show at most this many.")] = 50,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="For `import`: only show what would be added.")
+    ] = False,
     yes: Annotated[bool, Option("--yes", help="Do not ask (`clear`, `delete`).")] = False,
 ) -> Result:
     """Record, list, import or delete conversations (sessions).
@@ -48,7 +51,7 @@ def run_session(
     append   add one message, or the events on standard input
     ls       list the conversations, the latest first
     show     print the latest messages
-    import   add a conversation that an agent stored in a file
+    import   add a conversation that an agent stored in a file, or all in a folder
     compact  move all but the latest messages to an archive, and add a summary
     clear    remove the messages, and keep the conversation
     end      mark the conversation as ended, so that mem consolidates it
@@ -59,7 +62,7 @@ def run_session(
     if action == "ls":
         return list_all(context, limit)
     if action == "import":
-        return import_conversations(context, name, is_all=all_)
+        return import_conversations(context, name, is_all=all_, is_dry_run=dry_run)
     if not name:
         raise UsageError("no session named", f"mem session {action} ID")
     if action == "append":
@@ -166,34 +169,37 @@ def remove(
     )
 
 
-def import_conversations(context: Context, name: str, *, is_all: bool) -> Result:
-    """Import one file, or the conversations of all agents in this project."""
-    from ..transcripts.importer import ImportResult, find_transcripts, import_file
+def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_run: bool) -> Result:
+    """Import one file, those in a folder, or the conversations of all agents in this project."""
+    from ..transcripts.importer import find_transcripts, import_file, select_transcripts
 
     workspace = open_target(context)
     if bool(name) == is_all:
         raise UsageError("name a file, or use --all", "mem session import FILE")
     # The user's own workspace is for all projects.
     folder = None if workspace.is_own else context.folder.resolve()
-    paths = (
-        [(context.folder / Path(name).expanduser()).resolve()]
-        if name
-        else find_transcripts(context, folder)
-    )
-    imported: list[ImportResult] = []
-    for path in paths:
-        imported.append(import_file(workspace, path))
+    path = (context.folder / Path(name).expanduser()).resolve()
+    if is_all:
+        paths = list(find_transcripts(context, folder))
+    elif path.is_dir():
+        paths = list(select_transcripts(path.rglob("*.jsonl"), None))
+    else:
+        paths = [path]
+    imported = [import_file(workspace, path, is_dry_run=is_dry_run) for path in paths]
+    is_one = paths == [path]
     lines = [
         f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
         for item in imported
-        if item.session_id and (item.added or name)
+        if item.session_id and (item.added or is_one)
     ]
     total = sum(item.added for item in imported)
-    if is_all:
+    if not is_one:
         count = count_noun(len(imported), "conversation")
         lines.append(f"{count} read, {count_noun(total, 'new event')}")
+    if is_dry_run:
+        lines.append("Nothing was changed.")
     messages = [f"{item.path}: {problem}" for item in imported for problem in item.problems]
-    is_empty = bool(name) and not imported[0].session_id
+    is_empty = bool(name) and not any(item.session_id for item in imported)
     return Result(
         {"sessions": imported, "added": total},
         lines,

@@ -19,7 +19,7 @@ from ..errors import LlmError
 from ..formats.text import shorten
 from ..store.gates import redact_text
 from ..store.workspace import Workspace
-from . import INSIDE_VARIABLE
+from . import FOLDER_PREFIX, INSIDE_VARIABLE
 
 LARGEST_ANSWER = 8 * 1024 * 1024  # bytes; an endless answer must not fill the disk
 READ_SIZE = 65_536
@@ -207,7 +207,7 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
     # Files instead of pipes: nothing blocks, and a child that stays behind delays nothing. An empty
     # folder: a conversation that gives orders to the agent finds no files of the user there.
     with (
-        TemporaryDirectory(prefix="mem-llm-", ignore_cleanup_errors=True) as folder,
+        TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder,
         TemporaryFile() as question,
         TemporaryFile() as answer,
         TemporaryFile() as complaint,

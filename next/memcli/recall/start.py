@@ -104,16 +104,27 @@ class Start:
 
 
 def build_start_context(
-    workspaces: Sequence[Workspace], shown: Shown, *, is_resumed: bool = False
+    workspaces: Sequence[Workspace],
+    shown: Shown,
+    *,
+    is_resumed: bool = False,
+    is_subagent: bool = False,
 ) -> str:
     """Return the text for the start of a session. The caller saves `shown`."""
-    return build_start(workspaces, shown, is_resumed=is_resumed).text
+    return build_start(workspaces, shown, is_resumed=is_resumed, is_subagent=is_subagent).text
 
 
 def build_start(
-    workspaces: Sequence[Workspace], shown: Shown, *, is_resumed: bool = False
+    workspaces: Sequence[Workspace],
+    shown: Shown,
+    *,
+    is_resumed: bool = False,
+    is_subagent: bool = False,
 ) -> Start:
-    """Return the start of a session, and record what it shows. A resumed one has only news."""
+    """Return the start of a session, and record what it shows. A resumed one has only news.
+
+    A subagent has a task of its own, so where work stopped does not concern it.
+    """
     since = str(shown.record.get("start_time", "")) if is_resumed else ""
     if not is_resumed:
         shown.forget_all()
@@ -135,7 +146,8 @@ def build_start(
     for line in start.lines:
         if line.section == RULES:
             budget.take(line.text)
-    start.lines += describe_last_stop(indexes, shown, budget.split(STOPPED_SHARE), since)
+    if not is_subagent:
+        start.lines += describe_last_stop(indexes, shown, budget.split(STOPPED_SHARE), since)
     for line in start.lines:
         if line.section == STOPPED:
             budget.take(line.text)

@@ -6,7 +6,7 @@ perhaps find_session_id. Other packages add formats under the entry point `mem.t
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..context import Context
 from ..errors import NotFoundError, RejectedError
 from ..formats.dates import format_time
 from ..formats.session import parse_events, read_content
+from ..llm import FOLDER_PREFIX
 from ..store.sessions import append_events, find_events_file, name_session
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
@@ -45,7 +46,9 @@ def list_formats() -> list[ModuleType]:
     return [claude_code, codex, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
-def import_file(workspace: Workspace, path: Path, *, project: str = "") -> ImportResult:
+def import_file(
+    workspace: Workspace, path: Path, *, project: str = "", is_dry_run: bool = False
+) -> ImportResult:
     """Add the events of a transcript to its session, except those that it has already."""
     imported = ImportResult(str(path))
     transcript = read_transcript(path, imported.problems)
@@ -58,6 +61,10 @@ def import_file(workspace: Workspace, path: Path, *, project: str = "") -> Impor
     events = remove_known_messages(workspace, session_id, transcript.events)
     imported.session_id = name_session(session_id)
     imported.agent = transcript.agent
+    if is_dry_run:
+        known = read_known_ids(workspace, session_id)
+        imported.added = sum(str(event.get("id")) not in known for event in events)
+        return imported
     imported.added = append_events(
         workspace,
         session_id,
@@ -116,6 +123,12 @@ def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) 
         event["timestamp"] = timestamp if is_known else min(written, workspace.stamp)
 
 
+def read_known_ids(workspace: Workspace, session_id: str) -> set[str]:
+    path = find_events_file(workspace, name_session(session_id))
+    stored = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return {str(event.get("id")) for _, event in parse_events(stored)}
+
+
 def remove_known_messages(
     workspace: Workspace, session_id: str, events: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -123,7 +136,7 @@ def remove_known_messages(
     path = find_events_file(workspace, name_session(session_id))
     stored = path.read_text("utf-8", "replace") if path.is_file() else ""
     known = Counter(build_signature(event) for _, event in parse_events(stored))
-    known_ids = {str(event.get("id")) for _, event in parse_events(stored)}
+    known_ids = read_known_ids(workspace, session_id)
     new = []
     for event in events:
         signature = build_signature(event)
@@ -159,19 +172,33 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
         base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
         if base.startswith("/"):
             paths += Path(base).glob(format_.PATTERN)
-    paths = [path for path in paths if not path.name.startswith("agent-")]  # of subagents
-    wanted = find_repository(folder) if folder else None
-    for path in sorted(paths, key=lambda path: path.stat().st_mtime):
-        if folder is None or is_about(path, folder, wanted.git_folder if wanted else None):
+    return select_transcripts(paths, folder)
+
+
+def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[Path]:
+    """Yield the transcripts of a folder's repository, or all without a folder, the oldest first."""
+    # A subagent's conversation is not the user's.
+    files = [path for path in paths if not path.name.startswith("agent-")]
+    repository = find_repository(folder) if folder else None
+    for path in sorted(files, key=lambda path: path.stat().st_mtime):
+        place = find_place(path)
+        # Here mem itself asked an agent, as its language model.
+        if place.name.startswith(FOLDER_PREFIX):
+            continue
+        if folder is None or is_about(place, folder, repository.git_folder if repository else None):
             yield path
 
 
-def is_about(path: Path, folder: Path, git_folder: Path | None) -> bool:
-    """Return whether a transcript is of a folder, or of a worktree of its repository."""
+def find_place(path: Path) -> Path:
+    """Return the folder in which the conversation of a transcript took place."""
     with path.open("rb") as file:
         head = file.read(256 * 1024).decode("utf-8", "replace")
     folders = [find_folder(data) for _, data in parse_events(head)]
-    place = Path(next((text for text in folders if text), "/"))
+    return Path(next((text for text in folders if text), "/"))
+
+
+def is_about(place: Path, folder: Path, git_folder: Path | None) -> bool:
+    """Return whether a folder is inside of another one, or in a worktree of its repository."""
     if place.is_relative_to(folder):
         return True
     repository = find_repository(place) if place.is_dir() else None

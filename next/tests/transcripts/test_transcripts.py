@@ -11,8 +11,8 @@ import pytest
 from memcli.errors import NotFoundError
 from memcli.store.sessions import find_events_file, list_sessions
 from memcli.store.workspace import Workspace
-from memcli.transcripts.importer import find_transcripts, import_file
-from tests.helpers import make_context, make_workspace
+from memcli.transcripts.importer import find_transcripts, import_file, select_transcripts
+from tests.helpers import make_context, make_workspace, run_mem
 
 Lines = list[dict[str, Any]]
 
@@ -206,3 +206,25 @@ def test_conversations_of_this_project(tmp_path: Path) -> None:
     names = [path.stem for path in find_transcripts(context, tmp_path / "shop")]
     assert names == ["shop"]
     assert len(list(find_transcripts(context, None))) == 2
+
+
+def test_a_folder_is_imported_in_order_of_time(tmp_path: Path) -> None:
+    # A session that was resumed elsewhere has its parts in two files.
+    workspace = make_workspace(tmp_path)
+    for name, text, day in (("b", "first part", 20), ("a", "second part", 21)):
+        path = tmp_path / "talks" / name / "s1.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(say("user", text, uuid=name)) + "\n")
+        os.utime(path, (day * 86_400, day * 86_400))
+    code, output, _ = run_mem(tmp_path, "session", "import", "talks", "--dry-run")
+    assert (code, output.count("1 new event "), list_sessions(workspace)) == (0, 2, [])
+    assert run_mem(tmp_path, "session", "import", "talks")[0] == 0
+    output = run_mem(tmp_path, "session", "show", "s1")[1]
+    assert output.index("first part") < output.index("second part")
+    assert "0 new events" in run_mem(tmp_path, "session", "import", "talks", "--dry-run")[1]
+
+
+def test_questions_of_mem_itself_are_not_imported(tmp_path: Path) -> None:
+    path = tmp_path / "s1.jsonl"
+    path.write_text(json.dumps(say("user", "Read this.", cwd="/tmp/mem-llm-x1")) + "\n")
+    assert not list(select_transcripts([path], None))
