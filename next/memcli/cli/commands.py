@@ -12,6 +12,7 @@ class Command(NamedTuple):
     # The text of these commands may start with a dash.
     takes_text: bool = False
     is_undoable: bool = False  # `mem undo` reverts it
+    module: str = ""  # of cli/, if its name is not the command's
 
 
 COMMANDS: dict[str, Command] = {
@@ -177,5 +178,15 @@ COMMANDS: dict[str, Command] = {
     "index": Command(
         "Maintain", "update the search index now", ("mem index", "mem index --rebuild")
     ),
+    "hook": Command(
+        "Share",
+        "connect agents, git, cron and systemd",
+        (
+            "mem hook install claude-code",
+            "mem hook ls",
+            "mem hook uninstall claude-code",
+        ),
+        module="hook_install",
+    ),
 }
-GROUPS = ("Start", "Write", "Find", "Learn", "Maintain")
+GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")

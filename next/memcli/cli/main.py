@@ -100,7 +100,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     """Parse the options of a command and call it. Return the context with the common options."""
     import typer
 
-    module = import_module(f".{name}", __package__)
+    module = import_module(f".{COMMANDS[name].module or name}", __package__)
     function = getattr(module, f"run_{name}")
     parsed: dict[str, Any] = {}
     parser = build_parser(context, name, function, parsed.update)

@@ -1,0 +1,122 @@
+"""mem hook: connect agents, git, cron and systemd."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..agents.install import (
+    Connection,
+    Installation,
+    connect,
+    disconnect,
+    find_agents,
+    find_project,
+    get_agent,
+    is_tracked,
+    list_connections,
+)
+from ..agents.table import AGENTS
+from ..context import Context
+from ..errors import NotFoundError, UsageError
+from .render import Result
+from .terminal import ask
+
+FIELDS = (*Connection.__dataclass_fields__, "title", "changed", "notes", "connections", "agents")
+ACTIONS = ("install", "uninstall", "ls")
+
+
+def run_hook(
+    context: Context,
+    action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
+    target: Annotated[
+        str, Argument(help=f"One of: {', '.join(AGENTS)}. Default: all that are found here.")
+    ] = "",
+    project: Annotated[
+        bool, Option("--project", help="Use the settings of this project, which git ignores.")
+    ] = False,
+) -> Result:
+    """Connect agents, so that they show and save memories.
+
+    mem writes to your own settings of the agent, with the full path of mem. With --project it
+    writes to this project's settings and adds the protocol to CLAUDE.md or AGENTS.md.
+    """
+    folder = find_project(context)
+    if action == "ls":
+        return list_all(context, folder)
+    if action not in ACTIONS:
+        raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
+    names = [target] if target else find_agents(context)
+    if action == "uninstall":
+        names = [target] if target else list(AGENTS)
+        places = [folder] if project else [None, folder]
+        done = [disconnect(context, name, place) for name in names for place in places]
+        return report(done, "Disconnected", "Nothing to remove.")
+    if not names:
+        raise NotFoundError("no agent is found here", f"name one of: {', '.join(AGENTS)}")
+    program = find_program(context)
+    done = []
+    for name in names:
+        with_page = not project or may_change_page(context, name, folder)
+        place = folder if project else None
+        done.append(connect(context, name, program, place, with_page=with_page))
+    return report(done, "Connected", "Already connected: nothing was changed.")
+
+
+def find_program(context: Context) -> list[str]:
+    """Return the words that run this mem from anywhere, without PATH."""
+    started_as = sys.argv[0]
+    if os.path.basename(started_as) == "__main__.py":
+        path = os.environ.get("PYTHONPATH", "")
+        words = [sys.executable, "-P", "-m", "memcli"]
+        return ["/usr/bin/env", f"PYTHONPATH={path}", *words] if path else words
+    # Links stay: the one in ~/.local/bin survives an upgrade, its target may not.
+    path = context.environment.get("PATH", "")
+    is_mem = os.path.basename(started_as) == "mem"
+    program = shutil.which(started_as if is_mem else "mem", path=path)
+    if program is None:
+        raise NotFoundError("the program mem is not found", "add its folder to PATH")
+    return [os.path.abspath(program)]
+
+
+def may_change_page(context: Context, name: str, project: Path) -> bool:
+    page = get_agent(name).page
+    return not is_tracked(project, page) or ask(
+        context, f"git tracks {page}. Add the protocol of mem to it?"
+    )
+
+
+def report(done: Sequence[Installation], action: str, nothing: str) -> Result:
+    lines = []
+    for installation in done:
+        if installation.changed:
+            title = AGENTS[installation.agent].title
+            lines.append(f"{action} {title}: {', '.join(installation.changed)}")
+        lines += installation.notes
+    return Result({"agents": list(done)}, lines or [nothing])
+
+
+def list_all(context: Context, project: Path) -> Result:
+    """Show the agents that are found here, and where they are connected."""
+    connections = list_connections(context, project)
+    found = find_agents(context)
+    lines = []
+    for connection in connections:
+        title = AGENTS[connection.agent].title
+        state = connection.error or f"connected in {connection.path}"
+        lines.append(f"{title}: {state}")
+        lines += [f"  {command}" for command in connection.commands]
+    connected = {connection.agent for connection in connections}
+    for name in found:
+        if name not in connected:
+            lines.append(f"{AGENTS[name].title}: not connected (mem hook install {name})")
+    rows = [
+        [connection.agent, connection.scope, connection.path, "; ".join(connection.commands)]
+        for connection in connections
+    ]
+    data = {"connections": connections, "agents": found}
+    return Result(data, lines or ["No agent is found here."], rows, exit_code=not lines)
