@@ -139,10 +139,10 @@ def find_ours(root: Node) -> list[list[Node]]:
     hooks = root.find("hooks") or Node({}, 0, 0)
     for event in hooks.children:
         for group in event.children:
-            inner = group.find("hooks")
-            path: list[Node] = [root, hooks, event, group]
-            ours = [node for node in inner.children if is_ours(node)] if inner else []
-            if inner and ours and len(ours) == len(inner.children):
+            inner = group.find("hooks") or Node([], 0, 0)
+            ours = [node for node in inner.children if is_ours(node)]
+            path = [root, hooks, event, group]
+            if ours and len(ours) == len(inner.children):
                 paths.append(path)
             else:
                 paths += [[*path, inner, node] for node in ours]
@@ -187,7 +187,7 @@ def connect(
     with report_line(path, text):
         wanted = parse_settings(add_values("", values))
         if list_added(parse_settings(text)) != list_added(wanted):
-            bare = remove_values(text, find_ours)
+            bare = remove_values(text, find_ours) if path.exists() else "\n"
             check_server(agent, parse_settings(bare))
             first = {} if bare.strip() else agent.first_values
             done.changed += save_text(context, path, add_values(bare, {**values, **first}))
@@ -210,9 +210,9 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     text = read_settings(path)
     with report_line(path, text):
         bare = remove_values(text, find_ours)
-        first = add_values("", agent.first_values) if agent.first_values else "\n"
+        is_created = bare == "\n" or bare == add_values("\n", agent.first_values)
     if bare != text:
-        done.changed += save_text(context, path, "" if bare == first else bare)
+        done.changed += save_text(context, path, None if is_created else bare)
     if project is not None:
         show_to_git(project, path)
     page = find_page(context, agent, project)
@@ -224,7 +224,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
         before = read_settings(page)
         after = remove_block(before, PAGE_MARKS)
         if after != before:
-            done.changed += save_text(context, page, after)
+            done.changed += save_text(context, page, after or None)
     return done
 
 
@@ -299,8 +299,8 @@ def read_settings(path: Path) -> str:
         raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
 
 
-def save_text(context: Context, path: Path, text: str) -> list[str]:
-    """Write a settings file, or delete it if the text is empty. Return the changed paths.
+def save_text(context: Context, path: Path, text: str | None) -> list[str]:
+    """Write a settings file, or delete it if there is no text. Return the changed paths.
 
     Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
     """
@@ -311,7 +311,7 @@ def save_text(context: Context, path: Path, text: str) -> list[str]:
     if path.is_symlink() and not any(target.is_relative_to(base.resolve()) for base in allowed):
         raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
     try:
-        if text:
+        if text is not None:
             write_atomically(target, text.encode())
         else:
             target.unlink()

@@ -136,7 +136,7 @@ def add_values(text: str, values: Mapping[str, Any]) -> str:
     indented = re.search(r"\n([ \t]+)\S", text)
     layout = Layout(newline, indented[1] if indented else "  ")
     if root is None:
-        return layout.render(values, 0) + (text or "\n")
+        return layout.render(values, 0) + text
     for position, inserted in sorted(layout.list_insertions(root, values, 1), reverse=True):
         text = text[:position] + inserted + text[position:]
     return text
