@@ -210,9 +210,9 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     text = read_settings(path)
     with report_line(path, text):
         bare = remove_values(text, find_ours)
-        is_created = bare == "\n" or bare == add_values("\n", agent.first_values)
+        first = add_values("\n", agent.first_values) if agent.first_values else "\n"
     if bare != text:
-        done.changed += save_text(context, path, None if is_created else bare)
+        done.changed += save_text(context, path, None if bare == first else bare)
     if project is not None:
         show_to_git(project, path)
     page = find_page(context, agent, project)
