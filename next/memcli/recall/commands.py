@@ -1,4 +1,4 @@
-"""Take a shell command apart: its programs, their words, flags and files.
+"""Take a shell command apart into steps: each program with its words, flags and files.
 
 Used before every command of an agent, so it imports nothing that is slow to load.
 """
@@ -8,17 +8,13 @@ import re
 import shlex
 from typing import NamedTuple
 
-LONGEST, MOST_WORDS, MOST_HEADS, MOST_DEPTH = 4_000, 12, 2, 3
+LONGEST, MOST_WORDS, MOST_DEPTH = 4_000, 12, 3
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 SEPARATOR = re.compile(r"[;|&()]+")
 ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
-SUBCOMMAND = re.compile(r":?[a-zA-Z]\w*(?:[:-][a-zA-Z0-9]+)*")
-SPLIT_FLAG = re.compile(r"(-\w(?=\d+$)|[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
-SHORT_FLAGS = re.compile(r"-[a-zA-Z]{2,3}")
-SAME_FLAG = {"-f": "--force", "-m": "--message"}
-SQL = re.compile(r"(?i)\s*(select|insert|update|delete|drop|truncate|alter|create)\b")
-TABLE = re.compile(r"(?i)\b(?:from|update|into|join|table|truncate)\s+[\"`]?([a-z]\w{2,})")
+FLAG = re.compile(r"(-\w(?=\d+$)|-[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
 SSH_HOST = re.compile(r"(?:-[pilojLRJF] \S+ |-\S+ )*\S+")
+PATH = re.compile(r".*[\w.*]/.*|/.*|.*\w\.\w.*")
 
 
 def read_words() -> dict[str, frozenset[str]]:
@@ -33,26 +29,18 @@ def read_words() -> dict[str, frozenset[str]]:
 WORDS = read_words()
 
 
-class Command(NamedTuple):
-    """One program of a command line."""
+class Step(NamedTuple):
+    """One thing that an action does: it changes a file, or runs a program."""
 
-    program: str  # without its folder
-    words: tuple[str, ...]  # subcommands, targets and other arguments
-    flags: tuple[str, ...]
-    paths: tuple[str, ...]  # files that it changes
-    heads: tuple[str, ...]  # what it does: a script's name, subcommands, tables
+    program: str = ""  # without its folder; empty if a file is edited
+    words: tuple[str, ...] = ()  # subcommands, targets and other arguments
+    flags: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()  # files that it changes or names
     variables: tuple[str, ...] = ()  # that are set for it
-    folder: str = ""  # that a `cd` before it enters
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether it changes nothing, so that rules about its files do not matter."""
-        has_reading = not WORDS["reading_subcommands"].isdisjoint(self.words[:2])
-        return has_reading or self.program in WORDS["reading"]
 
 
-def parse_command(text: str, depth: int = 0) -> list[Command]:
-    """Return the programs of a command line, also those that another one runs."""
+def parse_command(text: str, folder: str = "", depth: int = 0) -> list[Step]:
+    """Return the programs of a command line, except those that only read."""
     # The text of a new file is no command.
     line = HEREDOC.sub(r"\3", text[:LONGEST]).replace("\\\n", " ").replace("\n", " ; ")
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -62,102 +50,73 @@ def parse_command(text: str, depth: int = 0) -> list[Command]:
     except ValueError:
         # A quote without its end. The beginning is still worth something.
         words = re.sub(r"([;|&()<>]+)", r" \1 ", re.sub("['\"]", " ", line)).split()
-    commands: list[Command] = []
+    steps: list[Step] = []
     part: list[str] = []
-    folder = ""
     for word in [*words, ";"]:
         if not SEPARATOR.fullmatch(word):
             part.append(word)
             continue
-        commands += [command._replace(folder=folder) for command in parse_part(part, depth)]
+        steps += parse_part(part, folder, depth)
         if part[:1] == ["cd"]:
-            folder = part[-1]
+            folder = os.path.join(folder, part[-1])
         part = []
-    return commands
+    return steps
 
 
-def parse_part(words: list[str], depth: int) -> list[Command]:
-    """Return the programs of one part of a pipe or list."""
-    words, variables = skip_wrappers(words)
-    if not words or depth > MOST_DEPTH:
-        return []
-    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", words[0].rpartition("/")[2])
-    arguments = words[1:]
-    if program in WORDS["shells"] and arguments:
-        has_text = arguments[0].startswith("-") and arguments[0].endswith("c") and arguments[1:]
-        return parse_command(arguments[1], depth + 1) if has_text else parse_part(arguments, depth)
-    commands = [build_command(program, arguments)]
-    group = arguments[0] if arguments else ""
-    is_manager = program in WORDS["managers"] and group in ("run", "exec")
-    if program == "ssh":
-        commands += parse_command(SSH_HOST.sub("", " ".join(arguments), count=1), depth + 1)
-    elif is_manager and group == "run" and program in WORDS["script_managers"]:
-        pass  # the script is no program
-    elif is_manager or (program in WORDS["runners"] and group not in ("-c", "-e")):
-        inner = arguments
-        while inner and (inner[0] in WORDS["groups"] or inner[0].startswith("-")):
-            inner = inner[1:]
-        own = arguments[: len(arguments) - len(inner)]
-        commands = [build_command(program, own), *parse_part(inner, depth + 1)]
-    return [item._replace(variables=(*variables, *item.variables)) for item in commands]
-
-
-def skip_wrappers(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return a command without `sudo` and the like, and the variables set for it."""
+def parse_part(words: list[str], folder: str, depth: int) -> list[Step]:
+    """Return the programs of one part of a pipe or list, without `sudo` and the like."""
+    variables: list[str] = []
     is_wrapped = False
-    variables = []
     while words:
-        is_argument = words[0].startswith("-") or words[0].isdigit()
-        is_wrapper = words[0].rpartition("/")[2] in WORDS["wrappers"]
+        is_runner = "+".join(words[:2]) in WORDS["runners"]
         if ASSIGNMENT.fullmatch(words[0]):
             variables.append(words[0])
-        elif not (is_wrapper or (is_wrapped and is_argument)):
+        elif is_runner or words[0].rpartition("/")[2] in WORDS["wrappers"]:
+            is_wrapped = True
+        elif not is_wrapped or not (words[0].startswith("-") or words[0].isdigit()):
             break
-        is_wrapped |= is_wrapper
-        words = words[1:]
-    return words, tuple(variables)
+        words = words[1 + is_runner :]
+    if not words or depth > MOST_DEPTH:
+        return []
+    if is_wrapped and " " in words[0]:
+        return parse_command(words[0], folder, depth + 1)  # bash -c
+    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", words[0].rpartition("/")[2])
+    step = build_step(program, words[1:], folder)
+    steps = [step._replace(variables=tuple(variables))] if step.program or step.paths else []
+    if step.program == "ssh":
+        steps += parse_command(SSH_HOST.sub("", " ".join(words[1:]), count=1), "", depth + 1)
+    return steps
 
 
-def build_command(program: str, arguments: list[str]) -> Command:
+def build_step(program: str, arguments: list[str], folder: str) -> Step:
     words: list[str] = []
-    flags: list[str] = []
+    flags: set[str] = set()
     paths: list[str] = []
-    heads: list[str] = []
     previous = ""
-    has_target = False
     for word in arguments:
-        flag, value = split_flag(word)
+        flag = FLAG.fullmatch(word) if word.startswith("-") else None
         if flag:
-            flags += [flag, SAME_FLAG.get(flag, flag)]
-            if SHORT_FLAGS.fullmatch(flag):
-                flags += [f"-{letter}" for letter in flag[1:]]
-            words += [value] if value else []
-        elif " " in word:  # a message, or a script
-            statement = SQL.match(word)
-            words += [statement[1].lower()] if statement else []
-            heads = TABLE.findall(word) if statement else heads
-        elif not word.startswith((">", "<")):
-            if previous.startswith(">") or program in WORDS["writing"]:
-                paths.append(word)
-            words += [word] if program not in WORDS["reading"] else []
-            # After `-n` or before a digit it is rather the value of a flag.
-            if previous[:1] != "-" or "=" in previous or (previous[1:2] == "-" and word.isalpha()):
-                # Subcommands come before the other arguments.
-                has_target |= not SUBCOMMAND.fullmatch(word)
-                heads += [word] if not has_target else []
+            flags.add(flag[1])
+            flags.update(f"-{letter}" for letter in flag[1][1:] if len(flag[1]) < 4)
+            words += [flag[2]] if flag[2] else []
+        elif previous.startswith(">"):
+            paths.append(word)
+        elif not word.startswith((">", "<")) and " " not in word:  # a message, or a script
+            words.append(word)
         previous = word
-    if heads[1:] and heads[0] in WORDS["groups"]:
-        heads = heads[1:]  # the `run` of `npm run build` does not say what is done
-    return Command(
-        program,
-        tuple(words[:MOST_WORDS]),
-        tuple(dict.fromkeys(flags)),
-        tuple(paths),
-        tuple(heads[:MOST_HEADS]),
-    )
-
-
-def split_flag(word: str) -> tuple[str, str]:
-    """Split a flag and its value. Anything else gives two empty texts."""
-    match = SPLIT_FLAG.fullmatch(word) if word.startswith("-") and len(word) > 1 else None
-    return (match[1], match[2]) if match else ("", "")
+    words = words[:MOST_WORDS]
+    if program == "git" and "-f" in flags:
+        flags.add("--force")
+    if (
+        program in WORDS["reading"]
+        or not WORDS["reading_subcommands"].isdisjoint(words[:4])
+        or not WORDS["harmless_flags"].isdisjoint(flags)
+        or (program == "sed" and "-i" not in flags)
+    ):
+        program, words, flags = "", [], set()
+    elif program in WORDS["writing"]:
+        paths += words
+    else:
+        paths += filter(PATH.fullmatch, words)
+    full_paths = [os.path.normpath(os.path.join(folder, path)) for path in paths]
+    return Step(program, tuple(words), frozenset(flags), tuple(full_paths))

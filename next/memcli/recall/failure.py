@@ -1,13 +1,14 @@
 """The failure moment: the lesson that was learned when the same command failed before."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from .action import Action, parse_action
-from .commands import WORDS
-from .lookup import Lookup, Memory, Place, Rated, build_context
-from .match import WORD, Text, prepare, rate_command, stem
+from .action import parse_action
+from .commands import WORDS, Step
+from .lookup import Lookup, Memory, Place, build_context
+from .match import WORD, Rule, has_program, stem
 from .shown import Shown
 
 ENOUGH = 1.0
@@ -35,36 +36,34 @@ def build_failure_context(
     now: str,
 ) -> str:
     """Return the lessons about a failed command as text for the agent, or an empty string."""
-    action = parse_action(tool, folder)
+    steps = parse_action(tool, folder)
     if len(error) > ERROR_START + ERROR_END:
         error = f"{error[:ERROR_START]}\n{error[-ERROR_END:]}"
 
-    def rate(lookup: Lookup) -> Iterable[Rated]:
-        for memory, rating in rate_memories(lookup, action, error):
-            yield Rated(rating, memory)
+    def rate(lookup: Lookup) -> Iterable[tuple[float, Memory, str]]:
+        return rate_memories(lookup, steps, error)
 
     return build_context(places, rate, shown, about=ABOUT, tokens=tokens, now=now)
 
 
-def rate_memories(lookup: Lookup, action: Action, error: str) -> Iterable[tuple[Memory, float]]:
+def rate_memories(
+    lookup: Lookup, steps: Sequence[Step], error: str
+) -> Iterable[tuple[float, Memory, str]]:
     """Yield the lessons that share enough with an error and its command, with their ratings."""
     # What the command itself says is what the action moment is for.
-    said = {word for command in action.commands for word in (command.program, *command.words)}
+    said = {word for step in steps for word in (step.program, *step.words)}
     names = [name for name in find_names(error) if is_telling(name, said if name.isupper() else ())]
     words = [word for word in find_words(error) if is_telling(word, said)]
-    programs = [command.program for command in action.commands]
-    files, counts = lookup.find_all([*programs, *names, *words])
-    for file in files:
-        memory = lookup.load(file)
-        if memory.type not in TYPES:
-            continue
-        text = prepare(memory.text, memory.type)
-        rating = rate_error(set(names), words, error, text, counts)
-        if rating:
-            ratings = [rate_command(command, text, (), counts) for command in action.commands]
-            rating += COMMAND_WEIGHT * max(ratings, default=0.0)
-        if rating >= ENOUGH:
-            yield memory, rating
+    memories = lookup.find([*(step.program for step in steps), *names, *words])
+    rules = [Rule(memory.text, memory.type) for memory in memories]
+    counts = Counter(word for rule in rules for word in rule.stems)
+    rare = {stem(word) for word in words if counts[stem(word)] <= MOST_RULES_OF_A_WORD}
+    for memory, rule in zip(memories, rules, strict=True):
+        rating = rate_error(set(names), rare, error, rule)
+        if rating and any(has_program(step, rule) for step in steps):
+            rating += COMMAND_WEIGHT
+        if rating >= ENOUGH and memory.type in TYPES:
+            yield rating, memory, ""
 
 
 def find_names(error: str) -> list[str]:
@@ -85,27 +84,17 @@ def is_telling(word: str, said: Collection[str] = ()) -> bool:
     return len(word) > 2 and not word.isdigit() and not is_common
 
 
-def rate_error(
-    names: Iterable[str],
-    words: Iterable[str],
-    error: str,
-    text: Text,
-    counts: Mapping[str, int],
-) -> float:
-    """Rate a memory by the names, word sequences and rare words that it shares with an error."""
-    rating = 0.0
+def rate_error(names: Iterable[str], rare: Collection[str], error: str, rule: Rule) -> float:
+    """Rate a rule by the names, word sequences and rare words that it shares with an error."""
+    rating = WORD_WEIGHT * len(rule.stems.intersection(rare))
     for name in names:
         # FLASH is the name of something else than `flash`.
         case = "" if name.isupper() else "(?i)"
-        if re.search(rf"{case}(?<!\w){re.escape(name)}(?!\w)", text.text):
+        if re.search(rf"{case}(?<!\w){re.escape(name)}(?!\w)", rule.text):
             # A folder tells where it happened, not what.
             rating += WORD_WEIGHT if "/" in name and "." not in name else 1.0
     # Three words in the same order are hardly a coincidence.
-    rating += bool(list_sequences(error) & list_sequences(text.text))
-    for stemmed in set(map(stem, words)):
-        if stemmed in text.stems and counts.get(stemmed, 0) <= MOST_RULES_OF_A_WORD:
-            rating += WORD_WEIGHT
-    return rating
+    return rating + bool(list_sequences(error) & list_sequences(rule.text))
 
 
 def list_sequences(text: str) -> set[tuple[str, ...]]:
