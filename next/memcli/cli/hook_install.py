@@ -20,7 +20,9 @@ from ..agents.install import (
     is_tracked,
     list_connections,
 )
+from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
 from ..agents.table import AGENTS
+from ..api import open_existing
 from ..context import Context
 from ..errors import NotFoundError, UsageError
 from .render import Result
@@ -28,13 +30,18 @@ from .terminal import ask
 
 FIELDS = (*Connection.__dataclass_fields__, "title", "changed", "notes", "connections", "agents")
 ACTIONS = ("install", "uninstall", "ls")
+MESSAGES = {
+    "install": ("Connected", "Already connected: nothing was changed."),
+    "uninstall": ("Disconnected", "Nothing to remove."),
+}
 
 
 def run_hook(
     context: Context,
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
     target: Annotated[
-        str, Argument(help=f"One of: {', '.join(AGENTS)}. Default: all that are found here.")
+        str,
+        Argument(help=f"One of: {', '.join((*AGENTS, *TARGETS))}. Default: all agents found here."),
     ] = "",
     project: Annotated[
         bool, Option("--project", help="Use the settings of this project, which git ignores.")
@@ -44,7 +51,13 @@ def run_hook(
 
     mem writes to your own settings of the agent, with the full path of mem. With --project it
     writes to this project's settings and adds the protocol to CLAUDE.md or AGENTS.md.
+
+    The target git checks what you commit (pre-commit) and updates the index after a merge
+    (post-merge). The targets cron and systemd run `mem tend` for this workspace every hour.
     """
+    if target in TARGETS and action in ACTIONS[:2]:
+        done = [schedule(context, target, is_removal=action == "uninstall")]
+        return report(done, *MESSAGES[action])
     folder = find_project(context)
     if action == "ls":
         return list_all(context, folder)
@@ -55,7 +68,7 @@ def run_hook(
         names = [target] if target else list(AGENTS)
         places = [folder] if project else [None, folder]
         done = [disconnect(context, name, place) for name in names for place in places]
-        return report(done, "Disconnected", "Nothing to remove.")
+        return report(done, *MESSAGES[action])
     if not names:
         raise NotFoundError("no agent is found here", f"name one of: {', '.join(AGENTS)}")
     program = find_program(context)
@@ -64,7 +77,15 @@ def run_hook(
         with_page = not project or may_change_page(context, name, folder)
         place = folder if project else None
         done.append(connect(context, name, program, place, with_page=with_page))
-    return report(done, "Connected", "Already connected: nothing was changed.")
+    return report(done, *MESSAGES[action])
+
+
+def schedule(context: Context, target: str, *, is_removal: bool) -> Installation:
+    program = [] if is_removal else find_program(context)
+    if target == "git":
+        return change_git_hooks(context, program)
+    change = change_crontab if target == "cron" else change_timer
+    return change(open_existing(context), program)
 
 
 def find_program(context: Context) -> list[str]:
@@ -94,7 +115,8 @@ def report(done: Sequence[Installation], action: str, nothing: str) -> Result:
     lines = []
     for installation in done:
         if installation.changed:
-            title = AGENTS[installation.agent].title
+            agent = AGENTS.get(installation.agent)
+            title = agent.title if agent else installation.agent
             lines.append(f"{action} {title}: {', '.join(installation.changed)}")
         lines += installation.notes
     return Result({"agents": list(done)}, lines or [nothing])

@@ -1,0 +1,200 @@
+"""Have git, cron and systemd run mem, and stop that again."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..context import Context
+from ..errors import NotFoundError, RejectedError
+from ..formats.text import build_digest
+from ..store.git import run_git
+from ..store.workspace import Workspace
+from .blocks import SCRIPT_MARKS, insert_block, remove_block
+from .install import Installation, is_tracked, read_settings, save_text
+
+TARGETS = ("git", "cron", "systemd")
+# An index that is up to date makes the first search after a large merge fast. A commit needs
+# nothing, because every command reads what has changed.
+GIT_HOOKS = {
+    "pre-commit": """\
+if command -v {first} >/dev/null 2>&1; then
+  {program} check --staged </dev/null >&2
+  if [ $? -eq 1 ]; then
+    echo 'mem stopped this commit. Fix the lines above, or pass --no-verify.' >&2
+    exit 1
+  fi
+fi""",
+    "post-merge": """\
+if command -v {first} >/dev/null 2>&1; then
+  ({program} index </dev/null >/dev/null 2>&1 &)
+fi""",
+}
+SHELL_SCRIPT = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:/\S*/)?(?:sh|bash|dash|zsh|ksh)\b")
+NEW_SCRIPT = "#!/bin/sh\n"
+SERVICE = """\
+[Unit]
+Description=Tend the memory in {root}
+
+[Service]
+Type=oneshot
+ExecStart={command}
+Nice=10
+"""
+TIMER = """\
+[Unit]
+Description=Tend the memory in {root} every hour
+
+[Timer]
+OnCalendar=hourly
+RandomizedDelaySec=10min
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"""
+
+
+def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installation:
+    """Add a block to the hooks of the repository, or remove it if there is no program."""
+    top = Path(run_git(context.folder, "rev-parse", "--show-toplevel").decode().strip())
+    # This respects core.hooksPath and linked worktrees.
+    folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
+    done = Installation("git")
+    for name, template in GIT_HOOKS.items():
+        path = folder / name
+        before = read_settings(path)
+        after = remove_block(before, SCRIPT_MARKS)
+        if program:
+            check_script(top, path, before)
+            block = template.format(first=shlex.quote(program[0]), program=shlex.join(program))
+            after = insert_block(after or NEW_SCRIPT, block)
+        if after != before:
+            done.changed += save_text(context, path, None if after == NEW_SCRIPT else after)
+            if path.exists() and not before:
+                path.chmod(0o755)
+    return done
+
+
+def check_script(top: Path, path: Path, text: str) -> None:
+    """Refuse a script that the block would break, or that git does not run."""
+    if path.is_relative_to(top) and is_tracked(top, path.relative_to(top).as_posix()):
+        raise RejectedError(
+            f"git tracks {path}", f"add `mem check --staged` to {path.name} yourself"
+        )
+    if not text:
+        return
+    if not SHELL_SCRIPT.match(text) or "\r\n" in text:
+        raise RejectedError(
+            f"{path} is not a shell script", "add `mem check --staged` to it yourself"
+        )
+    if not path.stat().st_mode & 0o100:
+        raise RejectedError(f"{path} is not executable", f"chmod +x {shlex.quote(str(path))}")
+
+
+def build_tend_command(workspace: Workspace, program: Sequence[str]) -> list[str]:
+    # In the user's own workspace, --workspace would make it a project's.
+    place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]
+    return [*program, "tend", *place]
+
+
+def change_crontab(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
+    """Add a line to the user's crontab that tends a workspace, or remove it without a program."""
+    check_path(workspace)
+    # cron takes a percent sign for the end of the command.
+    mark = f"# mem hook cron: {workspace.root}".replace("%", "\\%")
+    before = run_crontab(workspace, "-l")
+    after = "".join(
+        line for line in before.splitlines(keepends=True) if not line.rstrip().endswith(mark)
+    )
+    if program:
+        command = shlex.join(build_tend_command(workspace, program)).replace("%", "\\%")
+        if after and not after.endswith("\n"):
+            after += "\n"
+        after += f"17 * * * * {command} >/dev/null {mark}\n"
+    if after == before:
+        return Installation("cron")
+    if after:
+        run_crontab(workspace, "-", after)
+    else:
+        run_crontab(workspace, "-r")
+    return Installation("cron", ["your crontab (crontab -l)"])
+
+
+def check_path(workspace: Workspace) -> None:
+    if not str(workspace.root).isprintable():
+        raise RejectedError(f"{str(workspace.root)!r} cannot be scheduled", "rename the folder")
+
+
+def run_crontab(workspace: Workspace, argument: str, text: str = "") -> str:
+    """Run crontab and return its output. A user without a crontab has an empty one."""
+    done = run_program(workspace, ["crontab", argument], text)
+    if done is None:
+        raise NotFoundError("crontab is not installed", "use systemd: mem hook install systemd")
+    if done.returncode and not (argument == "-l" and "no crontab" in done.stderr):
+        raise RejectedError(f"crontab: {done.stderr.strip() or 'failed'}")
+    return "" if done.returncode else done.stdout
+
+
+def run_program(
+    workspace: Workspace, words: Sequence[str], text: str = ""
+) -> subprocess.CompletedProcess[str] | None:
+    """Run a program of the system; None if it is not installed."""
+    environment = dict(workspace.context.environment)
+    program = shutil.which(words[0], path=environment.get("PATH", os.defpath))
+    if program is None:
+        return None
+    return subprocess.run(
+        [program, *words[1:]],
+        input=text,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=False,
+    )
+
+
+def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
+    """Write the units of a timer that tends a workspace and start it, or remove them."""
+    check_path(workspace)
+    context = workspace.context
+    base = context.find_home_folder("XDG_CONFIG_HOME", ".config")
+    if base is None:
+        raise NotFoundError("no HOME, so there are no units of systemd", "set HOME")
+    name = f"mem-tend-{build_digest(str(workspace.root).encode('utf-8', 'surrogateescape'))[:8]}"
+    command = " ".join(map(quote_for_systemd, build_tend_command(workspace, program)))
+    done = Installation("systemd")
+    if not program:
+        run_systemctl(workspace, "disable", "--now", f"{name}.timer")
+    for kind, template in (("service", SERVICE), ("timer", TIMER)):
+        path = base / "systemd" / "user" / f"{name}.{kind}"
+        root = str(workspace.root).replace("%", "%%")
+        text = template.format(root=root, command=command) if program else None
+        if text != (read_settings(path) or None):
+            done.changed += save_text(context, path, text)
+    if done.changed:
+        reason = run_systemctl(workspace, "daemon-reload")
+        if program:
+            words = ["enable", "--now", f"{name}.timer"]
+            reason = reason or run_systemctl(workspace, *words)
+            later = f"Try later: systemctl --user {' '.join(words)}"
+            done.notes += [f"The timer is not running: {reason}. {later}"] if reason else []
+    return done
+
+
+def run_systemctl(workspace: Workspace, *words: str) -> str:
+    """Run systemctl for this user, and return why it failed."""
+    done = run_program(workspace, ["systemctl", "--user", *words])
+    if done is None:
+        return "systemctl is not installed"
+    return done.stderr.strip().partition("\n")[0] if done.returncode else ""
+
+
+def quote_for_systemd(word: str) -> str:
+    """Write a word of a command as systemd reads it."""
+    quoted = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return quoted if re.fullmatch(r"[\w/.+@:=,~-]+", quoted, re.ASCII) else f'"{quoted}"'
