@@ -24,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     "status": Command(
         "Start", "show the workspace in use, and why", ("mem status", "mem status --all")
     ),
+    "doctor": Command("Start", "check the setup", ("mem doctor", "mem doctor --json")),
     "config": Command(
         "Start",
         "read and change settings",

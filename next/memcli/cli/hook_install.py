@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +23,10 @@ from ..agents.install import (
 )
 from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
 from ..agents.table import AGENTS
-from ..api import open_existing
+from ..api import open_all, open_existing
 from ..context import Context
-from ..errors import NotFoundError, UsageError
+from ..errors import MemError, NotFoundError, UsageError
+from ..store.sessions import list_sessions
 from .render import Result
 from .terminal import ask
 
@@ -101,7 +103,7 @@ def find_program(context: Context) -> list[str]:
     program = shutil.which(started_as if is_mem else "mem", path=path)
     if program is None:
         raise NotFoundError("the program mem is not found", "add its folder to PATH")
-    return [os.path.abspath(program)]
+    return [os.path.normpath(context.folder / program)]
 
 
 def may_change_page(context: Context, name: str, project: Path) -> bool:
@@ -126,11 +128,13 @@ def list_all(context: Context, project: Path) -> Result:
     """Show the agents that are found here, and where they are connected."""
     connections = list_connections(context, project)
     found = find_agents(context)
+    last_days = find_last_days(context)
     lines = []
     for connection in connections:
         title = AGENTS[connection.agent].title
         state = connection.error or f"connected in {connection.path}"
-        lines.append(f"{title}: {state}")
+        last_day = last_days.get(connection.agent)
+        lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
         lines += [f"  {command}" for command in connection.commands]
     connected = {connection.agent for connection in connections}
     for name in found:
@@ -142,3 +146,13 @@ def list_all(context: Context, project: Path) -> Result:
     ]
     data = {"connections": connections, "agents": found}
     return Result(data, lines or ["No agent is found here."], rows, exit_code=not lines)
+
+
+def find_last_days(context: Context) -> dict[str, str]:
+    """Return when each agent last had a conversation that was recorded here."""
+    last: dict[str, str] = {}
+    with suppress(MemError):
+        for workspace in open_all(context):
+            for session in sorted(list_sessions(workspace), key=lambda item: item.updated_at):
+                last[session.agent] = workspace.describe_day(session.updated_at)
+    return last

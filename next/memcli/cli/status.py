@@ -1,9 +1,12 @@
 """mem status: show the workspace in use, and why."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from typer import Option
 
+from ..agents.install import find_agents, find_project, list_connections
+from ..agents.table import AGENTS
 from ..api import open_all
 from ..context import Context
 from ..formats.text import count_noun
@@ -20,7 +23,17 @@ from ..upkeep.statistics import (
 )
 from .render import Result
 
-FIELDS = ("path", "reason", "trusted", "project", "layout", "statistics", "pending", "usage")
+FIELDS = (
+    "path",
+    "reason",
+    "trusted",
+    "project",
+    "layout",
+    "statistics",
+    "pending",
+    "usage",
+    "agents",
+)
 
 
 def run_status(
@@ -51,7 +64,20 @@ def run_status(
         lines += index.messages
         if all_:
             lines += describe_statistics(workspace, numbers, usage)
-    return Result({"workspaces": items}, lines)
+    connected = {item.agent for item in list_connections(context, find_project(context))}
+    others = [name for name in find_agents(context) if name not in connected]
+    lines += describe_agents([name for name in AGENTS if name in connected], others)
+    return Result({"workspaces": items, "agents": sorted(connected)}, lines)
+
+
+def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str]:
+    lines = []
+    if connected:
+        lines.append(f"  agents     {', '.join(AGENTS[name].title for name in connected)}")
+    if others:
+        titles = ", ".join(AGENTS[name].title for name in others)
+        lines.append(f"  agents     not connected: {titles} (mem hook install)")
+    return lines
 
 
 def describe(

@@ -1,0 +1,325 @@
+"""Check the setup: this program, the workspaces, the model, and the connected agents."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib.util import find_spec
+from pathlib import Path
+
+from .. import __version__
+from ..context import Context
+from ..errors import MemError
+from ..formats.dates import format_time
+from ..formats.text import count_noun
+from ..index.index import open_index
+from ..recall.shown import load_shown
+from ..store.files import open_lock
+from ..store.git import run_git
+from ..store.machine import LOG
+from ..store.workspace import Workspace, get_workspaces
+from ..store.worktrees import find_repository
+from .install import Connection, build_values, find_agents, list_connections
+from .table import AGENTS
+
+OK, WARNING, ERROR = "ok", "warning", "error"
+LOCK_SECONDS = 1.0
+SLOW_HOOK = 3.0  # seconds that a user notices at every start
+HOOK_SECONDS = 30.0
+VERSION_SECONDS = 10.0
+LOG_DAYS = 7
+SHOWN_PROBLEMS = 3
+
+
+@dataclass
+class Check:
+    """Whether one part of the setup works."""
+
+    name: str
+    state: str  # ok, warning or error
+    text: str
+    hint: str = ""
+
+
+def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Check]:
+    """Return the outcome of every check. `program` is how an agent would run this mem."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    checks = [Check("mem", OK, f"{__version__} with Python {version}: {shlex.join(program)}")]
+    checks += check_state_folder(context)
+    try:
+        workspaces = get_workspaces(context)
+    except MemError as error:
+        workspaces = []
+        checks.append(Check("workspace", WARNING, error.message, error.hint))
+    for workspace in workspaces:
+        checks += check_workspace(workspace)
+    checks += check_model(context)
+    if workspaces:
+        checks += check_llm(workspaces[0])
+    connections = list_connections(context, project)
+    for connection in connections:
+        checks += check_connection(context, connection, program)
+    connected = {connection.agent for connection in connections}
+    for name in find_agents(context):
+        if name not in connected:
+            hint = f"connect it: mem hook install {name}"
+            checks.append(Check("agent", WARNING, f"{AGENTS[name].title} is not connected", hint))
+    return checks
+
+
+def check_state_folder(context: Context) -> Iterator[Check]:
+    """Check that what belongs to this machine can be saved."""
+    folder = context.state_folder
+    if folder is None:
+        yield Check("state", ERROR, "no HOME, so there is no undo and no trust", "set HOME")
+        return
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if os.access(existing, os.W_OK):
+        yield Check("state", OK, str(folder))
+    else:
+        hint = f"make {existing} writable, or set XDG_STATE_HOME"
+        yield Check("state", ERROR, f"{folder} cannot be written: no undo, no index", hint)
+
+
+def check_workspace(workspace: Workspace) -> Iterator[Check]:
+    root = workspace.root
+    is_writable = os.access(root, os.W_OK)
+    state = OK if is_writable else WARNING
+    yield Check(
+        "workspace", state, f"{root} ({workspace.reason}){'' if is_writable else ', read-only'}"
+    )
+    if not workspace.is_trusted:
+        text = f"{root} is not trusted: its text does not count as yours"
+        yield Check("trust", WARNING, text, "mem trust")
+    yield from check_lock(workspace)
+    yield from check_index(workspace)
+    if not workspace.is_own:
+        yield from check_git(workspace)
+    yield from check_log(workspace)
+
+
+def check_lock(workspace: Workspace) -> Iterator[Check]:
+    path = workspace.root / ".mem" / "lock"
+    if path.exists():
+        try:
+            os.close(open_lock(path, LOCK_SECONDS))
+        except MemError as error:
+            yield Check("lock", WARNING, error.message, f"find the process: fuser {path}")
+        except OSError as error:
+            yield Check("lock", ERROR, f"{path}: {error.strerror}")
+
+
+def check_index(workspace: Workspace) -> Iterator[Check]:
+    try:
+        index = open_index(workspace)
+        entries = index.run("select count(*) from entries").fetchone()[0]
+        missing = index.run("select count(*) from chunks where vector is null").fetchone()[0]
+        problems = len(index.list_problems())
+    except (MemError, OSError) as error:
+        yield Check("index", ERROR, f"the index cannot be used: {error}", "mem index --rebuild")
+        return
+    for message in index.messages:
+        yield Check("index", WARNING, message)
+    if missing:
+        yield Check("index", WARNING, f"{count_noun(missing, 'text')} to embed", "mem index")
+    else:
+        yield Check("index", OK, f"{count_noun(entries, 'memory')}, up to date")
+    if problems:
+        yield Check("files", WARNING, count_noun(problems, "problem"), "mem check")
+
+
+def check_git(workspace: Workspace) -> Iterator[Check]:
+    """Check that git ignores a private workspace, and say which worktree the memory is in."""
+    repository = find_repository(workspace.context.folder)
+    if repository is not None and repository.is_linked:
+        main = repository.main
+        text = f"a linked worktree of {main}" if main else "a worktree without a main worktree"
+        yield Check("worktree", OK, f"{text}: the memory is in {workspace.root}")
+    if find_repository(workspace.root) is None:
+        return
+    if workspace.is_shared:
+        yield Check("git", OK, "shared: git carries this memory")
+        return
+    with suppress(MemError):
+        # A path that git tracks stays tracked, whatever is excluded.
+        tracked = run_git(workspace.root, "ls-files", "--", ".").splitlines()
+        own_repository = (workspace.root / ".git").exists()
+        if tracked and not own_repository:
+            hint = f"git rm -r --cached {shlex.quote(str(workspace.root))}"
+            yield Check("git", ERROR, f"private, but git tracks {len(tracked)} of its files", hint)
+        else:
+            yield Check("git", OK, "a repository of its own" if own_repository else "private")
+
+
+def check_log(workspace: Workspace) -> Iterator[Check]:
+    """Show the problems that no user could see when they happened."""
+    folder = workspace.machine.folder
+    if folder is None:
+        return
+    since = format_time(workspace.now - timedelta(days=LOG_DAYS))
+    try:
+        lines = (folder / LOG).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    recent = [line for line in lines if line[:4].isdecimal() and line >= since]
+    for line in recent[-SHOWN_PROBLEMS:]:
+        yield Check("log", WARNING, line)
+    if len(recent) > SHOWN_PROBLEMS:
+        text = f"{len(recent) - SHOWN_PROBLEMS} more problems in the last {LOG_DAYS} days"
+        yield Check("log", WARNING, text, f"read {folder / LOG}")
+
+
+def check_model(context: Context) -> Iterator[Check]:
+    from ..index.model import open_embedder
+
+    started = time.monotonic()
+    try:
+        open_embedder(context.cache_folder, is_bulk=False).embed(["test"])
+    except MemError as error:
+        yield Check("model", ERROR, error.message, error.hint)
+    else:
+        yield Check("model", OK, f"loads in {time.monotonic() - started:.2f} s")
+
+
+def check_llm(workspace: Workspace) -> Iterator[Check]:
+    """Check that what the settings name is installed. Nothing is sent."""
+    command, url, model = (
+        str(workspace.settings[f"llm.{name}"]) for name in ("command", "url", "model")
+    )
+    if command:
+        words = shlex.split(command) or [""]
+        if shutil.which(words[0], path=workspace.context.environment.get("PATH", os.defpath)):
+            yield Check("llm", OK, f"the command {command}")
+        else:
+            yield Check("llm", ERROR, f"{words[0]} is not found", "mem config edit --user")
+    elif url:
+        yield Check("llm", OK, f"{model or 'the default model'} at {url}")
+    elif model and find_spec("litellm") is None:
+        hint = "pip install 'memcli[llm]', or set llm.command or llm.url"
+        yield Check("llm", ERROR, f"{model} needs litellm, which is not installed", hint)
+    elif model:
+        yield Check("llm", OK, f"{model} through litellm")
+    else:
+        text = "none: mem learns only what was said explicitly"
+        yield Check("llm", OK, text, "mem config set --user llm.command 'claude -p'")
+
+
+def check_connection(
+    context: Context, connection: Connection, program: Sequence[str]
+) -> Iterator[Check]:
+    """Check an agent's settings, and run their hook as the agent would."""
+    agent = AGENTS[connection.agent]
+    again = f"mem hook install {connection.agent}"
+    again += " --project" if connection.scope == "project" else ""
+    if connection.error:
+        yield Check("agent", ERROR, connection.error, "fix the file; mem did not change it")
+        return
+    yield from check_version(context, connection.agent)
+    expected = list_expected_commands(connection.agent, program)
+    for command in connection.commands:
+        first = shlex.split(command)[0]
+        is_current = command in expected
+        if not os.access(first, os.X_OK):
+            text = f"{agent.title} runs {first}, which does not exist"
+            yield Check("agent", ERROR, text, again)
+        elif agent.mcp_key:
+            yield Check("agent", OK, f"{agent.title} starts {command}")
+        elif connection.scope == "project" and not is_current:
+            # The settings of a project may come from a stranger, so nothing in them is run.
+            text = f"{agent.title} runs another command in {connection.path}: {command}"
+            yield Check("agent", WARNING, text, again)
+        else:
+            yield run_hook_command(context, connection.agent, command)
+            if not is_current:
+                yield Check("agent", WARNING, f"{agent.title} runs another mem: {first}", again)
+
+
+def list_expected_commands(name: str, program: Sequence[str]) -> list[str]:
+    hooks = build_values(name, program).get("hooks", {})
+    return [hook["command"] for groups in hooks.values() for hook in groups[0]["hooks"]]
+
+
+def check_version(context: Context, name: str) -> Iterator[Check]:
+    agent = AGENTS[name]
+    program = shutil.which(agent.program, path=context.environment.get("PATH", ""))
+    if program is None or not agent.minimum:
+        return
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=VERSION_SECONDS,
+            env=dict(context.environment),
+            check=False,
+        )
+        match = re.search(r"\d+(?:\.\d+)+", done.stdout)
+        if match and parse_version(match[0]) < parse_version(agent.minimum):
+            text = (
+                f"{agent.title} {match[0]} is older than {agent.minimum}: some moments are missing"
+            )
+            yield Check("agent", WARNING, text, f"update {agent.title}")
+
+
+def parse_version(text: str) -> list[int]:
+    return [int(part) for part in text.split(".")]
+
+
+def delete_record(context: Context, session: str) -> None:
+    """Delete the record of what a session was shown, and its lock."""
+    record = Path(load_shown(str(context.state_folder or ""), session).path)
+    for file in record.parent.glob(f"{record.name}*") if record.name else ():
+        file.unlink(missing_ok=True)
+
+
+def run_hook_command(context: Context, name: str, command: str) -> Check:
+    """Run a hook's command for the start of a session that does not exist.
+
+    As in an agent that was started from the desktop, PATH is empty.
+    """
+    title = AGENTS[name].title
+    session = f"mem-doctor-{os.getpid()}"
+    event = {
+        "hook_event_name": AGENTS[name].events[0].name,
+        "session_id": session,
+        "cwd": str(context.folder),
+        "source": "startup",
+    }
+    # Nothing may be consolidated just because somebody looks.
+    environment = {**context.environment, "PATH": "", "MEM_CONSOLIDATE_AUTOMATIC": "false"}
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=json.dumps(event).encode(),
+            capture_output=True,
+            cwd=context.folder,
+            env=environment,
+            timeout=HOOK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Check("agent", ERROR, f"{title}: the hook ran longer than {HOOK_SECONDS:g} s")
+    finally:
+        delete_record(context, session)
+    seconds = time.monotonic() - started
+    errors = done.stderr.decode("utf-8", "replace").strip()
+    if errors or done.returncode:
+        reason = errors.splitlines()[-1] if errors else f"exit code {done.returncode}"
+        return Check("agent", ERROR, f"{title}: the hook failed: {reason}")
+    if done.stdout.strip():
+        try:
+            json.loads(done.stdout)
+        except ValueError:
+            return Check("agent", ERROR, f"{title}: the hook's answer is not JSON")
+    answer = f"{len(done.stdout):,} bytes" if done.stdout.strip() else "nothing to show"
+    state = OK if seconds < SLOW_HOOK else WARNING
+    return Check("agent", state, f"{title}: the hook answers in {seconds:.2f} s ({answer})")

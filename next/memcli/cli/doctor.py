@@ -1,0 +1,25 @@
+"""mem doctor: check the setup."""
+
+from ..agents.doctor import ERROR, Check, diagnose
+from ..agents.install import find_project
+from ..context import Context
+from .hook_install import find_program
+from .render import Result
+
+FIELDS = (*Check.__dataclass_fields__, "checks")
+
+
+def run_doctor(context: Context) -> Result:
+    """Check the setup: this program, the workspace, the model, and the connected agents.
+
+    The hooks of connected agents are run as the agent would run them, and leave nothing behind.
+    """
+    checks = diagnose(context, find_program(context), find_project(context))
+    lines = []
+    for check in checks:
+        lines.append(f"{check.state:8} {check.name:10} {check.text}")
+        if check.hint:
+            lines.append(f"{'':20}{check.hint}")
+    rows = [[check.state, check.name, check.text, check.hint] for check in checks]
+    has_error = any(check.state == ERROR for check in checks)
+    return Result({"checks": checks}, lines, rows, exit_code=int(has_error))

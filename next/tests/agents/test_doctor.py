@@ -1,0 +1,138 @@
+"""`mem doctor` finds what does not work, and changes nothing."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from memcli.agents.doctor import Check, diagnose
+from memcli.agents.install import connect
+from memcli.context import Context
+from memcli.store.workspace import Workspace
+from tests.helpers import get_process_environment, make_context, make_workspace, put, run_mem
+
+RULE = "---\ntype: constraint\nsource: user\n---\n\nNever deploy on a Friday.\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/rule.md", RULE)
+    # A hook is a process: it has no --workspace.
+    environment = get_process_environment(tmp_path / "home")
+    workspace.context = make_context(tmp_path, **environment)._replace(folder=tmp_path)
+    return workspace
+
+
+def write_program(folder: Path, text: str = "") -> Path:
+    program = folder / "my tools/mem"
+    program.parent.mkdir(exist_ok=True)
+    code = Path(__file__).parents[2]
+    run = f'PYTHONPATH={shlex.quote(str(code))} exec {sys.executable} -P -m memcli "$@"'
+    program.write_text(f"#!/bin/sh\n{text or run}\n")
+    program.chmod(0o755)
+    return program
+
+
+def find(context: Context, name: str, program: Path) -> list[Check]:
+    checks = diagnose(context, [str(program)], context.folder)
+    return [check for check in checks if check.name == name]
+
+
+def list_files(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_hook_is_run_as_the_agent_runs_it(workspace: Workspace, tmp_path: Path) -> None:
+    context, program = workspace.context, write_program(tmp_path)
+    connect(context, "claude-code", [str(program)])
+    find(context, "agent", program)
+    before = list_files(tmp_path)
+    (check,) = find(context, "agent", program)
+    assert check.state == "ok" and "the hook answers in" in check.text
+    assert "nothing to show" not in check.text
+    assert list_files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo no JSON", "the hook's answer is not JSON"),
+        ("echo broken >&2", "the hook failed: broken"),
+    ],
+)
+def test_a_hook_that_fails_is_an_error(
+    script: str, reason: str, workspace: Workspace, tmp_path: Path
+) -> None:
+    program = write_program(tmp_path, script)
+    connect(workspace.context, "codex", [str(program)])
+    (check,) = find(workspace.context, "agent", program)
+    assert (check.state, check.text) == ("error", f"Codex: {reason}")
+
+
+def test_a_program_that_was_removed_is_an_error(workspace: Workspace, tmp_path: Path) -> None:
+    connect(workspace.context, "claude-code", ["/nowhere/mem"])
+    (check,) = find(workspace.context, "agent", write_program(tmp_path))
+    assert check.text == "Claude Code runs /nowhere/mem, which does not exist"
+    assert check.hint == "mem hook install claude-code"
+
+
+def test_a_command_that_came_with_a_project_is_not_run(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    evil = write_program(tmp_path, f"touch {tmp_path}/ran")
+    connect(workspace.context, "claude-code", [str(evil)], tmp_path, with_page=False)
+    (check,) = find(workspace.context, "agent", Path("/usr/bin/mem"))
+    assert check.state == "warning" and "another command" in check.text
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_old_agent_is_named(workspace: Workspace, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    claude = program.with_name("claude")
+    claude.write_text("#!/bin/sh\necho '2.0.99 (Claude Code)'\n")
+    claude.chmod(0o755)
+    environment = {**workspace.context.environment, "PATH": str(claude.parent)}
+    context = workspace.context._replace(environment=environment)
+    assert find(context, "agent", program)[0].text == "Claude Code is not connected"
+    connect(context, "claude-code", [str(program)])
+    assert "2.0.99 is older than 2.1.9" in find(context, "agent", program)[0].text
+
+
+def test_problems_of_the_workspace_are_shown(workspace: Workspace, tmp_path: Path) -> None:
+    program = write_program(tmp_path)
+    workspace.ensure_machine()
+    workspace.machine.append_log(workspace.stamp, "hook claude-code Stop: out of order")
+    workspace.machine.append_log("2026-01-01T00:00:00Z", "long ago")
+    workspace.machine.save_trust(workspace.root, False)
+    put(workspace, "entries/broken.md", "---\nid: [\n---\n\nBroken.\n")
+    (log,) = find(workspace.context, "log", program)
+    assert log.text.endswith("out of order")
+    assert find(workspace.context, "trust", program)[0].state == "warning"
+    assert find(workspace.context, "files", program)[0].hint == "mem check"
+    (lock,) = [c for c in diagnose(workspace.context, ["/m"], tmp_path) if c.name == "state"]
+    assert lock.state == "ok"
+
+
+def test_a_configured_model_that_is_missing_is_an_error(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    environment = {**workspace.context.environment, "MEM_LLM_COMMAND": "no-such-program -p"}
+    context = workspace.context._replace(environment=environment)
+    (check,) = find(context, "llm", Path("/m"))
+    assert (check.state, check.text) == ("error", "no-such-program is not found")
+
+
+def test_the_command_prints_json_and_fails_on_errors(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    path = os.environ["PATH"]
+    context = make_context(tmp_path)
+    code, output, _ = run_mem(tmp_path, "doctor", "--json", PATH=path)
+    assert {check["state"] for check in json.loads(output)["checks"]} <= {"ok", "warning"}
+    assert code == 0
+    connect(context, "gemini", ["/nowhere/mem"])
+    code, output, _ = run_mem(tmp_path, "doctor", PATH=path)
+    assert code == 1 and "error\tagent\tGemini CLI runs /nowhere/mem" in output
