@@ -13,6 +13,7 @@ from ..errors import NotFoundError, RejectedError
 from ..formats.text import build_digest
 from ..store.git import run_git
 from ..store.workspace import Workspace
+from ..store.worktrees import find_repository
 from .blocks import SCRIPT_MARKS, insert_block, remove_block
 from .install import Installation, is_tracked, read_settings, save_text
 
@@ -60,7 +61,10 @@ WantedBy=timers.target
 
 def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installation:
     """Add a block to the hooks of the repository, or remove it if there is no program."""
-    top = Path(run_git(context.folder, "rev-parse", "--show-toplevel").decode().strip())
+    repository = find_repository(context.folder)
+    if repository is None:
+        raise NotFoundError("no git repository in this folder or above it", "create one: git init")
+    top = repository.top
     # This respects core.hooksPath and linked worktrees.
     folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
     done = Installation("git")

@@ -57,9 +57,12 @@ def run_hook(
     The target git checks what you commit (pre-commit) and updates the index after a merge
     (post-merge). The targets cron and systemd run `mem tend` for this workspace every hour.
     """
+    targets = (*AGENTS, *TARGETS)
+    if target and target not in targets:
+        raise UsageError(f"unknown target {target!r}", f"one of: {', '.join(targets)}")
     if target in TARGETS and action in ACTIONS[:2]:
         done = [schedule(context, target, is_removal=action == "uninstall")]
-        return report(done, *MESSAGES[action])
+        return report(context, done, action)
     folder = find_project(context)
     if action == "ls":
         return list_all(context, folder)
@@ -70,7 +73,7 @@ def run_hook(
         names = [target] if target else list(AGENTS)
         places = [folder] if project else [None, folder]
         done = [disconnect(context, name, place) for name in names for place in places]
-        return report(done, *MESSAGES[action])
+        return report(context, done, action)
     if not names:
         raise NotFoundError("no agent is found here", f"name one of: {', '.join(AGENTS)}")
     program = find_program(context)
@@ -79,7 +82,7 @@ def run_hook(
         with_page = not project or may_change_page(context, name, folder)
         place = folder if project else None
         done.append(connect(context, name, program, place, with_page=with_page))
-    return report(done, *MESSAGES[action])
+    return report(context, done, action)
 
 
 def schedule(context: Context, target: str, *, is_removal: bool) -> Installation:
@@ -113,15 +116,22 @@ def may_change_page(context: Context, name: str, project: Path) -> bool:
     )
 
 
-def report(done: Sequence[Installation], action: str, nothing: str) -> Result:
+def report(context: Context, done: Sequence[Installation], action: str) -> Result:
+    verb, nothing = MESSAGES[action]
     lines = []
     for installation in done:
         if installation.changed:
             agent = AGENTS.get(installation.agent)
             title = agent.title if agent else installation.agent
-            lines.append(f"{action} {title}: {', '.join(installation.changed)}")
+            paths = [shorten_path(context, path) for path in installation.changed]
+            lines.append(f"{verb} {title}: {', '.join(paths)}")
         lines += installation.notes
     return Result({"agents": list(done)}, lines or [nothing])
+
+
+def shorten_path(context: Context, path: str) -> str:
+    home = context.environment.get("HOME", "")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
 
 
 def list_all(context: Context, project: Path) -> Result:
@@ -132,7 +142,7 @@ def list_all(context: Context, project: Path) -> Result:
     lines = []
     for connection in connections:
         title = AGENTS[connection.agent].title
-        state = connection.error or f"connected in {connection.path}"
+        state = connection.error or f"connected in {shorten_path(context, connection.path)}"
         last_day = last_days.get(connection.agent)
         lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
         lines += [f"  {command}" for command in connection.commands]
