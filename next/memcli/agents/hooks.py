@@ -4,6 +4,8 @@ Consolidation runs in a separate process. A failure is written to the log
 of the workspace and never reaches the agent.
 """
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -24,6 +26,9 @@ from .messages import (
     remove_withdrawn_prompt,
 )
 from .quick import OPEN_PROMPT, build_places, save_places
+
+START_SECONDS = 1.0
+NICENESS = 10
 
 
 class Hook(NamedTuple):
@@ -68,6 +73,21 @@ def record_tool_call(event: Event, agent: str, context: Context) -> None:
             record_tool(open_recording(context), event, agent)
 
 
+def prepare_session(event: Event, agent: str, context: Context) -> None:
+    """Prepare the model, and have the sessions consolidated that never ended."""
+    # The agent itself is starting.
+    time.sleep(START_SECONDS)
+    os.nice(NICENESS)
+    with log_problems(event, agent, context):
+        from ..consolidate.queue import start_background
+        from ..index.model import prepare_model
+
+        workspace = open_recording(context)
+        # A session whose texts a language model could not read last time is tried again.
+        start_background(workspace, list_sessions(workspace))
+        prepare_model(context.cache_folder)
+
+
 @contextmanager
 def log_problems(event: Event, agent: str, context: Context) -> Iterator[Sequence[Workspace]]:
     """Yield the workspaces to read. Write every error to the log of the first one."""
@@ -85,8 +105,7 @@ def log_error(context: Context, moment: str, error: Exception) -> None:
 
 
 def handle_start(hook: Hook) -> Answer:
-    """Show what is known here, and have old sessions consolidated."""
-    from ..consolidate.queue import start_background
+    """Show what is known here."""
     from ..recall.start import build_start_context
 
     shown, source = hook.shown, hook.event.source
@@ -94,12 +113,7 @@ def handle_start(hook: Hook) -> Answer:
     delete_old_records(str(hook.context.state_folder or ""))
     # A resumed conversation still has what it was shown. After a compaction it starts anew.
     is_resumed = source in ("resume", "fork")
-    text = build_start_context(hook.workspaces, shown, is_resumed=is_resumed)
-    with log_problems(hook.event, hook.agent, hook.context):
-        workspace = open_recording(hook.context)
-        # Sessions that never ended, and texts that a language model could not read the last time.
-        start_background(workspace, list_sessions(workspace))
-    return Answer(text)
+    return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
 
 
 def handle_subagent_start(hook: Hook) -> Answer:

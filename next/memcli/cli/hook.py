@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+# They have no answer, so the agent need not wait.
+SILENT_EVENTS = ("Stop", "StopFailure", "SessionEnd")
 MARKS = ("mem.yaml", "memory/mem.yaml")  # of a folder with a workspace
 
 
@@ -67,20 +69,27 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
         sys.stderr.write("mem: not an event in JSON\n" if agent in AGENTS else f"mem: {reason}\n")
         return
     event = event._replace(folder=event.folder or os.getcwd())
-    if event.name not in TOOL_EVENTS:
+    state_folder = find_state_folder(environment)
+    if event.name in SILENT_EVENTS:
+        work_in_background(event, agent, state_folder)
+    elif event.name in TOOL_EVENTS:
+        if event.name == "PreToolUse" or event.error:
+            from ..agents.quick import answer_quickly
+
+            text = answer_quickly(event, state_folder, lambda: find_places(event.folder))
+            write_output(build_answer(event.name, text))
+        # A subagent's calls are not part of the user's conversation.
+        if event.name != "PreToolUse" and not event.subagent:
+            work_in_background(event, agent, state_folder)
+    else:
+        if event.name == "SessionStart":
+            # First: a process that has loaded the model must not fork.
+            work_in_background(event, agent, "")
         from ..agents.hooks import respond
+        from ..recall.shown import lock_session
 
+        lock_session(state_folder, event.session)
         write_output(respond(event, agent, build_hook_context(event.folder)))
-        return
-    if event.name == "PreToolUse" or event.error:
-        from ..agents.quick import answer_quickly
-
-        state_folder = find_state_folder(environment)
-        text = answer_quickly(event, state_folder, lambda: find_places(event.folder))
-        write_output(build_answer(event.name, text))
-    # A subagent's calls are not part of the user's conversation.
-    if event.name != "PreToolUse" and not event.subagent:
-        record_in_background(event, agent)
 
 
 def build_hook_context(folder: str) -> "Context":
@@ -111,8 +120,11 @@ def write_output(text: str) -> None:
             os.write(1, f"{text}\n".encode("utf-8", "replace"))
 
 
-def record_in_background(event: "Event", agent: str) -> None:
-    """Record a tool call in a separate process, for which the agent does not wait."""
+def work_in_background(event: "Event", agent: str, state_folder: str) -> None:
+    """Do what an event needs in a separate process, for which the agent does not wait.
+
+    With a state folder, the events of a session are recorded one after the other.
+    """
     if os.fork():
         return
     try:
@@ -121,9 +133,13 @@ def record_in_background(event: "Event", agent: str) -> None:
         # The agent waits for the end of these streams.
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        from ..agents.hooks import record_tool_call
+        from ..recall.shown import lock_session
 
-        record_tool_call(event, agent, build_hook_context(event.folder))
+        lock_session(state_folder, event.session)
+        from ..agents.hooks import prepare_session, record_tool_call, respond
+
+        work = {"SessionStart": prepare_session, **dict.fromkeys(SILENT_EVENTS, respond)}
+        work.get(event.name, record_tool_call)(event, agent, build_hook_context(event.folder))
     finally:
         os._exit(0)
 

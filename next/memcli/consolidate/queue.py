@@ -17,6 +17,7 @@ from .consolidate import BatchResult, consolidate_sessions, find_due_sessions
 from .page import shorten_page
 
 LOCK = "consolidate.lock"
+NICENESS = 10
 
 
 @contextmanager
@@ -137,6 +138,8 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
             env=dict(workspace.context.environment),
             # The agent kills the process group of its hooks.
             start_new_session=True,
+            # The agent is starting, working or ending: it needs the processor more.
+            preexec_fn=lambda: os.nice(NICENESS),
         )
     # Python warns about a process for which nobody waits.
     process.returncode = 0

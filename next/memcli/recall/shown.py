@@ -4,9 +4,11 @@ The record is one JSON file per session in the state folder. The action hook rea
 module imports neither pathlib nor dataclasses.
 """
 
+import fcntl
 import json
 import os
 import re
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +16,8 @@ from ..formats.text import SENTENCE_END, WORD, build_digest, count_tokens
 
 FOLDER = "shown"
 RECORD_TIME = re.compile(r"\[(?:[\d-]+ )?\d\d:\d\d\] ?")
-MOST_SESSIONS = 200
+MOST_FILES = 400  # a record and a lock for each session
+LOCK_SECONDS = 3.0
 
 
 class Shown:
@@ -61,12 +64,38 @@ class Shown:
             os.replace(temporary, self.path)
 
 
+def lock_session(state_folder: str, session_id: str) -> None:
+    """Wait for the earlier hooks of a session, which may still record something.
+
+    The lock lasts until this process ends. After LOCK_SECONDS it goes on without the lock.
+    """
+    path = find_record(state_folder, session_id)
+    if not path:
+        return
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + LOCK_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.005)
+
+
+def find_record(state_folder: str, session_id: str) -> str:
+    if not state_folder or not session_id:
+        return ""
+    name = build_digest(session_id.encode("utf-8", "replace"), size=12)
+    return f"{state_folder}/{FOLDER}/{name}.json"
+
+
 def load_shown(state_folder: str, session_id: str) -> Shown:
     """Load the record of a session. `state_folder` is mem's own, above the workspaces' folders."""
-    if not state_folder or not session_id:
+    path = find_record(state_folder, session_id)
+    if not path:
         return Shown("", {})
-    name = build_digest(session_id.encode("utf-8", "replace"), size=12)
-    path = f"{state_folder}/{FOLDER}/{name}.json"
     try:
         with open(path, encoding="utf-8") as file:
             record = json.load(file)
@@ -82,7 +111,7 @@ def delete_old_records(state_folder: str) -> None:
     with suppress(OSError):
         files = list(os.scandir(f"{state_folder}/{FOLDER}"))
         files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in files[MOST_SESSIONS:]:
+        for file in files[MOST_FILES:]:
             os.unlink(file.path)
 
 
