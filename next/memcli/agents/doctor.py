@@ -27,7 +27,7 @@ from ..store.git import run_git
 from ..store.machine import LOG
 from ..store.workspace import Workspace, get_workspaces
 from ..store.worktrees import find_repository
-from .install import Connection, build_values, find_agents, list_connections
+from .install import Connection, build_command, find_agents, list_connections
 from .table import AGENTS
 
 OK, WARNING, ERROR = "ok", "warning", "error"
@@ -67,11 +67,18 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
     connections = list_connections(context, project)
     for connection in connections:
         checks += check_connection(context, connection, program)
-    connected = {connection.agent for connection in connections}
+    connected = [connection.agent for connection in connections if connection.commands]
+    for name in AGENTS:
+        if connected.count(name) > 1:
+            hint = f"mem hook uninstall {name} --project"
+            checks.append(Check("agent", WARNING, f"{AGENTS[name].title} runs mem twice", hint))
     for name in find_agents(context):
         if name not in connected:
             hint = f"connect it: mem hook install {name}"
             checks.append(Check("agent", WARNING, f"{AGENTS[name].title} is not connected", hint))
+    # Last, because a hook that fails says so only there.
+    for workspace in workspaces:
+        checks += check_log(workspace)
     return checks
 
 
@@ -103,7 +110,6 @@ def check_workspace(workspace: Workspace) -> Iterator[Check]:
     yield from check_index(workspace)
     if not workspace.is_own:
         yield from check_git(workspace)
-    yield from check_log(workspace)
 
 
 def check_lock(workspace: Workspace) -> Iterator[Check]:
@@ -223,10 +229,9 @@ def check_connection(
         yield Check("agent", ERROR, connection.error, "fix the file; mem did not change it")
         return
     yield from check_version(context, connection.agent)
-    expected = list_expected_commands(connection.agent, program)
     for command in connection.commands:
-        first = shlex.split(command)[0]
-        is_current = command in expected
+        first = find_first_word(command)
+        is_current = command == build_command(connection.agent, program)
         if not os.access(first, os.X_OK):
             text = f"{agent.title} runs {first}, which does not exist"
             yield Check("agent", ERROR, text, again)
@@ -240,11 +245,6 @@ def check_connection(
             yield run_hook_command(context, connection.agent, command)
             if not is_current:
                 yield Check("agent", WARNING, f"{agent.title} runs another mem: {first}", again)
-
-
-def list_expected_commands(name: str, program: Sequence[str]) -> list[str]:
-    hooks = build_values(name, program).get("hooks", {})
-    return [hook["command"] for groups in hooks.values() for hook in groups[0]["hooks"]]
 
 
 def check_version(context: Context, name: str) -> Iterator[Check]:
@@ -269,6 +269,13 @@ def check_version(context: Context, name: str) -> Iterator[Check]:
             yield Check("agent", WARNING, text, f"update {agent.title}")
 
 
+def find_first_word(command: str) -> str:
+    try:
+        return shlex.split(command)[0]
+    except ValueError:
+        return command  # a quote is missing
+
+
 def parse_version(text: str) -> list[int]:
     return [int(part) for part in text.split(".")]
 
@@ -288,7 +295,7 @@ def run_hook_command(context: Context, name: str, command: str) -> Check:
     title = AGENTS[name].title
     session = f"mem-doctor-{os.getpid()}"
     event = {
-        "hook_event_name": AGENTS[name].events[0].name,
+        "hook_event_name": AGENTS[name].events[0],
         "session_id": session,
         "cwd": str(context.folder),
         "source": "startup",

@@ -18,7 +18,7 @@ from ..store.init import add_lines
 from ..store.worktrees import find_repository
 from .blocks import PAGE_MARKS, append_block, has_block, remove_block
 from .settings_text import Node, SettingsError, add_values, parse_settings, remove_values
-from .table import AGENTS, Agent
+from .table import AGENTS, EVENTS, TOOL_MOMENTS, Agent
 
 PAGE_TEXT = """\
 # mem: your long-term memory
@@ -75,14 +75,13 @@ def find_folder(context: Context, agent: Agent) -> Path:
     chosen = context.environment.get(agent.variable, "")
     if chosen.startswith("/"):
         return Path(chosen)
-    inner = agent.folder.removeprefix(".config/")
-    if inner != agent.folder:
+    folder = context.find_home_folder("", agent.folder)
+    if agent.folder.startswith(".config/"):
         base = context.find_home_folder("XDG_CONFIG_HOME", ".config")
-    else:
-        base = context.find_home_folder("", "")
-    if base is None:
+        folder = base / agent.folder.removeprefix(".config/") if base else None
+    if folder is None:
         raise NotFoundError("no HOME, so there are no settings of an agent", "set HOME")
-    return base / inner
+    return folder
 
 
 def find_settings(context: Context, agent: Agent, project: Path | None) -> Path:
@@ -94,6 +93,12 @@ def find_settings(context: Context, agent: Agent, project: Path | None) -> Path:
     # opencode reads both.
     alternative = path.with_suffix(".jsonc")
     return alternative if not path.exists() and alternative.exists() else path
+
+
+def find_base(context: Context, path: Path) -> Path:
+    """Return the folder that the target of a link to a user's settings must be in."""
+    home = context.environment.get("HOME", "")
+    return Path(home) if home and path.is_relative_to(home) else path.parent
 
 
 def find_page(context: Context, agent: Agent, project: Path | None) -> Path | None:
@@ -117,15 +122,19 @@ def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
     if agent.mcp_key:
         server = {"command": program[0], "args": [*program[1:], "mcp"]}
         return {agent.mcp_key: {SERVER: server}}
-    # The agent must not stop if mem has been removed from the machine.
-    command = f"{shlex.join(program)} hook run {name} || true"
     hooks = {}
     for event in agent.events:
-        group: dict[str, Any] = {"matcher": event.matcher} if event.matcher else {}
-        seconds = event.seconds * agent.second
-        group["hooks"] = [{"type": "command", "command": command, "timeout": seconds}]
-        hooks[event.name] = [group]
+        moment, seconds = EVENTS[event]
+        timeout = seconds * agent.second
+        hook = {"type": "command", "command": build_command(name, program), "timeout": timeout}
+        has_matcher = agent.tools and moment in TOOL_MOMENTS
+        hooks[event] = [{**({"matcher": agent.tools} if has_matcher else {}), "hooks": [hook]}]
     return {"hooks": hooks}
+
+
+def build_command(name: str, program: Sequence[str]) -> str:
+    """Return the command of a hook. If mem has been removed, the agent must not notice."""
+    return f"{shlex.join(program)} hook run {name} || true"
 
 
 def find_ours(root: Node) -> list[list[Node]]:
@@ -179,6 +188,7 @@ def connect(
     """Connect an agent in its settings. Doing it twice changes nothing."""
     agent = get_agent(name)
     path = find_settings(context, agent, project)
+    base = project or find_base(context, path)
     done = Installation(name)
     if project is not None:
         hide_from_git(project, path)
@@ -190,13 +200,13 @@ def connect(
             bare = remove_values(text, find_ours) if path.exists() else "\n"
             check_server(agent, parse_settings(bare))
             first = {} if bare.strip() else agent.first_values
-            done.changed += save_text(context, path, add_values(bare, {**values, **first}))
+            done.changed += save_text(path, add_values(bare, {**values, **first}), base)
     page = find_page(context, agent, project)
     if page is not None and with_page:
         before = read_settings(page)
         after = append_block(before, PAGE_TEXT)
         if after != before:
-            done.changed += save_text(context, page, after)
+            done.changed += save_text(page, after, base)
     if agent.next_step and done.changed:
         done.notes.append(agent.next_step)
     return done
@@ -206,13 +216,14 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     """Remove what `connect` added: every other byte of the files stays as it is."""
     agent = get_agent(name)
     path = find_settings(context, agent, project)
+    base = project or find_base(context, path)
     done = Installation(name)
     text = read_settings(path)
     with report_line(path, text):
         bare = remove_values(text, find_ours)
         first = add_values("\n", agent.first_values) if agent.first_values else "\n"
     if bare != text:
-        done.changed += save_text(context, path, None if bare == first else bare)
+        done.changed += save_text(path, None if bare == first else bare, base)
     if project is not None:
         show_to_git(project, path)
     page = find_page(context, agent, project)
@@ -224,7 +235,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
         before = read_settings(page)
         after = remove_block(before, PAGE_MARKS)
         if after != before:
-            done.changed += save_text(context, page, after or None)
+            done.changed += save_text(page, after or None, base)
     return done
 
 
@@ -299,34 +310,32 @@ def read_settings(path: Path) -> str:
         raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
 
 
-def save_text(context: Context, path: Path, text: str | None) -> list[str]:
+def save_text(path: Path, text: str | None, base: Path) -> list[str]:
     """Write a settings file, or delete it if there is no text. Return the changed paths.
 
-    Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
+    Users keep settings in a repository of dotfiles and link to them, so a link stays a link. But a
+    link in a cloned project must not lead to a file outside of `base`.
     """
-    target = path.resolve()
-    home = context.environment.get("HOME", "")
-    allowed = [path.parent.parent, *([Path(home)] if home.startswith("/") else [])]
-    # A link in a cloned project must not lead mem to another file.
-    if path.is_symlink() and not any(target.is_relative_to(base.resolve()) for base in allowed):
+    target, base = path.resolve(), base.resolve()
+    if not target.is_relative_to(base):
         raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
     try:
         if text is not None:
             write_atomically(target, text.encode())
         else:
             target.unlink()
-            remove_empty_folders(target.parent, home)
+            remove_empty_folders(target.parent, base)
     except OSError as error:
-        raise RejectedError(f"cannot write {error.filename or path}: {error.strerror}") from None
+        raise RejectedError(f"cannot write {path}: {error.strerror}") from None
     return [str(path)]
 
 
-def remove_empty_folders(folder: Path, home: str) -> None:
-    """Remove a folder of settings that mem may have created, and the one above it."""
+def remove_empty_folders(folder: Path, base: Path) -> None:
+    """Remove the folders of settings that mem may have created."""
     with suppress(OSError):
-        for parent in (folder, folder.parent):
-            if parent != Path(home) and not (parent / ".git").exists():
-                parent.rmdir()
+        while folder != base:
+            folder.rmdir()
+            folder = folder.parent
 
 
 def hide_from_git(project: Path, path: Path) -> None:

@@ -77,7 +77,7 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
             block = template.format(first=shlex.quote(program[0]), program=shlex.join(program))
             after = insert_block(after or NEW_SCRIPT, block)
         if after != before:
-            done.changed += save_text(context, path, None if after == NEW_SCRIPT else after)
+            done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
             if path.exists() and not before:
                 path.chmod(0o755)
     return done
@@ -179,7 +179,7 @@ def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installat
         root = str(workspace.root).replace("%", "%%")
         text = template.format(root=root, command=command) if program else None
         if text != (read_settings(path) or None):
-            done.changed += save_text(context, path, text)
+            done.changed += save_text(path, text, base)
     if done.changed:
         reason = run_systemctl(workspace, "daemon-reload")
         if program:

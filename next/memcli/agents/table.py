@@ -6,16 +6,24 @@ Another agent, or another moment, is a row here. Imports nothing slow, because h
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SHELL_AND_EDITS = "Bash|Edit|MultiEdit|Write|NotebookEdit"
-
-
-class HookEvent(NamedTuple):
-    """A moment at which an agent runs a command."""
-
-    name: str  # as the agent calls it
-    moment: str  # start, prompt, action, failure, compaction, turn end, session end
-    seconds: int  # after which the agent goes on without mem
-    matcher: str = ""  # of tool names; empty: all tools
+# Events at which an agent runs mem, as the agents call them: the moment, and the seconds after
+# which the agent goes on without mem.
+EVENTS: Mapping[str, tuple[str, int]] = {
+    "SessionStart": ("start", 10),
+    "SubagentStart": ("start", 10),
+    "UserPromptSubmit": ("prompt", 10),
+    "BeforeAgent": ("prompt", 10),
+    "PreToolUse": ("action", 10),
+    "PostToolUse": ("failure", 10),
+    "PostToolUseFailure": ("failure", 10),
+    "PreCompact": ("compaction", 10),
+    "PreCompress": ("compaction", 10),
+    "Stop": ("turn end", 30),
+    "AfterAgent": ("turn end", 30),
+    "SessionEnd": ("session end", 3),
+}
+TOOL_MOMENTS = ("action", "failure")
+USUAL = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
 
 
 class Agent(NamedTuple):
@@ -29,7 +37,8 @@ class Agent(NamedTuple):
     page: str = ""  # the page of a project that it reads at every start
     user_page: str = ""  # the same for all projects, in its folder
     variable: str = ""  # names another folder
-    events: tuple[HookEvent, ...] = ()
+    events: tuple[str, ...] = ()  # keys of EVENTS
+    tools: str = ""  # which tools it reports, as a pattern of its settings; empty: all
     second: int = 1  # what its settings call a second
     first_values: Mapping[str, Any] = {}  # what a new settings file must contain
     mcp_key: str = ""  # without hooks: the key of the MCP servers
@@ -46,17 +55,8 @@ AGENTS: Mapping[str, Agent] = {
         ".claude/settings.local.json",
         page="CLAUDE.md",
         variable="CLAUDE_CONFIG_DIR",
-        events=(
-            HookEvent("SessionStart", "start", 10),
-            HookEvent("SubagentStart", "start", 10),
-            HookEvent("UserPromptSubmit", "prompt", 10),
-            HookEvent("PreToolUse", "action", 10, SHELL_AND_EDITS),
-            HookEvent("PostToolUse", "record", 10, SHELL_AND_EDITS),
-            HookEvent("PostToolUseFailure", "failure", 10, SHELL_AND_EDITS),
-            HookEvent("PreCompact", "compaction", 10),
-            HookEvent("Stop", "turn end", 30),
-            HookEvent("SessionEnd", "session end", 5),
-        ),
+        events=(*USUAL, "SubagentStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+        tools="Bash|Edit|MultiEdit|Write|NotebookEdit",
         minimum="2.1.9",
     ),
     "codex": Agent(
@@ -67,15 +67,7 @@ AGENTS: Mapping[str, Agent] = {
         ".codex/hooks.json",
         page="AGENTS.md",
         variable="CODEX_HOME",
-        events=(
-            HookEvent("SessionStart", "start", 10),
-            HookEvent("UserPromptSubmit", "prompt", 10),
-            HookEvent("PreToolUse", "action", 10),
-            HookEvent("PostToolUse", "failure", 10),
-            HookEvent("PreCompact", "compaction", 10),
-            HookEvent("Stop", "turn end", 30),
-            HookEvent("SessionEnd", "session end", 3),
-        ),
+        events=(*USUAL, "PreToolUse", "PostToolUse"),
         next_step="Codex asks at its next start whether you trust the new hooks: say yes.",
         minimum="0.129",
     ),
@@ -86,13 +78,7 @@ AGENTS: Mapping[str, Agent] = {
         "settings.json",
         ".gemini/settings.json",
         page="GEMINI.md",
-        events=(
-            HookEvent("SessionStart", "start", 10),
-            HookEvent("BeforeAgent", "prompt", 10),
-            HookEvent("PreCompress", "compaction", 10),
-            HookEvent("AfterAgent", "turn end", 30),
-            HookEvent("SessionEnd", "session end", 5),
-        ),
+        events=("SessionStart", "BeforeAgent", "PreCompress", "AfterAgent", "SessionEnd"),
         second=1000,
     ),
     "copilot": Agent(
@@ -103,14 +89,7 @@ AGENTS: Mapping[str, Agent] = {
         ".github/hooks/mem.json",
         page="AGENTS.md",
         variable="COPILOT_HOME",
-        events=(
-            HookEvent("SessionStart", "start", 10),
-            HookEvent("UserPromptSubmit", "prompt", 10),
-            HookEvent("PostToolUse", "failure", 10),
-            HookEvent("PreCompact", "compaction", 10),
-            HookEvent("Stop", "turn end", 30),
-            HookEvent("SessionEnd", "session end", 5),
-        ),
+        events=(*USUAL, "PostToolUse"),
         first_values={"version": 1},
     ),
     "opencode": Agent(

@@ -3,8 +3,9 @@
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -62,27 +63,41 @@ def run_hook(
         raise UsageError(f"unknown target {target!r}", f"one of: {', '.join(targets)}")
     if target in TARGETS and action in ACTIONS[:2]:
         done = [schedule(context, target, is_removal=action == "uninstall")]
-        return report(context, done, action)
+        return report(context, done, [], action)
     folder = find_project(context)
     if action == "ls":
         return list_all(context, folder)
     if action not in ACTIONS:
         raise UsageError(f"unknown action {action!r}", f"one of: {', '.join(ACTIONS)}")
-    names = [target] if target else find_agents(context)
     if action == "uninstall":
-        names = [target] if target else list(AGENTS)
         places = [folder] if project else [None, folder]
-        done = [disconnect(context, name, place) for name in names for place in places]
-        return report(context, done, action)
+        names = [target] if target else list(AGENTS)
+        calls = [partial(disconnect, context, name, place) for name in names for place in places]
+        return report(context, *call_all(calls), action)
+    names = [target] if target else find_agents(context)
     if not names:
         raise NotFoundError("no agent is found here", f"name one of: {', '.join(AGENTS)}")
     program = find_program(context)
-    done = []
+    calls = []
     for name in names:
         with_page = not project or may_change_page(context, name, folder)
         place = folder if project else None
-        done.append(connect(context, name, program, place, with_page=with_page))
-    return report(context, done, action)
+        calls.append(partial(connect, context, name, program, place, with_page=with_page))
+    return report(context, *call_all(calls), action)
+
+
+def call_all(calls: Sequence[Callable[[], Installation]]) -> tuple[list[Installation], list[str]]:
+    """Change every agent, and return the problems of those that could not be changed."""
+    done: list[Installation] = []
+    problems = []
+    for call in calls:
+        try:
+            done.append(call())
+        except MemError as error:
+            if len(calls) == 1:
+                raise
+            problems.append(error.message)
+    return done, problems
 
 
 def schedule(context: Context, target: str, *, is_removal: bool) -> Installation:
@@ -116,7 +131,9 @@ def may_change_page(context: Context, name: str, project: Path) -> bool:
     )
 
 
-def report(context: Context, done: Sequence[Installation], action: str) -> Result:
+def report(
+    context: Context, done: Sequence[Installation], problems: Sequence[str], action: str
+) -> Result:
     verb, nothing = MESSAGES[action]
     lines = []
     for installation in done:
@@ -126,7 +143,10 @@ def report(context: Context, done: Sequence[Installation], action: str) -> Resul
             paths = [shorten_path(context, path) for path in installation.changed]
             lines.append(f"{verb} {title}: {', '.join(paths)}")
         lines += installation.notes
-    return Result({"agents": list(done)}, lines or [nothing])
+    if not lines and not problems:
+        lines = [nothing]
+    code = 3 if problems else 0
+    return Result({"agents": list(done)}, lines, messages=problems, exit_code=code)
 
 
 def shorten_path(context: Context, path: str) -> str:
@@ -139,21 +159,21 @@ def list_all(context: Context, project: Path) -> Result:
     connections = list_connections(context, project)
     found = find_agents(context)
     last_days = find_last_days(context)
-    lines = []
+    lines: list[str] = []
+    rows: list[list[str]] = []
     for connection in connections:
         title = AGENTS[connection.agent].title
         state = connection.error or f"connected in {shorten_path(context, connection.path)}"
         last_day = last_days.get(connection.agent)
         lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
         lines += [f"  {command}" for command in connection.commands]
+        commands = "; ".join(connection.commands)
+        rows.append([connection.agent, connection.scope, connection.path, commands])
     connected = {connection.agent for connection in connections}
     for name in found:
         if name not in connected:
             lines.append(f"{AGENTS[name].title}: not connected (mem hook install {name})")
-    rows = [
-        [connection.agent, connection.scope, connection.path, "; ".join(connection.commands)]
-        for connection in connections
-    ]
+            rows.append([name, "", "", ""])
     data = {"connections": connections, "agents": found}
     return Result(data, lines or ["No agent is found here."], rows, exit_code=not lines)
 

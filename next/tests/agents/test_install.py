@@ -13,7 +13,7 @@ from memcli.agents.settings_text import SettingsError, add_values, parse_setting
 from memcli.agents.table import AGENTS
 from memcli.context import Context
 from memcli.errors import MemError, NotFoundError, RejectedError
-from tests.helpers import get_process_environment, make_context
+from tests.helpers import get_process_environment, make_context, run_mem
 
 PROGRAM = ["/opt/my tools/mem"]
 MINE = '{"hooks": [{"type": "command", "command": "make lint"}]}'
@@ -182,7 +182,7 @@ def test_a_link_to_dotfiles_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
-    context = make_context(tmp_path, HOME=str(tmp_path / "somewhere"))
+    context = make_context(tmp_path, HOME=str(tmp_path))
     (tmp_path / "other.json").write_text("{}")
     project = tmp_path / "clone"
     (project / ".claude").mkdir(parents=True)
@@ -264,6 +264,22 @@ def test_a_page_gets_the_protocol_and_loses_it_again(page: str, tmp_path: Path) 
     assert "mem write" in file.read_text()  # for Cursor
     disconnect(context, "cursor", tmp_path)
     assert (file.read_bytes() if page else file.exists()) == (page.encode() if page else False)
+
+
+def test_one_agent_with_broken_settings_does_not_stop_the_others(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    path = write_settings(context, "claude-code", "{")
+    (tmp_path / "home/.codex").mkdir()
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/mem"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    code, output, errors = run_mem(tmp_path, "hook", "install", PATH=str(tmp_path / "bin"))
+    assert code == 3 and "Connected Codex" in output
+    assert f"{path}:1: a key in quotes is missing" in errors
+    code, output, _ = run_mem(tmp_path, "hook", "ls", "--json", PATH="")
+    places = {item["agent"]: item for item in json.loads(output)["connections"]}
+    assert places["claude-code"]["error"] and places["codex"]["commands"]
 
 
 def test_values_are_added_in_front_of_those_of_others() -> None:
