@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from .commands import Step, parse_command
-from .lookup import Lookup, Memory, Place, build_context
-from .match import ENOUGH, Rule, is_match, list_words, rate
+from .lookup import Find, Memory, Place, Rated, build_context
+from .match import ENOUGH, Rule, is_match, list_implied, list_words, rate
 from .shown import Shown
 
 EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")
@@ -35,35 +35,29 @@ def build_action_context(
     if not steps:
         return ""
 
-    def rate_all(lookup: Lookup) -> Iterable[tuple[float, Memory, str]]:
-        for memory, rating in rate_memories(lookup, steps):
-            yield rating, memory, build_note(memory, steps, folder)
+    def rate_all(find: Find) -> Iterable[Rated]:
+        return rate_memories(find, steps, folder)
 
     kind = "command" if any(step.program for step in steps) else "file"
     about = f"From long-term memory, about this {kind}:"
-    return build_context(places, rate_all, shown, about=about, tokens=tokens, now=now)
+    return build_context(places, rate_all, shown, about, tokens=tokens, now=now)
 
 
 def parse_action(tool: Mapping[str, Any], folder: str) -> list[Step]:
     """Return what a tool call does to files, and which programs it runs."""
-    paths: list[str] = [str(tool[key]) for key in EDIT_KEYS if isinstance(tool.get(key), str)]
+    paths = [tool[key] for key in EDIT_KEYS if isinstance(tool.get(key), str)]
     steps: list[Step] = []
     for value in map(tool.get, COMMAND_KEYS):
         # Codex passes a list: the shell, its options, the command.
         text = value[-1] if isinstance(value, list) and value else value
-        patched = PATCHED_FILE.findall(text) if isinstance(text, str) else []
-        paths += patched
-        steps += parse_command(text) if isinstance(text, str) and not patched else []
+        if isinstance(text, str):
+            patched = PATCHED_FILE.findall(text)
+            paths += patched
+            steps += [] if patched else parse_command(text, folder)
+    steps += [Step(paths=(os.path.normpath(os.path.join(folder, path)),)) for path in paths]
     top = f"{find_repository(folder) or folder.rstrip('/')}/"
-    steps += [Step(paths=(path,)) for path in paths]
     return [
-        step._replace(
-            paths=tuple(
-                os.path.normpath(os.path.join(folder, path)).removeprefix(top)
-                for path in step.paths
-            )
-        )
-        for step in steps
+        step._replace(paths=tuple(path.removeprefix(top) for path in step.paths)) for step in steps
     ]
 
 
@@ -76,18 +70,19 @@ def find_repository(folder: str) -> str:
     return folder
 
 
-def rate_memories(lookup: Lookup, steps: Sequence[Step]) -> Iterable[tuple[Memory, float]]:
+def rate_memories(find: Find, steps: Sequence[Step], folder: str) -> Iterable[Rated]:
     """Yield the rules about an action, with their ratings."""
     names = {part for step in steps for path in step.paths for part in path.split("/") if part}
-    memories = lookup.find([*names, *(word for step in steps for word in list_words(step))], names)
+    words = [word for step in steps for word in (*list_words(step), *list_implied(step))]
+    memories = find([*names, *words], names)
     rules = [Rule(memory.text, memory.type, memory.files) for memory in memories]
     counts = Counter(word for rule in rules for word in rule.stems)
-    variables = [variable for step in steps for variable in step.variables]
+    flags = {flag for step in steps for flag in step.flags}
     for memory, rule in zip(memories, rules, strict=True):
+        is_followed = rule.advised and rule.advised <= flags
         rating = max(rate(step, rule, lambda word: counts[word] ** -0.5) for step in steps)
-        # A command that sets `VCR=all` follows the rule that asks for it.
-        if rating >= ENOUGH and not any(variable in rule.text for variable in variables):
-            yield memory, rating
+        if rating >= ENOUGH and not is_followed:
+            yield rating, memory, build_note(memory, steps, folder)
 
 
 def build_note(memory: Memory, steps: Iterable[Step], folder: str) -> str:

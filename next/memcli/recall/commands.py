@@ -5,16 +5,18 @@ Used before every command of an agent, so it imports nothing that is slow to loa
 
 import os
 import re
-import shlex
+from itertools import pairwise
 from typing import NamedTuple
 
-LONGEST, MOST_WORDS, MOST_DEPTH = 4_000, 12, 3
+LONGEST, MOST_WORDS = 4_000, 12
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
-SEPARATOR = re.compile(r"[;|&()]+")
-ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+# The command that a shell or another host runs.
+INNER = re.compile(r"\b(?:(ssh (?:-\S+ )*[\w.@-]+)|(?:ba|z)?sh -\w*c) (['\"])(.*?)\2", re.DOTALL)
+NO_WORD = re.compile(r"\\\n|\d?>&\d|&(?=>)")  # a joined line, and streams such as `2>&1`
+QUOTED = r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s;|&()<>'"\\])+"""
+SHELL_WORD = re.compile(rf"{QUOTED}|[;|&()\n]+|[<>]+", re.DOTALL)
+QUOTE = re.compile(r"\\(.)|[\"']")
 FLAG = re.compile(r"(-\w(?=\d+$)|-[^=]+)=?(.*)", re.DOTALL)  # -j8 is the flag -j
-SSH_HOST = re.compile(r"(?:-[pilojLRJF] \S+ |-\S+ )*\S+")
-PATH = re.compile(r".*[\w.*]/.*|/.*|.*\w\.\w.*")
 
 
 def read_words() -> dict[str, frozenset[str]]:
@@ -32,91 +34,63 @@ WORDS = read_words()
 class Step(NamedTuple):
     """One thing that an action does: it changes a file, or runs a program."""
 
-    program: str = ""  # without its folder; empty if a file is edited
+    program: str = ""  # without its folder; empty if a file is changed
     words: tuple[str, ...] = ()  # subcommands, targets and other arguments
-    flags: frozenset[str] = frozenset()
-    paths: tuple[str, ...] = ()  # files that it changes or names
-    variables: tuple[str, ...] = ()  # that are set for it
+    flags: frozenset[str] = frozenset()  # and variables: VCR=all
+    paths: tuple[str, ...] = ()  # files that it may change
 
 
-def parse_command(text: str, folder: str = "", depth: int = 0) -> list[Step]:
+def parse_command(text: str, folder: str) -> list[Step]:
     """Return the programs of a command line, except those that only read."""
     # The text of a new file is no command.
-    line = HEREDOC.sub(r"\3", text[:LONGEST]).replace("\\\n", " ").replace("\n", " ; ")
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        words = list(lexer)
-    except ValueError:
-        # A quote without its end. The beginning is still worth something.
-        words = re.sub(r"([;|&()<>]+)", r" \1 ", re.sub("['\"]", " ", line)).split()
+    line = INNER.sub(r"\1 ; \3 ; ", HEREDOC.sub(r"\3", text[:LONGEST]))
     steps: list[Step] = []
     part: list[str] = []
-    for word in [*words, ";"]:
-        if not SEPARATOR.fullmatch(word):
-            part.append(word)
+    for quoted in [*SHELL_WORD.findall(NO_WORD.sub(" ", line)), ";"]:
+        if quoted[0] not in ";|&()\n":
+            part.append(QUOTE.sub(r"\1", quoted))
             continue
-        steps += parse_part(part, folder, depth)
+        step = build_step(part, folder)
+        steps += [step] if step.program or step.paths else []
         if part[:1] == ["cd"]:
             folder = os.path.join(folder, part[-1])
         part = []
     return steps
 
 
-def parse_part(words: list[str], folder: str, depth: int) -> list[Step]:
-    """Return the programs of one part of a pipe or list, without `sudo` and the like."""
-    variables: list[str] = []
-    is_wrapped = False
-    while words:
-        is_runner = "+".join(words[:2]) in WORDS["runners"]
-        if ASSIGNMENT.fullmatch(words[0]):
-            variables.append(words[0])
-        elif is_runner or words[0].rpartition("/")[2] in WORDS["wrappers"]:
-            is_wrapped = True
-        elif not is_wrapped or not (words[0].startswith("-") or words[0].isdigit()):
-            break
-        words = words[1 + is_runner :]
-    if not words or depth > MOST_DEPTH:
-        return []
-    if is_wrapped and " " in words[0]:
-        return parse_command(words[0], folder, depth + 1)  # bash -c
-    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", words[0].rpartition("/")[2])
-    step = build_step(program, words[1:], folder)
-    steps = [step._replace(variables=tuple(variables))] if step.program or step.paths else []
-    if step.program == "ssh":
-        steps += parse_command(SSH_HOST.sub("", " ".join(words[1:]), count=1), "", depth + 1)
-    return steps
-
-
-def build_step(program: str, arguments: list[str], folder: str) -> Step:
-    words: list[str] = []
+def build_step(part: list[str], folder: str) -> Step:
+    """Build a step from the words of a command, without `sudo` and the like."""
     flags: set[str] = set()
-    paths: list[str] = []
-    previous = ""
-    for word in arguments:
-        flag = FLAG.fullmatch(word) if word.startswith("-") else None
+    while part:
+        is_runner = "+".join(part[:2]) in WORDS["runners"]
+        name = part[0].rpartition("/")[2]
+        if re.match(r"\w+=", part[0]):
+            flags.add(part[0])
+        elif not (is_runner or name in WORDS["wrappers"] or re.match(r"-|\d+$", name)):
+            break
+        part = part[1 + is_runner :]
+    program = re.sub(r"^(python|pip)[\d.]+$", r"\1", name) if part else ""
+    words: list[str] = []
+    changed: list[str] = []
+    for previous, word in pairwise(part):
+        flag = FLAG.fullmatch(word)
         if flag:
-            flags.add(flag[1])
-            flags.update(f"-{letter}" for letter in flag[1][1:] if len(flag[1]) < 4)
-            words += [flag[2]] if flag[2] else []
-        elif previous.startswith(">"):
-            paths.append(word)
-        elif not word.startswith((">", "<")) and " " not in word:  # a message, or a script
-            words.append(word)
-        previous = word
-    words = words[:MOST_WORDS]
+            flags.update((flag[1], *(f"-{letter}" for letter in flag[1][1:] if len(flag[1]) < 4)))
+        argument = flag[2] if flag else word
+        if previous.startswith(">"):
+            changed.append(word)
+        elif argument and " " not in argument and argument[0] not in "<>":
+            words.append(argument)
     if program == "git" and "-f" in flags:
         flags.add("--force")
-    if (
+    is_reading = (
         program in WORDS["reading"]
         or not WORDS["reading_subcommands"].isdisjoint(words[:4])
         or not WORDS["harmless_flags"].isdisjoint(flags)
         or (program == "sed" and "-i" not in flags)
-    ):
-        program, words, flags = "", [], set()
-    elif program in WORDS["writing"]:
-        paths += words
-    else:
-        paths += filter(PATH.fullmatch, words)
-    full_paths = [os.path.normpath(os.path.join(folder, path)) for path in paths]
-    return Step(program, tuple(words), frozenset(flags), tuple(full_paths))
+    )
+    program, words = ("", []) if is_reading else (program, words[:MOST_WORDS])
+    # The name of a subcommand or branch can be that of a folder.
+    changed += [word for word in words if program in WORDS["writing"] or re.search("[/.]", word)]
+    paths = tuple(os.path.normpath(os.path.join(folder, path)) for path in changed)
+    return Step(program, tuple(words), frozenset(flags), paths)

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..formats.text import WORD
 from .action import parse_action
 from .commands import WORDS, Step
-from .lookup import Lookup, Memory, Place, build_context
-from .match import WORD, Rule, has_program, stem
+from .lookup import Find, Place, Rated, build_context
+from .match import Rule, has_program, stem
 from .shown import Shown
 
 ENOUGH = 1.0
@@ -22,7 +23,6 @@ NAME = re.compile(
     r"|\b[A-Z]+\d\d+\b|[A-Z]{5,}|\w+-\w[\w-]*"
 )
 COMMON = WORDS["errors"] | WORDS["function_words"]
-ABOUT = "From long-term memory, about this failure:"
 
 
 def build_failure_context(
@@ -40,21 +40,20 @@ def build_failure_context(
     if len(error) > ERROR_START + ERROR_END:
         error = f"{error[:ERROR_START]}\n{error[-ERROR_END:]}"
 
-    def rate(lookup: Lookup) -> Iterable[tuple[float, Memory, str]]:
-        return rate_memories(lookup, steps, error)
+    def rate_all(find: Find) -> Iterable[Rated]:
+        return rate_memories(find, steps, error)
 
-    return build_context(places, rate, shown, about=ABOUT, tokens=tokens, now=now)
+    about = "From long-term memory, about this failure:"
+    return build_context(places, rate_all, shown, about, tokens=tokens, now=now)
 
 
-def rate_memories(
-    lookup: Lookup, steps: Sequence[Step], error: str
-) -> Iterable[tuple[float, Memory, str]]:
+def rate_memories(find: Find, steps: Sequence[Step], error: str) -> Iterable[Rated]:
     """Yield the lessons that share enough with an error and its command, with their ratings."""
     # What the command itself says is what the action moment is for.
     said = {word for step in steps for word in (step.program, *step.words)}
     names = [name for name in find_names(error) if is_telling(name, said if name.isupper() else ())]
     words = [word for word in find_words(error) if is_telling(word, said)]
-    memories = lookup.find([*(step.program for step in steps), *names, *words])
+    memories = find([*(step.program for step in steps), *names, *words], ())
     rules = [Rule(memory.text, memory.type) for memory in memories]
     counts = Counter(word for rule in rules for word in rule.stems)
     rare = {stem(word) for word in words if counts[stem(word)] <= MOST_RULES_OF_A_WORD}

@@ -11,7 +11,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from ..formats.text import HIDDEN_MARK, WORD
 from ..index.settled import is_settled
@@ -56,84 +57,77 @@ class Memory(NamedTuple):
     updated_at: str
     files: tuple[str, ...]
     text: str
-    noted: int
-    stat: list[int]
 
 
-class Lookup:
-    """The open index of one workspace."""
+Find = Callable[[Iterable[str], Iterable[str]], list[Memory]]
+"""Finds the rules that have words of texts, or `files` with one of the names."""
+Rated = tuple[float, Memory, str]
+"""A memory that fits, its rating first, with a note for the agent."""
 
-    def __init__(self, place: Place, now: str) -> None:
-        self.place = place
-        self.values: dict[str, Any] = {"project": place.project, "now": now, "limit": MOST_RULES}
-        self.connection = sqlite3.connect(place.database, timeout=BUSY_SECONDS)
-        self.connection.execute("pragma query_only = 1")
 
-    def find(self, texts: Iterable[str], names: Iterable[str] = ()) -> list[Memory]:
-        """Return the rules with the rarest words of texts, and those with `files` of a name."""
-        quoted = dict.fromkeys(f'"{word}"' for text in texts for word in WORD.findall(text))
-        # The column has JSON, which spells other letters than ASCII as \uXXXX.
-        parts = {f"part{number}": json.dumps(name)[1:-1] for number, name in enumerate(names)}
-        contains = " or ".join(
-            f"instr(entries.files, {name})" for name in ("'*'", *map(":{}".format, parts))
-        )
-        rows = self.connection.execute(
-            "select path, id, type, updated_at, entries.files, title, text, noted, mtime, ctime,"
-            " size, inode from entries join files using(file) join texts using(file)"
-            f" where {RULES} and (file in (select chunks.file from words"
-            " join chunks on chunk = words.rowid join entries using(file)"
-            f" where words match :words and active and {RULES} order by rank limit :limit)"
-            f" or (entries.files <> '[]' and ({contains})))",
-            {**self.values, **parts, "words": " OR ".join(['""', *quoted][:MOST_WORDS])},
-        )
-        memories = []
-        for path, entry_id, type_, updated_at, files, title, text, noted, *stat in rows:
+def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str]) -> list[Memory]:
+    """Return the rules with the rarest words of texts, and those with `files` of a name.
+
+    Leaves out what was purged or forgotten, and files that changed since the index read them.
+    """
+    quoted = dict.fromkeys(f'"{word}"' for text in texts for word in WORD.findall(text))
+    # The column has JSON, which spells other letters than ASCII as \uXXXX.
+    parts = {f"part{number}": json.dumps(name)[1:-1] for number, name in enumerate(names)}
+    tests = [f"instr(entries.files, {key})" for key in ("'*'", *(f":{part}" for part in parts))]
+    values = {"project": place.project, "now": now, "words": " OR ".join([*quoted][:MOST_WORDS])}
+    connection = sqlite3.connect(place.database, timeout=BUSY_SECONDS)
+    connection.execute("pragma query_only = 1")
+    rows = connection.execute(
+        "select path, id, type, updated_at, entries.files, title, text, noted, mtime, ctime, size,"
+        f" inode from entries join files using(file) join texts using(file) where {RULES}"
+        " and (file in (select chunks.file from words join chunks on chunk = words.rowid"
+        f" join entries using(file) where words match :words and active and {RULES}"
+        f" order by rank limit {MOST_RULES})"
+        f" or (entries.files <> '[]' and ({' or '.join(tests)})))",
+        {**values, **parts},
+    )
+    memories: list[Memory] = []
+    for path, memory_id, type_, updated_at, files, title, text, *noted in rows if quoted else ():
+        if HIDDEN_MARK not in text and is_current(place, path, memory_id, noted):
             body = FRONTMATTER.sub("", text, count=1).strip() or title
-            names = tuple(json.loads(files))
-            memories.append(Memory(path, entry_id, type_, updated_at, names, body, noted, stat))
-        return memories
+            memory = Memory(path, memory_id, type_, updated_at, tuple(json.loads(files)), body)
+            memories.append(memory)
+    return memories
 
-    def is_current(self, memory: Memory) -> bool:
-        """Return whether a memory was not purged, and its file is as the index read it."""
-        try:
-            status = os.lstat(f"{self.place.root}/{memory.path}")
-            stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-            is_same = [*stat] == memory.stat and is_settled(stat, memory.noted)
-        except OSError:
-            return False
-        # A merge can bring the id of a purged memory before the index knows.
-        with suppress(OSError), open(self.place.purged, encoding="utf-8", errors="replace") as file:
-            return is_same and not any(line.split()[:1] == [memory.id] for line in file)
-        return is_same
+
+def is_current(place: Place, path: str, memory_id: str, noted: Sequence[int]) -> bool:
+    """Return whether a memory was not purged, and its file is as the index noted it."""
+    try:
+        status = os.lstat(f"{place.root}/{path}")
+    except OSError:
+        return False
+    stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+    purged = ""
+    # A merge can bring the id of a purged memory before the index knows.
+    with suppress(OSError), open(place.purged, encoding="utf-8", errors="replace") as file:
+        purged = file.read()
+    return [*stat] == noted[1:] and is_settled(stat, noted[0]) and memory_id not in purged.split()
 
 
 def build_context(
     places: Sequence[Place],
-    rate: Callable[[Lookup], Iterable[tuple[float, Memory, str]]],
+    rate: Callable[[Find], Iterable[Rated]],
     shown: Shown,
-    *,
     about: str,
+    *,
     tokens: int,
     now: str,
 ) -> str:
-    """Return the memories that fit as text for the agent, the best first.
-
-    `rate` yields memories with their ratings and notes. Leaves out what the session has seen,
-    what was purged, and files that changed since the index read them.
-    """
-    chosen: list[tuple[float, Memory, str]] = []
-    for place in places:
-        lookup = Lookup(place, now) if os.path.isfile(place.database) else None
-        for item in rate(lookup) if lookup else ():
-            is_hidden = HIDDEN_MARK in item[1].text or item[1].id in shown.ids
-            if lookup and not is_hidden and lookup.is_current(item[1]):
-                chosen.append(item)
+    """Return the memories that fit as text for the agent, the best first."""
+    indexed = [place for place in places if os.path.isfile(place.database)]
+    rated = [item for place in indexed for item in rate(partial(find_rules, place, now))]
     budget = Budget(tokens)
     budget.take(render_context(["-"], about))
     lines: list[str] = []
-    for _, memory, note in sorted(chosen, key=lambda item: -item[0]):
+    for _, memory, note in sorted(rated, key=lambda item: -item[0]):
         name = memory.id[-ID_LENGTH:] if memory.id.startswith("mem_") else memory.path
-        sentences = split_sentences(get_new_sentences(memory.text, shown))
+        is_new = memory.id not in shown.ids
+        sentences = split_sentences(get_new_sentences(memory.text, shown)) if is_new else []
         # A long memory is shown up to the last sentence that fits.
         while sentences:
             attributes = {"type": memory.type, "note": note}

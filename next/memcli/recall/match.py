@@ -7,10 +7,11 @@ about other files or commands.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
+from ..formats.text import WORD
 from .commands import WORDS, Step
 
 ENOUGH = 1.0
@@ -18,20 +19,15 @@ ENOUGH = 1.0
 WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7}
 WEIGHTS |= {"flags": -1.0, "procedure": -1.0}
 TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
-WORD = re.compile(r"[^\W_]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 ENDING = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
 SENTENCE_END, CLAUSE_END = re.compile(r"[.!?:]\s|\n"), re.compile(r"[.!?:;,]\s|\n")
 VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
-FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)")
+FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+")
 NO_WORDS = re.compile(rf"{FLAG.pattern}|[^\s`]*\w[/:]\w[^\s`]*")
-LITERAL = re.compile(r"[a-z.][\w:./-]*|\*")  # unlike NAME, <file> or 3
 NEGATION = re.compile(
     r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than|leave out|nothing|nobody)\b"
-)
-ADVICE = re.compile(
-    r"(?i)\b(?:always|only|use|run|pass|prefer|add|needs?|keep|set|start|try|build|update)\b"
 )
 ADVICE_BEFORE = re.compile(
     r"(?i)\b(?:use|run|start|call|then|with|via|through|by|of|from) `?(?:[\w./:]+ )?$"
@@ -42,11 +38,6 @@ ELSEWHERE = re.compile(
     r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
 )
 SUBJECT = re.compile(r"(?:^|[.!?:,;]\s)(?:\S+\s){0,2}\W*$")
-# Such a lesson is for the failure moment.
-ABOUT_ERROR = re.compile(
-    r"\b(?:means|comes? from|(?:nearly|almost) always|usually)\b"
-    r"|^\W*(?:(?i:error)|\S*(?:Error|Exception))\b"
-)
 
 
 class Rule:
@@ -63,17 +54,14 @@ class Rule:
         self.stems = {word for words in sentences for word in words}
         self.pairs = {pair for words in sentences for pair in pairwise(words)}
 
-    def is_problem(self, start: int) -> bool:
-        """Return whether a place is where a lesson says what went wrong."""
-        return self.type == "lesson" and not SENTENCE_END.search(self.text[:start])
-
     def is_advice(self, start: int) -> bool:
-        """Return whether the flag at a place is to be used."""
+        """Return whether the flag or program at a place is to be used."""
         clause = CLAUSE_END.split(self.text[:start])[-1]
-        if clause.lower().rstrip(" `").endswith("without"):
+        if re.search(r"(?i)\balways\b|\bwithout\W*$", clause):
             return True
-        is_meant = ADVICE.search(clause) or not self.is_problem(start)
-        return bool(is_meant and not NEGATION.search(clause))
+        # A lesson begins with what went wrong.
+        is_problem = self.type == "lesson" and not SENTENCE_END.search(self.text[:start])
+        return not (is_problem or NEGATION.search(clause))
 
 
 def stem(word: str) -> str:
@@ -93,42 +81,28 @@ def list_stems(text: str, ignored: Iterable[str] = ()) -> list[str]:
 
 
 def list_words(step: Step) -> list[str]:
-    """Return the words of a step, and what it is called in sentences."""
-    words = [
-        word.lower()
-        for word in split_words(" ".join((step.program or "edit", *step.words, *step.paths)))
-    ]
-    return [*words, *find_implied({*words, *step.flags})]
+    """Return the words of a step; `edit` if it changes a file."""
+    texts = (step.program or "edit", *step.words, *step.paths)
+    return [word.lower() for word in split_words(" ".join(texts))]
 
 
-def find_implied(words: Collection[str]) -> list[str]:
-    """Return what steps with such words and flags are called in sentences."""
+def list_implied(step: Step) -> list[str]:
+    """Return the words that a step is called in sentences."""
+    known = {*list_words(step), *step.flags}
     items = [item.split("=") for item in WORDS["implied"]]
-    implied = [value for key, value in items if all(word in words for word in key.split("+"))]
-    return WORD.findall(" ".join(implied))
+    implied = [words for key, words in items if known.issuperset(key.split("+"))]
+    return ",".join(implied).split(",") if implied else []
 
 
 def is_match(pattern: str, path: str) -> bool:
     """Return whether a path, file name, folder or pattern means a file."""
-    pattern, path = pattern.removeprefix("./").lower(), f"/{path.strip('/').lower()}"
-    name = path.rpartition("/")[2]
-    if not pattern.strip("/*."):
-        return False
-    if "/" not in pattern:
-        return (pattern[0] == "." and name.endswith(pattern)) or fnmatchcase(name, pattern)
-    pattern = f"*/{pattern.strip('/')}"
-    return fnmatchcase(path, pattern) or fnmatchcase(path, f"{pattern}/*")
-
-
-def has_file(step: Step, rule: Rule) -> bool:
-    """Return whether a memory's `files` mean a file of a step."""
-    patterns = [pattern for name in rule.files for pattern in (name, f"{name}/")]
-    return any(is_match(pattern, path) for pattern in patterns for path in step.paths)
+    pattern, path = pattern.removeprefix("./").strip("/").lower(), f"/{path.strip('/').lower()}/"
+    is_ending = pattern[:1] == "." and "/" not in pattern and path.endswith(f"{pattern}/")
+    return bool(pattern.strip("*.")) and (is_ending or fnmatchcase(path, f"*/{pattern}/*"))
 
 
 def has_name(step: Step, rule: Rule) -> bool:
     """Return whether a rule names a file of a step, and not as the one to use instead."""
-    is_changed = not step.program or step.program in WORDS["writing"] or step.program == "git"
     is_named = False
     for name in rule.names:
         if not any(is_match(name, path) for path in step.paths):
@@ -138,9 +112,10 @@ def has_name(step: Step, rule: Rule) -> bool:
             return False
         is_kind = name[0] == "*" or (name[0] == "." and "/" not in name)
         # Farther from its start, a clause rather says where something happened.
-        is_late = len(CLAUSE_END.split(before)[-1].split()) > 4
+        end = SENTENCE_END if is_kind else CLAUSE_END
+        is_late = len(end.split(before)[-1].split()) > 4
         is_subject = not is_late or not (is_kind or rule.type == "lesson")
-        is_named |= is_subject and (is_changed or not is_kind)
+        is_named |= is_subject
     return is_named
 
 
@@ -148,76 +123,50 @@ def has_program(step: Step, rule: Rule) -> bool | None:
     """Return whether a rule is about the program of a step; false if about another use of it."""
     is_about: bool | None = None
     known = {*map(str.lower, step.words), *step.flags}
-    name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{re.escape(step.program)}(?![\w-]|\.\w)"
+    # A rule about deploys is about the script deploy.sh.
+    base, dot, ending = map(re.escape, step.program.partition("."))
+    name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{base}(?:s|{dot}{ending})?(?![\w-]|\.\w)"
     for match in re.finditer(name, rule.text) if step.program else ():
         before, after = rule.text[: match.start()], rule.text[match.end() :]
         is_code = before.count("`") % 2 == 1
         words = re.split("[`,;()]", after, maxsplit=1)[0].split() if after[:1] == " " else []
-        words = [word if is_code else word.rstrip(".:!?") for word in words if word != "with"]
-        count = len(words)
-        while words and (words[0] in known or words[0].lower() in known):
-            words.pop(0)
-        count -= len(words)
-        next_word = words[0] if words else "is"
-        is_sentence = next_word.lower() in WORDS["function_words"] or VERB.fullmatch(next_word)
-        fits = bool(count or is_sentence)
-        if FLAG.match(next_word):
-            fits = next_word in rule.advised
-        elif is_code:
-            fits = not (words and LITERAL.fullmatch(next_word))
-        is_meant = ADVICE_BEFORE.search(before) and not rule.is_problem(match.start())
-        if ADVICE_AFTER.match(after) or (
-            is_meant and not NEGATION.search(CLAUSE_END.split(before)[-1])
-        ):
-            # The step uses the program as it should, but maybe without a flag.
-            fits = bool(count and rule.advised) and rule.type != "procedure"
-        elif fits and not count and not is_code:
-            is_vague = step.program in WORDS["broad"] and not SUBJECT.search(before)
-            if step.program in WORDS["english"] or is_vague:
-                continue
+        words = [word.rstrip(".:!?") for word in words]
+        own = list(takewhile(lambda word: word in known or word.lower() in known, words))
+        next_word = words[len(own)].lower() if own != words else "is"
+        is_sentence = next_word in WORDS["function_words"] or VERB.fullmatch(next_word)
+        fits = bool(own or not words or (is_sentence and not is_code))
+        is_vague = step.program in WORDS["broad"] and not SUBJECT.search(before)
+        is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(match.start())
+        if is_advice or ADVICE_AFTER.match(after):
+            fits = False  # the step uses the program as it should
+        elif fits and not own and (is_vague or step.program in WORDS["english"]):
+            continue
         is_about = is_about or fits
     return is_about
 
 
-def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[str, float]:
-    """Return what a step and a rule share; nothing if the rule is not about the step.
+def rate(step: Step, rule: Rule, weigh: Callable[[str], float]) -> float:
+    """Rate how well a rule fits a step. `weigh` tells how much a stem says."""
+    return sum(WEIGHTS[key] * value for key, value in find_signals(step, rule, weigh).items())
 
-    `weigh` tells how much a stem says: 1 if one rule has it, less if more have.
-    """
-    is_followed = rule.advised and rule.advised <= step.flags
-    if is_followed or (rule.type == "lesson" and ABOUT_ERROR.search(rule.text)):
-        return {}
-    # Git does not change a file that it adds, so a rule about its content does not matter.
-    if step.program == "git" and not re.search(r"(?i)\bgit\b|\bcommit|\brepo", rule.text):
-        step = step._replace(paths=())
+
+def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[str, float]:
+    """Return what a step and a rule share; nothing if the rule is not about the step."""
     is_about = has_program(step, rule)
-    flags = {flag for flag in rule.refused & step.flags if len(flag) > 2 or is_about}
-    is_file = has_file(step, rule)
-    is_other = is_about is False or (step.program and rule.refused and not rule.advised)
-    if is_other and not (is_file or flags):
+    is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
+    refused = rule.refused and not (rule.advised or rule.refused & step.flags)
+    is_other = is_about is False or (step.program and refused)
+    if is_other and not is_file:
         return {}
-    # The name of a script says what it does: deploy.sh.
-    script = list_stems(step.program.partition(".")[0], WORDS["ordinary"])
-    is_script = bool(script and "." in step.program) and rule.stems.issuperset(script)
-    is_program = is_about or is_script or any(len(flag) > 5 for flag in flags)
-    signals: dict[str, float] = {
-        "file": is_file,
-        "name": not is_file and has_name(step, rule),
-        "program": is_program,
-    }
-    if not (is_file or signals["name"] or (rule.files and not is_program)):
+    is_named = not is_file and has_name(step, rule)
+    signals = {"file": is_file, "name": is_named, "program": is_about or 0.0}
+    if not (is_file or is_named or (rule.files and not is_about)):
         names = (*step.words, *step.flags) if step.program else step.paths
         plain = " ".join(re.sub(r"(?<=\w)\.\w+$", "", name) for name in names)
         own = set(list_stems(plain, WORDS["ordinary"]))
-        implied = find_implied({*list_words(step), *step.flags})
-        shared = own.union(map(stem, implied)) & rule.stems
+        shared = own.union(map(stem, list_implied(step))) & rule.stems
         signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
         signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
-        signals["flags"] = bool(rule.advised or rule.refused) and not is_program
+        signals["flags"] = bool(rule.advised or rule.refused) and not is_about
     signals["procedure"] = rule.type == "procedure" and not is_file
-    return {name: float(value) for name, value in signals.items() if value}
-
-
-def rate(step: Step, rule: Rule, weigh: Callable[[str], float]) -> float:
-    signals = find_signals(step, rule, weigh)
-    return sum(WEIGHTS[name] * value for name, value in signals.items())
+    return signals

@@ -102,11 +102,11 @@ def test_only_the_rule_about_an_action_is_shown(
 
 def test_a_command_line_falls_into_its_programs() -> None:
     line = "cd x && A=1 sudo -E uv run pytest -n auto tests <<'EOF' | tee out\nrm -rf /\nEOF\n"
-    commands = parse_command(line)
+    commands = parse_command(line, "")
     assert [command.program for command in commands] == ["pytest", "tee"]
-    assert commands[0].flags == {"-n"} and commands[1].paths == ("x/out",)
-    assert parse_command("cat log") == []
-    assert parse_command("'unfinished; rm x")[-1].paths == ("x",)
+    assert commands[0].flags == {"A=1", "-n"} and commands[1].paths == ("x/out",)
+    assert parse_command("cat log", "") == []
+    assert parse_command("'unfinished; rm x", "")[-1].paths == ("x",)
 
 
 def test_each_memory_is_shown_once_and_within_the_tokens(tmp_path: Path) -> None:
