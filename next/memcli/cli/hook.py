@@ -162,10 +162,18 @@ def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:
 
 
 def read_folder(data: bytes) -> str:
-    """Return the folder that an event names, without parsing it: `json` takes 5 ms to import."""
+    """Return the folder that an event names, if possible without `json`: 5 ms to import."""
     _, _, rest = data.partition(b'"cwd"')
     parts = rest.split(b'"', 2)
-    return os.fsdecode(parts[1]) if len(parts) > 2 and parts[0].strip() == b":" else ""
+    if len(parts) < 3 or parts[0].strip() != b":":
+        return ""
+    if b"\\" not in parts[1]:
+        return os.fsdecode(parts[1])
+    import json
+
+    with suppress(ValueError, RecursionError, AttributeError):
+        return str(json.loads(data).get("cwd"))
+    return ""
 
 
 def list_parents(folder: str) -> Iterator[str]:

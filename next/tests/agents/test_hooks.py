@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -281,3 +284,102 @@ def test_inside_an_agent_that_mem_asked_nothing_happens(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout == b"" and not (tmp_path / "memory/sessions").exists()
+
+
+def start_hook(
+    folder: Path, event: dict[str, Any], stdout: Any = None, **environment: str
+) -> "subprocess.Popen[bytes]":
+    """Start a hook in another folder than that of the event, in a process group of its own."""
+    stdin = TemporaryFile()
+    stdin.write(json.dumps({"session_id": "s1", "cwd": str(folder), **event}).encode())
+    stdin.seek(0)
+    with stdin:
+        return subprocess.Popen(
+            [sys.executable, "-m", "memcli", "hook", "run", "claude-code"],
+            stdin=stdin,
+            stdout=stdout or subprocess.DEVNULL,
+            cwd="/",
+            env={**get_process_environment(folder / "home"), **environment},
+            start_new_session=True,
+        )
+
+
+def wait_for_events(folder: Path, count: int) -> list[dict[str, Any]]:
+    """Wait for what a hook records in the background."""
+    deadline = time.monotonic() + 30
+    path = folder / "memory/sessions/s1/session.jsonl"
+    while not path.exists() or len(read_events(folder)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return read_events(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["two words", 'it\'s "quoted"', "two\nlines", "back\\slash", "Büro"]
+)
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    make_workspace(folder)
+    run_mem(folder, "write", "make ship takes an hour.", "--type", "lesson", "--source", "user")
+    call = {"tool_name": "Bash", "tool_input": {"command": "make ship"}}
+    output = tmp_path / "output"
+    for event in (
+        {"hook_event_name": "SessionStart", "source": "resume"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Ship it"},
+        {"hook_event_name": "PreToolUse", **call},
+        {"hook_event_name": "PostToolUse", **call, "tool_response": {"stdout": "shipped"}},
+    ):
+        with output.open("ab") as file:
+            assert start_hook(folder, event, file).wait(60) == 0
+    assert "takes an hour" in output.read_text("utf-8")
+    assert [event["type"] for event in wait_for_events(folder, 2)] == ["message", "tool"]
+
+
+def test_without_a_home_and_a_path_the_hook_still_records(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make_workspace(folder)
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Which port does staging use?"}
+    # A folder that not even root can write to.
+    process = start_hook(folder, prompt, HOME="/proc/self", PATH="/nonexistent")
+    assert process.wait(60) == 0
+    assert read_said(folder) == [("user", prompt["prompt"])]
+
+
+def test_sixteen_hooks_at_once_lose_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make_workspace(folder)
+    processes = [
+        start_hook(folder, {"hook_event_name": "UserPromptSubmit", "prompt": f"Question {number}?"})
+        for number in range(16)
+    ]
+    assert [process.wait(120) for process in processes] == [0] * 16
+    said = sorted(text for _, text in read_said(folder))
+    assert said == sorted(f"Question {number}?" for number in range(16))
+
+
+def test_an_agent_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make_workspace(folder)
+    answer = {"hook_event_name": "Stop", "last_assistant_message": "Done."}
+    reader, writer = os.pipe()
+    os.close(reader)  # nobody reads the answer
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Remember: we ship on Mondays."}
+    assert start_hook(folder, prompt, writer).wait(60) == 0
+    os.close(writer)
+    process = start_hook(folder, answer)
+    process.wait(60)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    wait_for_events(folder, 2)
+    assert read_said(folder) == [("user", prompt["prompt"]), ("assistant", "Done.")]
+
+
+def test_no_standard_input(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    command = f"{sys.executable} -m memcli hook run claude-code <&-"
+    environment = get_process_environment(tmp_path / "home")
+    assert subprocess.run(command, shell=True, cwd=tmp_path, env=environment).returncode == 0
