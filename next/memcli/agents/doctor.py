@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from ..store.machine import LOG
 from ..store.workspace import Workspace, get_workspaces
 from ..store.worktrees import find_repository
 from .install import Connection, build_command, find_agents, list_connections
+from .schedule import run_program
 from .table import AGENTS
 
 OK, WARNING, ERROR = "ok", "warning", "error"
@@ -249,24 +249,13 @@ def check_connection(
 
 def check_version(context: Context, name: str) -> Iterator[Check]:
     agent = AGENTS[name]
-    program = shutil.which(agent.program, path=context.environment.get("PATH", ""))
-    if program is None or not agent.minimum:
+    if not agent.minimum:
         return
-    with suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            timeout=VERSION_SECONDS,
-            env=dict(context.environment),
-            check=False,
-        )
-        match = re.search(r"\d+(?:\.\d+)+", done.stdout)
-        if match and parse_version(match[0]) < parse_version(agent.minimum):
-            text = (
-                f"{agent.title} {match[0]} is older than {agent.minimum}: some moments are missing"
-            )
-            yield Check("agent", WARNING, text, f"update {agent.title}")
+    done = run_program(context, [agent.program, "--version"], seconds=VERSION_SECONDS)
+    match = re.search(r"\d+(?:\.\d+)+", done.stdout) if done else None
+    if match and parse_version(match[0]) < parse_version(agent.minimum):
+        text = f"{agent.title} {match[0]} is older than {agent.minimum}: some moments are missing"
+        yield Check("agent", WARNING, text, f"update {agent.title}")
 
 
 def find_first_word(command: str) -> str:
@@ -303,22 +292,17 @@ def run_hook_command(context: Context, name: str, command: str) -> Check:
     # Nothing may be consolidated just because somebody looks.
     environment = {**context.environment, "PATH": "", "MEM_CONSOLIDATE_AUTOMATIC": "false"}
     started = time.monotonic()
-    try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            input=json.dumps(event).encode(),
-            capture_output=True,
-            cwd=context.folder,
-            env=environment,
-            timeout=HOOK_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Check("agent", ERROR, f"{title}: the hook ran longer than {HOOK_SECONDS:g} s")
-    finally:
-        delete_record(context, session)
+    done = run_program(
+        context._replace(environment=environment),
+        ["/bin/sh", "-c", command],
+        json.dumps(event),
+        HOOK_SECONDS,
+    )
     seconds = time.monotonic() - started
-    errors = done.stderr.decode("utf-8", "replace").strip()
+    delete_record(context, session)
+    if done is None:
+        return Check("agent", ERROR, f"{title}: the hook ran longer than {HOOK_SECONDS:g} s")
+    errors = done.stderr.strip()
     if errors or done.returncode:
         reason = errors.splitlines()[-1] if errors else f"exit code {done.returncode}"
         return Check("agent", ERROR, f"{title}: the hook failed: {reason}")

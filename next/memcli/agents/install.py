@@ -145,10 +145,12 @@ def find_ours(root: Node) -> list[list[Node]]:
         server = servers.find(SERVER) if servers else None
         if servers and server and OURS.search(" ".join(list_commands(server.value))):
             paths.append([root, servers, server])
-    hooks = root.find("hooks") or Node({}, 0, 0)
-    for event in hooks.children:
+    hooks = root.find("hooks")
+    for event in hooks.children if hooks else ():
         for group in event.children:
-            inner = group.find("hooks") or Node([], 0, 0)
+            inner = group.find("hooks")
+            if hooks is None or inner is None:
+                continue
             ours = [node for node in inner.children if is_ours(node)]
             path = [root, hooks, event, group]
             if ours and len(ours) == len(inner.children):

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..context import Context
@@ -18,22 +19,17 @@ from .blocks import SCRIPT_MARKS, insert_block, remove_block
 from .install import Installation, is_tracked, read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")
+PROGRAM_SECONDS = 60.0
 # An index that is up to date makes the first search after a large merge fast. A commit needs
 # nothing, because every command reads what has changed.
+STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
 GIT_HOOKS = {
-    "pre-commit": """\
-if command -v {first} >/dev/null 2>&1; then
-  {program} check --staged </dev/null >&2
-  if [ $? -eq 1 ]; then
-    echo 'mem stopped this commit. Fix the lines above, or pass --no-verify.' >&2
-    exit 1
-  fi
-fi""",
-    "post-merge": """\
-if command -v {first} >/dev/null 2>&1; then
-  ({program} index </dev/null >/dev/null 2>&1 &)
-fi""",
+    "pre-commit": "{program} check --staged </dev/null >&2\n"
+    f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}",
+    "post-merge": "({program} index </dev/null >/dev/null 2>&1 &)",
 }
+# If mem has been removed, git must not notice.
+BLOCK = "if [ -x {first} ]; then\n  {line}\nfi"
 SHELL_SCRIPT = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:/\S*/)?(?:sh|bash|dash|zsh|ksh)\b")
 NEW_SCRIPT = "#!/bin/sh\n"
 SERVICE = """\
@@ -43,7 +39,6 @@ Description=Tend the memory in {root}
 [Service]
 Type=oneshot
 ExecStart={command}
-Nice=10
 """
 TIMER = """\
 [Unit]
@@ -51,8 +46,6 @@ Description=Tend the memory in {root} every hour
 
 [Timer]
 OnCalendar=hourly
-RandomizedDelaySec=10min
-Persistent=true
 
 [Install]
 WantedBy=timers.target
@@ -135,7 +128,7 @@ def check_path(workspace: Workspace) -> None:
 
 def run_crontab(workspace: Workspace, argument: str, text: str = "") -> str:
     """Run crontab and return its output. A user without a crontab has an empty one."""
-    done = run_program(workspace, ["crontab", argument], text)
+    done = run_program(workspace.context, ["crontab", argument], text)
     if done is None:
         raise NotFoundError("crontab is not installed", "use systemd: mem hook install systemd")
     if done.returncode and not (argument == "-l" and "no crontab" in done.stderr):
@@ -144,22 +137,25 @@ def run_crontab(workspace: Workspace, argument: str, text: str = "") -> str:
 
 
 def run_program(
-    workspace: Workspace, words: Sequence[str], text: str = ""
+    context: Context, words: Sequence[str], text: str = "", seconds: float = PROGRAM_SECONDS
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run a program of the system; None if it is not installed."""
-    environment = dict(workspace.context.environment)
-    program = shutil.which(words[0], path=environment.get("PATH", os.defpath))
+    """Run a program of the system; None if it is not installed or does not end."""
+    program = shutil.which(words[0], path=context.environment.get("PATH", os.defpath))
     if program is None:
         return None
-    return subprocess.run(
-        [program, *words[1:]],
-        input=text,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        errors="surrogateescape",
-        check=False,
-    )
+    with suppress(subprocess.TimeoutExpired):
+        return subprocess.run(
+            [program, *words[1:]],
+            input=text,
+            cwd=context.folder,
+            env=dict(context.environment),
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=seconds,
+            check=False,
+        )
+    return None
 
 
 def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installation:
@@ -192,7 +188,7 @@ def change_timer(workspace: Workspace, program: Sequence[str] = ()) -> Installat
 
 def run_systemctl(workspace: Workspace, *words: str) -> str:
     """Run systemctl for this user, and return why it failed."""
-    done = run_program(workspace, ["systemctl", "--user", *words])
+    done = run_program(workspace.context, ["systemctl", "--user", *words])
     if done is None:
         return "systemctl is not installed"
     return done.stderr.strip().partition("\n")[0] if done.returncode else ""

@@ -11,14 +11,13 @@ value follows the bracket directly. So removal knows which containers to remove 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-TOKEN = re.compile(
-    r'(?P<gap>[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)|(?P<string>"(?:[^"\\\n]|\\.)*")'
-    r"|(?P<bracket>[\[{])|(?P<word>[-+.\w]+)",
-    re.DOTALL,
-)
-CLOSING = {"{": "}", "[": "]"}
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
+LAST_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])", re.DOTALL)
+DECODER = json.JSONDecoder(strict=False)
 
 
 class SettingsError(ValueError):
@@ -30,102 +29,65 @@ class SettingsError(ValueError):
         self.reason = reason
 
 
-class Node(NamedTuple):
-    """A value in a text. The children of an object start at their key."""
+class Node:
+    """A value in a text. The value of a key starts at the key."""
 
-    value: Any
-    start: int
-    end: int
-    key: str = ""
-    children: Sequence["Node"] = ()
-    bracket: int = 0  # the position of the opening one
+    def __init__(self, plain: str, start: int, position: int, key: str = "") -> None:
+        self.plain = plain  # the text without comments
+        self.start = start
+        self.bracket = position  # of a list or an object
+        self.key = key
+        self.value: Any
+        self.value, self.end = DECODER.raw_decode(plain, position)
+
+    @cached_property
+    def children(self) -> "list[Node]":
+        children: list[Node] = []
+        if not isinstance(self.value, dict | list):
+            return children
+        position = skip_blanks(self.plain, self.bracket + 1)
+        while position < self.end - 1:
+            start, key = position, ""
+            if isinstance(self.value, dict):
+                key, position = DECODER.raw_decode(self.plain, position)
+                position = skip_blanks(self.plain, skip_blanks(self.plain, position) + 1)
+                if any(child.key == key for child in children):
+                    raise SettingsError(start, f'the key "{key}" occurs twice')
+            child = Node(self.plain, start, position, key)
+            children.append(child)
+            # Past the comma, if there is one.
+            position = skip_blanks(self.plain, skip_blanks(self.plain, child.end) + 1)
+        return children
 
     def find(self, key: str) -> "Node | None":
         return next((child for child in self.children if child.key == key), None)
 
 
-class Parser:
-    """Parses JSON with comments and trailing commas into nodes."""
+def skip_blanks(text: str, position: int) -> int:
+    while text[position : position + 1].isspace():
+        position += 1
+    return position
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
 
-    def parse(self) -> Node | None:
-        """Return the root, or None for a blank text."""
-        self.skip_gaps()
-        if self.position == len(self.text):
-            return None
-        root = self.parse_value()
-        self.skip_gaps()
-        if self.position < len(self.text):
-            raise SettingsError(self.position, "more text after the end of the settings")
-        return root
-
-    def parse_value(self, key: str = "", start: int = -1) -> Node:
-        match = TOKEN.match(self.text, self.position)
-        if match is None or match.lastgroup == "gap":
-            raise SettingsError(self.position, "a value is missing")
-        first = match.start() if start < 0 else start
-        self.position = match.end()
-        if match.lastgroup == "bracket":
-            return self.parse_container(match[0], key, first)
-        try:
-            return Node(json.loads(match[0], strict=False), first, match.end(), key)
-        except ValueError:
-            raise SettingsError(match.start(), f"{match[0][:40]} is not a value in JSON") from None
-
-    def parse_container(self, bracket: str, key: str, start: int) -> Node:
-        opening = self.position - 1
-        children: list[Node] = []
-        while True:
-            self.skip_gaps()
-            if self.skip(CLOSING[bracket]):
-                break
-            child = self.parse_member() if bracket == "{" else self.parse_value()
-            if bracket == "{" and any(other.key == child.key for other in children):
-                raise SettingsError(child.start, f'the key "{child.key}" occurs twice')
-            children.append(child)
-            self.skip_gaps()
-            if (
-                not self.skip(",")
-                and self.text[self.position : self.position + 1] != CLOSING[bracket]
-            ):
-                raise SettingsError(self.position, f"a comma or {CLOSING[bracket]} is missing")
-        value: Any = [child.value for child in children]
-        if bracket == "{":
-            value = {child.key: child.value for child in children}
-        return Node(value, start, self.position, key, children, opening)
-
-    def parse_member(self) -> Node:
-        match = TOKEN.match(self.text, self.position)
-        if match is None or match.lastgroup != "string":
-            raise SettingsError(self.position, "a key in quotes is missing")
-        self.position = match.end()
-        self.skip_gaps()
-        if not self.skip(":"):
-            raise SettingsError(self.position, "a colon is missing")
-        self.skip_gaps()
-        return self.parse_value(json.loads(match[0], strict=False), match.start())
-
-    def skip(self, character: str) -> bool:
-        is_there = self.text.startswith(character, self.position)
-        self.position += is_there
-        return is_there
-
-    def skip_gaps(self) -> None:
-        while (match := TOKEN.match(self.text, self.position)) and match.lastgroup == "gap":
-            self.position = match.end()
+def blank(match: re.Match[str]) -> str:
+    """Return a string as it is, and blanks of the same length for anything else."""
+    return match[1] or re.sub(r"[^\n]", " ", match[0])
 
 
 def parse_settings(text: str) -> Node | None:
     """Return the root of a settings text, or None if it is blank. Raises SettingsError."""
+    plain = LAST_COMMA.sub(blank, COMMENT.sub(blank, text.replace("\ufeff", " ", 1)))
+    start = skip_blanks(plain, 0)
+    if start == len(plain):
+        return None
     try:
-        root = Parser(text).parse()
+        root = Node(plain, start, start)
+    except json.JSONDecodeError as error:
+        raise SettingsError(error.pos, error.msg[:1].lower() + error.msg[1:]) from None
     except RecursionError:
         raise SettingsError(0, "the settings are nested too deeply") from None
-    if root is not None and not isinstance(root.value, dict):
-        raise SettingsError(root.start, "the settings are not an object")
+    if not isinstance(root.value, dict) or plain[root.end :].strip():
+        raise SettingsError(root.end, "the settings are not one object")
     return root
 
 
@@ -199,17 +161,10 @@ def find_cut(text: str, path: Sequence[Node]) -> tuple[int, int]:
         number = container.children.index(node)
         before = container.children[number - 1].end if number else container.bracket + 1
         if len(container.children) > number + 1:
-            return len(text[: node.start].rstrip()), find_comma(text, node.end) + 1
+            comma = skip_blanks(node.plain, node.end)
+            return len(text[: node.start].rstrip()), comma + 1
         if number:
             return before, node.end
         if node.start == before:
             return node.start, node.end
     return path[0].start, path[0].end
-
-
-def find_comma(text: str, position: int) -> int:
-    """Return the position of the comma that follows a value."""
-    parser = Parser(text)
-    parser.position = position
-    parser.skip_gaps()
-    return parser.position
