@@ -26,7 +26,7 @@ STOPPED = "mem stopped this commit. Fix the lines above, or pass --no-verify."
 GIT_HOOKS = {
     "pre-commit": "{program} check --staged </dev/null >&2\n"
     f"  [ $? -ne 1 ] || {{{{ echo '{STOPPED}' >&2; exit 1; }}}}",
-    "post-merge": "({program} index </dev/null >/dev/null 2>&1 &)",
+    "post-merge": "(unset GIT_DIR GIT_INDEX_FILE; {program} index </dev/null >/dev/null 2>&1 &)",
 }
 # If mem has been removed, git must not notice.
 BLOCK = "if [ -x {first} ]; then\n  {line}\nfi"
@@ -60,19 +60,24 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
     top = repository.top
     # This respects core.hooksPath and linked worktrees.
     folder = top / run_git(top, "rev-parse", "--git-path", "hooks").decode().strip()
-    done = Installation("git")
+    changes = []
     for name, template in GIT_HOOKS.items():
         path = folder / name
         before = read_settings(path)
         after = remove_block(before, SCRIPT_MARKS)
         if program:
             check_script(top, path, before)
-            block = template.format(first=shlex.quote(program[0]), program=shlex.join(program))
+            line = template.format(program=shlex.join(program))
+            block = BLOCK.format(first=shlex.quote(program[0]), line=line)
             after = insert_block(after or NEW_SCRIPT, block)
         if after != before:
-            done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
-            if path.exists() and not before:
-                path.chmod(0o755)
+            changes.append((path, before, after))
+    # Only after every script was checked.
+    done = Installation("git")
+    for path, before, after in changes:
+        done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
+        if program and not before:
+            path.chmod(0o755)
     return done
 
 
