@@ -204,11 +204,13 @@ def connect(
             first = {} if bare.strip() else agent.first_values
             done.changed += save_text(path, add_values(bare, {**values, **first}), base)
     page = find_page(context, agent, project)
-    if page is not None and with_page:
-        before = read_settings(page)
-        after = append_block(before, PAGE_TEXT)
-        if after != before:
+    before = read_settings(page) if page else ""
+    after = append_block(before, PAGE_TEXT)
+    if page is not None and after != before:
+        if with_page:
             done.changed += save_text(page, after, base)
+        else:
+            done.notes.append(f"{page.name} has no protocol of mem, because git tracks it.")
     if agent.next_step and done.changed:
         done.notes.append(agent.next_step)
     return done

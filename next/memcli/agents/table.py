@@ -100,6 +100,7 @@ AGENTS: Mapping[str, Agent] = {
         "opencode.json",
         page="AGENTS.md",
         user_page="AGENTS.md",
+        first_values={"$schema": "https://opencode.ai/config.json"},
         mcp_key="mcp",
     ),
     "cursor": Agent(

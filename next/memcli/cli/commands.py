@@ -186,6 +186,7 @@ COMMANDS: dict[str, Command] = {
             "mem hook install claude-code",
             "mem hook ls",
             "mem hook uninstall claude-code",
+            "mem hook install git",
         ),
         module="hook_install",
     ),

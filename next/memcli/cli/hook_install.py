@@ -121,6 +121,8 @@ def find_program(context: Context) -> list[str]:
     program = shutil.which(started_as if is_mem else "mem", path=path)
     if program is None:
         raise NotFoundError("the program mem is not found", "add its folder to PATH")
+    if "/uv/archive-" in program:
+        raise UsageError("uvx runs mem from a cache, which uv may empty", "uv tool install memcli")
     return [os.path.normpath(context.folder / program)]
 
 

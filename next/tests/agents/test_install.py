@@ -51,8 +51,8 @@ def list_files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("name", AGENTS)
 def test_removal_restores_every_byte(name: str, text: str, tmp_path: Path) -> None:
-    if name == "copilot" and not text:
-        return  # its file belongs to mem alone
+    if AGENTS[name].first_values and not text:
+        return  # the values that every file must have would stay
     context = make_context(tmp_path)
     path = write_settings(context, name, text)
     assert connect(context, name, PROGRAM).changed[0] == str(path)
@@ -264,6 +264,32 @@ def test_a_page_gets_the_protocol_and_loses_it_again(page: str, tmp_path: Path) 
     assert "mem write" in file.read_text()  # for Cursor
     disconnect(context, "cursor", tmp_path)
     assert (file.read_bytes() if page else file.exists()) == (page.encode() if page else False)
+
+
+def test_a_committed_page_is_changed_only_by_a_person(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "-q")
+    page = tmp_path / "CLAUDE.md"
+    page.write_text("# Rules\n")
+    run_git(tmp_path, "add", "CLAUDE.md")
+    code, output, _ = run_mem(tmp_path, "hook", "install", "claude-code", "--project")
+    assert code == 0 and "CLAUDE.md has no protocol of mem, because git tracks it." in output
+    assert page.read_text() == "# Rules\n"
+    assert run_git(tmp_path, "status", "--short").split() == ["A", "CLAUDE.md"]
+
+
+def test_the_program_is_named_as_it_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "home/.local/bin/mem"
+    link.parent.mkdir(parents=True)
+    target = tmp_path / "venv/bin/mem"
+    target.parent.mkdir(parents=True)
+    target.write_text("#!/bin/sh\n")
+    target.chmod(0o755)
+    link.symlink_to(target)
+    monkeypatch.setattr("sys.argv", [str(link)])
+    run_mem(tmp_path, "hook", "install", "codex", PATH="")
+    assert f'"{link} hook run codex' in (tmp_path / "home/.codex/hooks.json").read_text()
 
 
 def test_one_agent_with_broken_settings_does_not_stop_the_others(tmp_path: Path) -> None:
