@@ -9,23 +9,18 @@ from contextlib import suppress
 from typing import Any
 
 from .commands import Step, parse_command
-from .lookup import Find, Memory, Place, Rated, build_context
+from .lookup import Find, Memory, Places, Rated, build_context
 from .match import ENOUGH, Rule, is_match, list_implied, list_words, rate
 from .shown import Shown
 
+Tool = Mapping[str, Any]
 EDIT_KEYS = ("file_path", "notebook_path", "path", "filePath")
 COMMAND_KEYS = ("command", "cmd", "script")
 PATCHED_FILE = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+?)\s*$")
 
 
 def build_action_context(
-    places: Sequence[Place],
-    folder: str,
-    tool: Mapping[str, Any],
-    shown: Shown,
-    *,
-    tokens: int,
-    now: str,
+    places: Places, folder: str, tool: Tool, shown: Shown, *, tokens: int, now: str
 ) -> str:
     """Return the rules about an action as text for the agent, or an empty string.
 
@@ -43,7 +38,7 @@ def build_action_context(
     return build_context(places, rate_all, shown, about, tokens=tokens, now=now)
 
 
-def parse_action(tool: Mapping[str, Any], folder: str) -> list[Step]:
+def parse_action(tool: Tool, folder: str) -> list[Step]:
     """Return what a tool call does to files, and which programs it runs."""
     paths = [tool[key] for key in EDIT_KEYS if isinstance(tool.get(key), str)]
     steps: list[Step] = []
@@ -90,10 +85,9 @@ def build_note(memory: Memory, steps: Iterable[Step], folder: str) -> str:
 
     In a repository only git knows: a checkout gives every file a new time. Git is too slow here.
     """
-    if not memory.files or find_repository(folder):
-        return ""
+    patterns = memory.files if memory.files and not find_repository(folder) else ()
     for path in (path for step in steps for path in step.paths):
-        if any(is_match(pattern, path) for pattern in memory.files):
+        if any(is_match(pattern, path) for pattern in patterns):
             with suppress(OSError, ValueError):
                 changed = time.gmtime(os.stat(os.path.join(folder, path)).st_mtime)
                 if time.strftime("%Y-%m-%dT%H:%M:%SZ", changed) > memory.updated_at:

@@ -83,13 +83,10 @@ def build_step(part: list[str], folder: str) -> Step:
             words.append(argument)
     if program == "git" and "-f" in flags:
         flags.add("--force")
-    is_reading = (
-        program in WORDS["reading"]
-        or not WORDS["reading_subcommands"].isdisjoint(words[:4])
-        or not WORDS["harmless_flags"].isdisjoint(flags)
-        or (program == "sed" and "-i" not in flags)
-    )
-    program, words = ("", []) if is_reading else (program, words[:MOST_WORDS])
+    reading = {*words[:4]} & WORDS["reading_subcommands"] | flags & WORDS["harmless_flags"]
+    if reading or program in WORDS["reading"] or (program == "sed" and "-i" not in flags):
+        program, words = "", []
+    words = words[:MOST_WORDS]
     # The name of a subcommand or branch can be that of a folder.
     changed += [word for word in words if program in WORDS["writing"] or re.search("[/.]", word)]
     paths = tuple(os.path.normpath(os.path.join(folder, path)) for path in changed)

@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from ..formats.text import WORD
-from .action import parse_action
+from .action import Tool, parse_action
 from .commands import WORDS, Step
-from .lookup import Find, Place, Rated, build_context
+from .lookup import Find, Places, Rated, build_context
 from .match import Rule, has_program, stem
 from .shown import Shown
 
@@ -26,14 +25,7 @@ COMMON = WORDS["errors"] | WORDS["function_words"]
 
 
 def build_failure_context(
-    places: Sequence[Place],
-    folder: str,
-    tool: Mapping[str, Any],
-    error: str,
-    shown: Shown,
-    *,
-    tokens: int,
-    now: str,
+    places: Places, folder: str, tool: Tool, error: str, shown: Shown, *, tokens: int, now: str
 ) -> str:
     """Return the lessons about a failed command as text for the agent, or an empty string."""
     steps = parse_action(tool, folder)
@@ -78,8 +70,7 @@ def find_words(error: str) -> list[str]:
 
 
 def is_telling(word: str, said: Collection[str] = ()) -> bool:
-    word = word.lower()
-    is_common = word in COMMON or word in said
+    is_common = word.lower() in COMMON or word.lower() in said
     return len(word) > 2 and not word.isdigit() and not is_common
 
 
@@ -99,5 +90,5 @@ def rate_error(names: Iterable[str], rare: Collection[str], error: str, rule: Ru
 def list_sequences(text: str) -> set[tuple[str, ...]]:
     """Return the sequences of three words in which at least one tells something."""
     words = find_words(text)
-    triples = zip(words, words[1:], words[2:], strict=False)
+    triples = {tuple(words[start : start + 3]) for start in range(len(words) - 2)}
     return {triple for triple in triples if any(map(is_telling, triple))}

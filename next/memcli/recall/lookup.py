@@ -25,15 +25,14 @@ from .render import (
 )
 from .shown import Shown
 
-TYPES = ("constraint", "correction", "lesson", "procedure", "preference")
-MOST_RULES, MOST_WORDS = 40, 100
+MOST_WORDS, MOST_RULES, MOST_FILES = 100, 40, 200
 ID_LENGTH = 6  # of the part of an id that commands print
-BUSY_SECONDS = 0.1
 FRONTMATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 ALL = "*"
 # An untrusted clone must not give orders at the moment of an action.
 RULES = (
-    f"entries.type in ({', '.join(map(repr, TYPES))}) and status = 'active'"
+    "entries.type in ('constraint', 'correction', 'lesson', 'procedure', 'preference')"
+    " and status = 'active'"
     " and source <> 'repository' and (:project = '*' or project in ('', :project))"
     " and (expires_at = '' or expires_at > :now)"
 )
@@ -55,14 +54,16 @@ class Memory(NamedTuple):
     id: str
     type: str
     updated_at: str
-    files: tuple[str, ...]
+    files: list[str]
     text: str
 
 
+Places = Sequence[Place]
 Find = Callable[[Iterable[str], Iterable[str]], list[Memory]]
 """Finds the rules that have words of texts, or `files` with one of the names."""
 Rated = tuple[float, Memory, str]
-"""A memory that fits, its rating first, with a note for the agent."""
+"""The rating of a memory, the memory, and a note for the agent."""
+Rate = Callable[[Find], Iterable[Rated]]
 
 
 def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str]) -> list[Memory]:
@@ -74,49 +75,43 @@ def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str
     # The column has JSON, which spells other letters than ASCII as \uXXXX.
     parts = {f"part{number}": json.dumps(name)[1:-1] for number, name in enumerate(names)}
     tests = [f"instr(entries.files, {key})" for key in ("'*'", *(f":{part}" for part in parts))]
-    values = {"project": place.project, "now": now, "words": " OR ".join([*quoted][:MOST_WORDS])}
-    connection = sqlite3.connect(place.database, timeout=BUSY_SECONDS)
+    phrase = " OR ".join(['""', *quoted][:MOST_WORDS])
+    connection = sqlite3.connect(place.database, timeout=0.1)
     connection.execute("pragma query_only = 1")
     rows = connection.execute(
         "select path, id, type, updated_at, entries.files, title, text, noted, mtime, ctime, size,"
         f" inode from entries join files using(file) join texts using(file) where {RULES}"
         " and (file in (select chunks.file from words join chunks on chunk = words.rowid"
-        f" join entries using(file) where words match :words and active and {RULES}"
+        f" join entries using(file) where words match :phrase and active and {RULES}"
         f" order by rank limit {MOST_RULES})"
-        f" or (entries.files <> '[]' and ({' or '.join(tests)})))",
-        {**values, **parts},
+        f" or (entries.files <> '[]' and ({' or '.join(tests)})))"
+        f" limit {MOST_FILES}",
+        {"project": place.project, "now": now, "phrase": phrase, **parts},
     )
+    # A merge can bring the id of a purged memory before the index knows.
+    purged: list[str] = []
+    with suppress(OSError), open(place.purged, encoding="utf-8", errors="replace") as file:
+        purged = file.read().split()
     memories: list[Memory] = []
-    for path, memory_id, type_, updated_at, files, title, text, *noted in rows if quoted else ():
-        if HIDDEN_MARK not in text and is_current(place, path, memory_id, noted):
+    for path, memory_id, type_, updated_at, files, title, text, *noted in rows:
+        is_hidden = HIDDEN_MARK in text or memory_id in purged
+        if not is_hidden and is_same_file(f"{place.root}/{path}", noted):
             body = FRONTMATTER.sub("", text, count=1).strip() or title
-            memory = Memory(path, memory_id, type_, updated_at, tuple(json.loads(files)), body)
-            memories.append(memory)
+            memories.append(Memory(path, memory_id, type_, updated_at, json.loads(files), body))
     return memories
 
 
-def is_current(place: Place, path: str, memory_id: str, noted: Sequence[int]) -> bool:
-    """Return whether a memory was not purged, and its file is as the index noted it."""
-    try:
-        status = os.lstat(f"{place.root}/{path}")
-    except OSError:
-        return False
-    stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-    purged = ""
-    # A merge can bring the id of a purged memory before the index knows.
-    with suppress(OSError), open(place.purged, encoding="utf-8", errors="replace") as file:
-        purged = file.read()
-    return [*stat] == noted[1:] and is_settled(stat, noted[0]) and memory_id not in purged.split()
+def is_same_file(path: str, noted: Sequence[int]) -> bool:
+    """Return whether a file has not changed since the index noted it."""
+    with suppress(OSError):
+        status = os.lstat(path)
+        stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        return [*stat] == noted[1:] and is_settled(stat, noted[0])
+    return False
 
 
 def build_context(
-    places: Sequence[Place],
-    rate: Callable[[Find], Iterable[Rated]],
-    shown: Shown,
-    about: str,
-    *,
-    tokens: int,
-    now: str,
+    places: Places, rate: Rate, shown: Shown, about: str, *, tokens: int, now: str
 ) -> str:
     """Return the memories that fit as text for the agent, the best first."""
     indexed = [place for place in places if os.path.isfile(place.database)]
@@ -129,12 +124,11 @@ def build_context(
         is_new = memory.id not in shown.ids
         sentences = split_sentences(get_new_sentences(memory.text, shown)) if is_new else []
         # A long memory is shown up to the last sentence that fits.
-        while sentences:
+        for end in range(len(sentences), 0, -1):
             attributes = {"type": memory.type, "note": note}
-            line = render_memory(name, attributes, " ".join(sentences))
+            line = render_memory(name, attributes, " ".join(sentences[:end]))
             if budget.take(line):
                 lines.append(line)
-                shown.add("\n".join(sentences), memory.id)
+                shown.add("\n".join(sentences[:end]), memory.id)
                 break
-            sentences.pop()
     return render_context(lines, about)

@@ -9,6 +9,7 @@ about other files or commands.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from ..formats.text import WORD
@@ -18,6 +19,8 @@ ENOUGH = 1.0
 # By a logistic regression over both data sets of bench/actions.py, divided by the odds to beat.
 WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7}
 WEIGHTS |= {"flags": -1.0, "procedure": -1.0}
+PAIRS = [item.split("=") for item in WORDS["implied"]]
+IMPLIED = [(key.split("+"), words.split(",")) for key, words in PAIRS]
 TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 ENDING = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
@@ -25,13 +28,9 @@ SENTENCE_END, CLAUSE_END = re.compile(r"[.!?:]\s|\n"), re.compile(r"[.!?:;,]\s|\
 VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
 FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+")
-NO_WORDS = re.compile(rf"{FLAG.pattern}|[^\s`]*\w[/:]\w[^\s`]*")
-NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don't|avoid|instead of|rather than|leave out|nothing|nobody)\b"
-)
-ADVICE_BEFORE = re.compile(
-    r"(?i)\b(?:use|run|start|call|then|with|via|through|by|of|from) `?(?:[\w./:]+ )?$"
-)
+NO_WORDS = re.compile(rf"{FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
+NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
+ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
 ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
 ELSEWHERE = re.compile(
     r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
@@ -89,16 +88,22 @@ def list_words(step: Step) -> list[str]:
 def list_implied(step: Step) -> list[str]:
     """Return the words that a step is called in sentences."""
     known = {*list_words(step), *step.flags}
-    items = [item.split("=") for item in WORDS["implied"]]
-    implied = [words for key, words in items if known.issuperset(key.split("+"))]
-    return ",".join(implied).split(",") if implied else []
+    return [word for key, words in IMPLIED if known.issuperset(key) for word in words]
+
+
+@lru_cache
+def find_stems(step: Step) -> tuple[set[str], set[str]]:
+    """Return the stems that say what a step is about, and what it is called in sentences."""
+    names = (*step.words, *step.flags) if step.program else step.paths
+    plain = " ".join(re.sub(r"(?<=\w)\.\w+$", "", name) for name in names)
+    return set(list_stems(plain, WORDS["ordinary"])), set(map(stem, list_implied(step)))
 
 
 def is_match(pattern: str, path: str) -> bool:
     """Return whether a path, file name, folder or pattern means a file."""
     pattern, path = pattern.removeprefix("./").strip("/").lower(), f"/{path.strip('/').lower()}/"
     is_ending = pattern[:1] == "." and "/" not in pattern and path.endswith(f"{pattern}/")
-    return bool(pattern.strip("*.")) and (is_ending or fnmatchcase(path, f"*/{pattern}/*"))
+    return bool(pattern.strip("*./")) and (is_ending or fnmatchcase(path, f"*/{pattern}/*"))
 
 
 def has_name(step: Step, rule: Rule) -> bool:
@@ -112,10 +117,9 @@ def has_name(step: Step, rule: Rule) -> bool:
             return False
         is_kind = name[0] == "*" or (name[0] == "." and "/" not in name)
         # Farther from its start, a clause rather says where something happened.
-        end = SENTENCE_END if is_kind else CLAUSE_END
-        is_late = len(end.split(before)[-1].split()) > 4
-        is_subject = not is_late or not (is_kind or rule.type == "lesson")
-        is_named |= is_subject
+        start = (SENTENCE_END if is_kind else CLAUSE_END).split(before)[-1]
+        is_late = len(start.split()) > 4
+        is_named |= not is_late or not (is_kind or rule.type == "lesson")
     return is_named
 
 
@@ -129,8 +133,8 @@ def has_program(step: Step, rule: Rule) -> bool | None:
     for match in re.finditer(name, rule.text) if step.program else ():
         before, after = rule.text[: match.start()], rule.text[match.end() :]
         is_code = before.count("`") % 2 == 1
-        words = re.split("[`,;()]", after, maxsplit=1)[0].split() if after[:1] == " " else []
-        words = [word.rstrip(".:!?") for word in words]
+        following = re.split("[`,;()]", after, maxsplit=1)[0] if after[:1] == " " else ""
+        words = [word.rstrip(".:!?") for word in following.split()]
         own = list(takewhile(lambda word: word in known or word.lower() in known, words))
         next_word = words[len(own)].lower() if own != words else "is"
         is_sentence = next_word in WORDS["function_words"] or VERB.fullmatch(next_word)
@@ -161,10 +165,8 @@ def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[
     is_named = not is_file and has_name(step, rule)
     signals = {"file": is_file, "name": is_named, "program": is_about or 0.0}
     if not (is_file or is_named or (rule.files and not is_about)):
-        names = (*step.words, *step.flags) if step.program else step.paths
-        plain = " ".join(re.sub(r"(?<=\w)\.\w+$", "", name) for name in names)
-        own = set(list_stems(plain, WORDS["ordinary"]))
-        shared = own.union(map(stem, list_implied(step))) & rule.stems
+        own, implied = find_stems(step)
+        shared = (own | implied) & rule.stems
         signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
         signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
         signals["flags"] = bool(rule.advised or rule.refused) and not is_about
