@@ -190,5 +190,6 @@ COMMANDS: dict[str, Command] = {
         ),
         module="hook_install",
     ),
+    "mcp": Command("Share", "serve the memory to agents over MCP", ("mem mcp",)),
 }
 GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -138,11 +139,13 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
             env=dict(workspace.context.environment),
             # The agent kills the process group of its hooks.
             start_new_session=True,
-            # The agent is starting, working or ending: it needs the processor more.
-            preexec_fn=lambda: os.nice(NICENESS),
         )
-    # Python warns about a process for which nobody waits.
-    process.returncode = 0
+    # The agent is starting, working or ending: it needs the processor more. A function that runs
+    # between fork and exec could wait forever for a thread of the model.
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+    # In a long-lived process somebody has to wait for it, or it stays as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
     return True
 
 

@@ -1,0 +1,383 @@
+"""The tools of the MCP server: the same functions as the commands, with bounded answers.
+
+An agent may be wrong, so all that it writes has the source `inferred`.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..api import add_gates, open_all, open_existing, open_recording, open_target
+from ..context import Context
+from ..errors import MemError, NotFoundError, UsageError
+from ..index.index import open_index
+from ..store.workspace import Workspace
+from .mcp import TOOLS
+
+MOST_CHARACTERS = 20_000  # of an answer
+FOOTER = 200  # characters left for the notes below an answer
+MOST_ITEMS = 1000
+ITEMS = 50  # without a limit
+WAIT_SECONDS = 120.0  # for a consolidation in the background
+ALIASES = {"text": "content", "prompt": "query", "id": "path", "name": "path"}
+
+
+class Toolbox:
+    """Calls the tools. It keeps the model, and opens the workspaces anew for each call."""
+
+    def __init__(self, context: Context) -> None:
+        self.base = context
+        self.context = context
+        self.opened: list[Workspace] = []
+        self.embedder: Any = None
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+        """Return the answer of a tool, and whether it is an error."""
+
+        def run() -> str:
+            values, unknown = read_arguments(name, arguments)
+            text = FUNCTIONS[name](self, **values)
+            note = f"\n(unknown arguments were ignored: {', '.join(unknown)})" if unknown else ""
+            return text + note[:FOOTER]
+
+        try:
+            return self.run(run), False
+        except MemError as error:
+            hint = f"\nhint: {error.hint}" if error.hint else ""
+            return f"{error.message}{hint}"[:MOST_CHARACTERS], True
+        except (OSError, sqlite3.Error) as error:
+            return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
+
+    def read_resource(self, uri: str) -> str:
+        """Return the text of a resource; the problem if it cannot be read."""
+        try:
+            return self.run(lambda: READERS[uri](self))
+        except MemError as error:
+            return error.message
+
+    def run(self, function: Callable[[], str]) -> str:
+        """Call a function with a context of its own, and close what it opened."""
+        cleanups: list[Callable[[], None]] = []
+        self.context = self.base._replace(cleanups=cleanups)
+        self.opened = []
+        try:
+            return function()
+        finally:
+            for workspace in self.opened:
+                self.embedder = workspace.resources.get("embedder") or self.embedder
+            for cleanup in cleanups:
+                cleanup()
+
+    def share(self, workspace: Workspace) -> Workspace:
+        """Give a workspace the model that is loaded."""
+        if self.embedder is not None:
+            workspace.resources["embedder"] = self.embedder
+        self.opened.append(workspace)
+        return workspace
+
+    def open_all(self) -> list[Workspace]:
+        return [self.share(workspace) for workspace in open_all(self.context)]
+
+    def open(self, find: Callable[[Context], Workspace]) -> Workspace:
+        return self.share(find(self.context))
+
+
+def read_arguments(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values for a tool's function, and the names that it does not know."""
+    parameters = TOOLS[tool].parameters
+    values: dict[str, Any] = {}
+    unknown = []
+    for given_name, value in arguments.items():
+        name = given_name if given_name in parameters else ALIASES.get(given_name, given_name)
+        if name not in parameters:
+            unknown.append(given_name)
+        elif value is not None:
+            values[name] = read_value(name, parameters[name].type, value)
+    for name, parameter in parameters.items():
+        if parameter.is_required and name not in values:
+            raise UsageError(f"{tool} needs {name!r}", f"{name}: {parameter.description}")
+    return values, unknown
+
+
+def read_value(name: str, type_: str, value: Any) -> Any:
+    """Return an argument in its type. Models also write numbers and lists as text."""
+    if type_ == "string" and isinstance(value, str):
+        return value
+    if type_ == "boolean" and (isinstance(value, bool) or value in ("true", "false")):
+        return value in (True, "true")
+    if type_ == "integer" and not isinstance(value, bool) and isinstance(value, int | float | str):
+        try:
+            number = int(value)
+        except (ValueError, OverflowError):
+            number = -1
+        if number >= 0:
+            return number
+    if type_ == "array":
+        items = value.split(",") if isinstance(value, str) else value
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            cleaned = (item.strip().lstrip("#") for item in items)
+            return tuple(dict.fromkeys(item for item in cleaned if item))
+    if type_ == "object":
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                value = None
+        if isinstance(value, dict):
+            return value
+    kind = "number that is not negative" if type_ == "integer" else type_
+    raise UsageError(f"{name!r} must be of type {kind}", f"not {json.dumps(value)[:80]}")
+
+
+def join_items(items: Sequence[str], offset: int, limit: int | None, nothing: str) -> str:
+    """Return items from an offset, as many as fit, and the offset of the next one."""
+    count = min(limit or ITEMS, MOST_ITEMS)
+    size = 0
+    shown: list[str] = []
+    for item in items[offset : offset + count]:
+        item = item[: MOST_CHARACTERS // 10]
+        size += len(item) + 1
+        if size > MOST_CHARACTERS - 2 * FOOTER:
+            break
+        shown.append(item)
+    if not shown:
+        return nothing
+    if offset + len(shown) < len(items):
+        shown.append(f"(next_offset: {offset + len(shown)})")
+    return "\n".join(shown)
+
+
+def cut_text(text: str, offset: int = 0, limit: int | None = None) -> str:
+    """Return a part of a text, and the offset of the next one."""
+    end = offset + min(limit or MOST_CHARACTERS, MOST_CHARACTERS - 2 * FOOTER)
+    more = f"\n(next_offset: {end})" if end < len(text) else ""
+    return text[offset:end] + more
+
+
+def join_details(*details: str) -> str:
+    return " · ".join(detail for detail in details if detail)
+
+
+def get_count(offset: int, limit: int | None) -> int:
+    """Return how many items an answer needs: one more shows that there is a next one."""
+    return offset + min(limit or ITEMS, MOST_ITEMS) + 1
+
+
+def search_memory(
+    box: Toolbox, query: str, tags: Sequence[str] = (), limit: int | None = None, offset: int = 0
+) -> str:
+    from ..api import search
+
+    workspaces = box.open_all()
+    limit = limit or int(workspaces[0].settings["search.limit"])
+    hits = search(workspaces, query, get_count(offset, limit), tags=tuple(tags))
+    items = []
+    for hit in hits:
+        day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
+        newer = f"newer: {hit.newer}" if hit.newer else ""
+        place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
+        items.append(f"{hit.text}\n  {join_details(hit.type or hit.kind, day, place, newer)}")
+    return join_items(items, offset, limit, "no match")
+
+
+def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = None) -> str:
+    from ..search.names import find_named
+
+    for workspace in box.open_all():
+        index = open_index(workspace)
+        named = find_named(index, path)
+        text = index.read_text(named.path) if named else None
+        if text is not None:
+            return cut_text(text, offset, limit) or "(empty)"
+    raise NotFoundError(f"no memory {path!r}", "search for it: memory_search")
+
+
+def write_memory(
+    box: Toolbox,
+    content: str,
+    path: str = "",
+    tags: Sequence[str] = (),
+    metadata: dict[str, Any] | None = None,
+) -> str:
+    from ..formats.dates import format_time, parse_end
+    from ..formats.entry import TYPES
+    from ..reconcile.admit import Draft, write_memories
+    from ..reconcile.edit import update_entry
+
+    workspace = box.open(open_target)
+    extra = dict(metadata or {})
+    # Only the user decides what is the user's word.
+    for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
+        extra.pop(name, None)
+    named = {name: str(extra.pop(name, "") or "") for name in ("type", "title", "key")}
+    fields: dict[str, Any] = {**named, "tags": tuple(tags)}
+    if fields["type"] and fields["type"] not in TYPES:
+        raise UsageError(f"unknown type {fields['type']!r}", f"one of: {', '.join(TYPES)}")
+    expires = str(extra.pop("expires", "") or "")
+    moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
+    if expires and moment is None:
+        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, 3d")
+    fields["expires_at"] = format_time(moment) if moment else ""
+    supersedes = read_value("supersedes", "array", extra.pop("supersedes", None) or [])
+    if path.rpartition("/")[2] == "MEMORY.md":
+        raise UsageError("MEMORY.md is not a memory", "use memory_edit or memory_promote")
+    inner = path.removeprefix("/").removeprefix(workspace.entries_folder)
+    file = inner if not inner or inner.endswith(".md") else f"{inner}.md"
+    if inner and (workspace.root / workspace.entries_folder / file).is_file():
+        changes = {name: value for name, value in fields.items() if value}
+        outcome = update_entry(
+            workspace, f"{workspace.entries_folder}{file}", content, changes, source="inferred"
+        )
+        return f"Saved: {outcome.text}  ({outcome.short_id})"
+    draft = Draft(content, **fields, path=inner, supersedes=supersedes, metadata=extra)
+    (outcome, *_), done = write_memories(workspace, [draft])
+    if outcome.error is not None:
+        raise outcome.error
+    lines = [f"{outcome.action}: {outcome.text}  ({outcome.short_id} · {outcome.path})"]
+    lines += [f"  {item.relation}: {item.text}  ({item.short_id})" for item in outcome.related]
+    return join_items([*lines, *done.messages], 0, None, "")
+
+
+def edit_memory(box: Toolbox, path: str, old: str, new: str) -> str:
+    from ..reconcile.edit import replace_passage
+
+    outcome = replace_passage(box.open(open_existing), path, old, new)
+    return f"{outcome.action}: {outcome.text}  ({outcome.short_id or outcome.path})"
+
+
+def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offset: int = 0) -> str:
+    workspaces = box.open_all()
+    found = []
+    for workspace in workspaces:
+        prefixes = (prefix, f"{workspace.entries_folder}{prefix}")
+        entries = open_index(workspace).list_entries("status = 'active'")
+        found += [entry for entry in entries if entry.path.startswith(prefixes)]
+    found.sort(key=lambda entry: entry.updated_at, reverse=True)
+    items = []
+    for entry in found[: get_count(offset, limit)]:
+        day = workspaces[0].describe_day(entry.updated_at)
+        items.append(f"{entry.summary}  ({join_details(entry.type, day, entry.path)})")
+    return join_items(items, offset, limit, "no memories")
+
+
+def grep_memory(
+    box: Toolbox, pattern: str, prefix: str = "", limit: int | None = None, offset: int = 0
+) -> str:
+    from ..index.filters import Filter
+    from ..search.grep import grep
+
+    wanted = Filter(path=prefix)
+    lines, _ = grep(box.open_all(), pattern, wanted, limit=get_count(offset, limit))
+    items = [f"{line.path}:{line.line}: {line.text}" for line in lines]
+    return join_items(items, offset, limit, "no match")
+
+
+def forget_memories(box: Toolbox, path: Sequence[str], reason: str = "") -> str:
+    from ..reconcile.forget import forget
+
+    done = forget(box.open(open_existing), path, reason=reason)
+    lines = [
+        f"{item.short_id}: {item.error.message}" if item.error else f"Forgotten: {item.text}"
+        for item in done.outcomes
+    ]
+    return join_items([*lines, *done.result.messages], 0, None, "nothing was forgotten")
+
+
+def recall_memories(box: Toolbox, query: str, session: str = "") -> str:
+    from ..recall.pack import build_pack
+    from ..recall.shown import load_shown
+
+    if not query.strip():
+        raise UsageError("the query is empty")
+    shown = load_shown(str(box.context.state_folder or ""), session)
+    pack = build_pack(box.open_all(), query, shown)
+    shown.save()
+    return cut_text(pack.render()) or "no memory fits this prompt"
+
+
+def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False) -> str:
+    from ..upkeep.decay import check_trusted
+    from ..upkeep.promote import commit_promotion, promote, remove_lines
+
+    workspace = box.open(open_existing)
+    check_trusted(workspace)
+    done = remove_lines(workspace, path) if remove else promote(workspace, path)
+    if done.changes:
+        commit_promotion(workspace, done, verb="remove: " if remove else "")
+    label = "Removed from MEMORY.md" if remove else "Promoted"
+    lines = [f"{label}: {entry.summary}" for entry in done.entries]
+    return join_items([*lines, *done.messages], 0, None, "nothing was changed")
+
+
+def review_questions(
+    box: Toolbox, id: str = "", answer: str = "", limit: int | None = None, offset: int = 0
+) -> str:
+    from ..reconcile.review import answer_questions, get_text, list_questions
+
+    if bool(id) != bool(answer):
+        raise UsageError("pass both id and answer, or neither")
+    items = []
+    for workspace in map(add_gates, box.open_all()):
+        for question in list_questions(workspace):
+            if question.id == id:
+                answer_questions(workspace, [question], answer)
+                return f"{answer}: {get_text(question, answer)}"
+            choices = [f"  {choice.date[:10]} {choice.text}" for choice in question.memories]
+            answers = "|".join(question.answers)
+            items.append("\n".join([f"{question.text}  ({question.id}: {answers})", *choices]))
+    if id:
+        raise NotFoundError(f"no open question {id!r}", "list them: memory_review")
+    return join_items(items, offset, limit, "nothing to decide")
+
+
+def consolidate(box: Toolbox, answer: str = "") -> str:
+    from ..consolidate.agent import build_agent_prompt, save_agent_reply
+    from ..consolidate.consolidate import find_due_sessions
+    from ..consolidate.queue import hold_queue
+
+    workspace = box.open(open_recording)
+    if not answer:
+        sessions = find_due_sessions(workspace, is_forced=True)
+        prompt = build_agent_prompt(workspace, sessions)
+        # Half a prompt has no good answer, so this one is not cut.
+        return prompt.prompt if prompt else "nothing to consolidate"
+    with hold_queue(workspace, WAIT_SECONDS):
+        done = save_agent_reply(workspace, answer)
+    lines = [
+        f"not saved: {item.error.message}" if item.error else f"{item.action}: {item.text}"
+        for item in done.memories
+    ]
+    lines += [f"forgotten: {text}" for text in done.forgotten]
+    return join_items([*lines, *done.problems], 0, None, "saved to history; nothing to remember")
+
+
+def read_start(box: Toolbox) -> str:
+    from ..recall.shown import load_shown
+    from ..recall.start import build_start
+
+    return cut_text(build_start(box.open_all(), load_shown("", "")).text)
+
+
+def read_page(box: Toolbox) -> str:
+    workspace = box.open_all()[0]
+    return cut_text(open_index(workspace).read_text(workspace.page_path) or "")
+
+
+FUNCTIONS: dict[str, Callable[..., str]] = {
+    "memory_search": search_memory,
+    "memory_read": read_memory,
+    "memory_write": write_memory,
+    "memory_edit": edit_memory,
+    "memory_ls": list_memories,
+    "memory_grep": grep_memory,
+    "memory_delete": forget_memories,
+    "memory_recall": recall_memories,
+    "memory_promote": promote_memories,
+    "memory_review": review_questions,
+    "memory_consolidate": consolidate,
+}
+READERS: dict[str, Callable[[Toolbox], str]] = {
+    "mem://start": read_start,
+    "mem://memory": read_page,
+}
