@@ -279,7 +279,7 @@ def delete_record(context: Context, session: str) -> None:
 def run_hook_command(context: Context, name: str, command: str) -> Check:
     """Run a hook's command for the start of a session that does not exist.
 
-    As in an agent that was started from the desktop, PATH is empty.
+    As in an agent that was started from the desktop, PATH has only the folders of the system.
     """
     title = AGENTS[name].title
     session = f"mem-doctor-{os.getpid()}"
@@ -290,7 +290,7 @@ def run_hook_command(context: Context, name: str, command: str) -> Check:
         "source": "startup",
     }
     # Nothing may be consolidated just because somebody looks.
-    environment = {**context.environment, "PATH": "", "MEM_CONSOLIDATE_AUTOMATIC": "false"}
+    environment = {**context.environment, "PATH": os.defpath, "MEM_CONSOLIDATE_AUTOMATIC": "false"}
     started = time.monotonic()
     done = run_program(
         context._replace(environment=environment),
