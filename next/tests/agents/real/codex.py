@@ -28,6 +28,16 @@ enabled = false
 [tui]
 show_tooltips = false
 """
+# Codex edits files with this command, and reports it to hooks as one of the shell.
+PATCH = """\
+apply_patch <<'EOF'
+*** Begin Patch
+*** Update File: src/cache.py
+@@
+-VALUE = 1
++VALUE = 2
+*** End Patch
+EOF"""
 TRUSTED_PROJECT = '[projects."{folder}"]\ntrust_level = "trusted"\n'
 
 
@@ -73,16 +83,17 @@ def get_last_item(requests: list[dict]) -> str:
 
 def start(lab: Lab) -> None:
     """The start, the prompt moment, and what a session of one prompt leaves."""
-    mark = lab.mark
-    done = lab.run_agent("exec", "Hello.")
-    lab.check("without trust no hook runs", not lab.read_hooks(), lab.read_hooks())
+    done = lab.run(lab.mem_program, "doctor")
+    lab.check("doctor finds no error", done.returncode == 0, done.stdout + done.stderr)
+    count = len(lab.read_hooks())
+    lab.run_agent("exec", "Hello.")
+    lab.check("without trust no hook runs", len(lab.read_hooks()) == count, lab.read_hooks())
     prompt = "Who is the release manager? [[sh mem search 'release manager']]"
-    mark = lab.mark
     done, requests = ask(lab, prompt)
     lab.note("seconds of codex exec", round(lab.seconds, 1))
     lab.check_has("codex exec answers", done.stdout + done.stderr, "ANSWER to: Who is")
     lab.check("no warning about the hooks", "clamping" not in done.stderr, done.stderr)
-    if not lab.check("the model is asked twice", len(requests) == 2, (mark, len(requests))):
+    if not lab.check("the model is asked twice", len(requests) == 2, len(requests)):
         return
     text = get_text(requests[0])
     lab.check_has("the request has the protocol", text, "Use mem instead of your own memory folder")
@@ -94,7 +105,7 @@ def start(lab: Lab) -> None:
     lab.check("both messages are recorded", messages == expected, messages)
     calls = lab.wait_for(lambda: lab.read_tool_calls(get_session(lab)))
     lab.check("the tool call is recorded once", len(calls) == 1, calls)
-    names = [hook["name"] for hook in lab.read_hooks()]
+    names = [hook["name"] for hook in lab.read_hooks()[count:]]
     expected_names = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"]
     expected_names += ["Stop", "SessionEnd"]
     lab.check("all hooks run", names == expected_names, names)
@@ -102,13 +113,26 @@ def start(lab: Lab) -> None:
 
 
 def action(lab: Lab) -> None:
-    """Before a command the agent reads the rules about it, once."""
+    """Before a command or an edit the agent reads the rules about it, once."""
     rule = "start the proxy with bin/proxy, or it hangs."
     _, requests = ask(lab, "Ship it. [[sh make release]] [[sh make release VERSION=2]]")
     text = get_text(requests[-1], "input")
     before = get_text(requests[0])
     lab.check("the rule is not there before the command", rule not in before, before)
     lab.check("the rule comes with the command, in full, once", text.count(rule) == 1, text)
+    folder = lab.make_repository(lab.root / "edits")
+    lab.create_memory(folder)
+    rule = "src/cache.py must stay free of locks, because signal handlers call it."
+    # The start shows the latest memory of each type first.
+    for text in (rule, "Never mock the clock in integration tests."):
+        lab.mem("write", text, "--type", "lesson", "--source", "user", folder=folder)
+    lab.add_other_memories(folder)
+    (folder / "src").mkdir()
+    (folder / "src/cache.py").write_text("VALUE = 1\n")
+    _, requests = ask(lab, f"Improve it. [[sh {PATCH}]]", folder=folder)
+    lab.check("the edit is made", "VALUE = 2" in (folder / "src/cache.py").read_text())
+    lab.check("the start does not show the rule", rule not in get_text(requests[0]))
+    lab.check_has("it comes with the edit", get_text(requests[-1], "input"), rule)
 
 
 def failure(lab: Lab) -> None:

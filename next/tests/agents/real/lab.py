@@ -40,14 +40,14 @@ MEMORIES = (
 )
 # So many that the start of a session cannot show all of them.
 SWITCHES = "amber basalt cobalt dune ember fjord garnet heath indigo jade kelp lava".split()
-# Records the events and answers of hooks, and how long they took.
+# Records the events and answers of hooks, and how long they took. The PATH may be empty.
 SPY = """\
 #!/bin/bash
 if [ "$1 $2" = "hook run" ]; then
-    start=$(date +%s%N)
-    {mem} "$@" < <(tee {hooks}/$start-$$.in) > >(tee {hooks}/$start-$$.out)
+    start=${{EPOCHREALTIME/./}}
+    {mem} "$@" < <(/usr/bin/tee {hooks}/$start-$$.in) > >(/usr/bin/tee {hooks}/$start-$$.out)
     code=$?
-    echo "$start $(date +%s%N) $3" > {hooks}/$start-$$.time
+    echo "$start ${{EPOCHREALTIME/./}} $3" > {hooks}/$start-$$.time
     exit $code
 fi
 exec {mem} "$@"
@@ -281,7 +281,7 @@ class Lab:
                     "agent": parts[-1],
                     "event": event,
                     "answer": answer.read_text("utf-8", "replace") if answer.exists() else "",
-                    "milliseconds": (int(parts[1]) - int(parts[0])) // 1_000_000,
+                    "milliseconds": (int(parts[1]) - int(parts[0])) // 1_000,
                 }
             )
         return hooks
