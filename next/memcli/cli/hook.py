@@ -71,6 +71,12 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
     event = event._replace(folder=event.folder or os.getcwd())
     state_folder = find_state_folder(environment)
     if event.name in SILENT_EVENTS:
+        if event.name == "SessionEnd":
+            from ..recall.shown import lock_session
+
+            # If the agent is all that runs in a container, its end is that of our processes too.
+            lock_session(state_folder, event.session)
+            state_folder = ""  # the new process inherits the lock
         work_in_background(event, agent, state_folder)
     elif event.name in TOOL_EVENTS:
         if event.name == "PreToolUse" or event.error:
