@@ -167,6 +167,24 @@ def test_another_server_with_the_same_name_is_left_alone(tmp_path: Path) -> None
     assert path.read_text() == text
 
 
+def test_a_server_that_the_user_added_stays(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    text = '{"mcpServers": {"mem": {"command": "mem", "args": ["mcp"]}}}'
+    path = write_settings(context, "gemini", text)
+    connect(context, "gemini", PROGRAM)
+    assert json.loads(path.read_text())["mcpServers"] == json.loads(text)["mcpServers"]
+    disconnect(context, "gemini")
+    assert path.read_text() == text
+
+
+def test_the_home_folder_is_no_project(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    (tmp_path / "home").mkdir()
+    connect(context, "codex", PROGRAM)
+    (connection,) = list_connections(context, tmp_path / "home")
+    assert connection.scope == "user"
+
+
 def test_a_link_to_dotfiles_stays_a_link(tmp_path: Path) -> None:
     context = make_context(tmp_path)
     target = tmp_path / "home/dotfiles/claude.json"
