@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,6 +56,26 @@ def test_a_hook_is_run_as_the_agent_runs_it(workspace: Workspace, tmp_path: Path
     assert check.state == "ok" and "the hook answers in" in check.text
     assert "nothing to show" not in check.text
     assert list_files(tmp_path) == before
+
+
+def test_a_hook_runs_in_an_agent_that_was_started_from_the_desktop(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    # kunchenguid/axi#110, NevaMind-AI/memU#569, thedotmack/claude-mem#1598
+    context, program = workspace.context, write_program(tmp_path)
+    for project in (None, tmp_path):
+        (path,) = connect(context, "claude-code", [str(program)], project, with_page=False).changed
+        hooks = json.loads(Path(path).read_text())["hooks"]
+        done = subprocess.run(
+            ["sh", "-c", hooks["SessionStart"][0]["hooks"][0]["command"]],
+            input='{"hook_event_name": "SessionStart", "source": "startup", "session_id": "p"}',
+            env={"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "Never deploy" in done.stdout
 
 
 @pytest.mark.parametrize(
