@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -224,7 +225,48 @@ def mcp(lab: Lab) -> None:
     }
     _, requests = ask(lab, f"Save it. {find}[[tool memory_write {json.dumps(arguments)}]]")
     lab.check("memory_write writes", "Gutenberg" in lab.mem("ls"), get_results(requests))
+    find = FIND_TOOL % "ReadMcpResourceTool"
+    page = '[[tool ReadMcpResourceTool {"server": "mem", "uri": "mem://start"}]]'
+    _, requests = ask(lab, f"Read it. {find}{page}")
+    lab.check_has("the start is a resource", get_results(requests), CONSTRAINT)
     lab.run_agent("mcp", "remove", "mem")
+    check_next_to_server(lab)
+
+
+def check_next_to_server(lab: Lab) -> None:
+    """A search and a hook are answered while a server runs that has loaded the model."""
+    server = subprocess.Popen(
+        [lab.mem_program, "mcp"],
+        cwd=lab.project,
+        env=lab.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    info["clientInfo"] = {"name": "lab", "version": "1"}
+    search = {"name": "memory_search", "arguments": {"query": "release manager"}}
+    messages = (
+        {"id": 1, "method": "initialize", "params": info},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": search},
+    )
+    assert server.stdin and server.stdout
+    for message in messages:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        server.stdin.flush()
+    lab.check_has("the server answers", server.stdout.readline() + server.stdout.readline(), "Dana")
+    for number in range(3):
+        text = f"Shelf {number} holds spare fans.\n"
+        (lab.project / f"memory/entries/by-hand-{number}.md").write_text(text)
+    output = lab.mem("search", "Who is the release manager?")
+    lab.check_has("a search next to it is answered", output, "Dana Okafor")
+    lab.check("soon", lab.seconds < 20, lab.seconds)
+    _, requests = ask(lab, "Who is the release manager?")
+    lab.check_has("and a prompt", get_text(requests[0]), "Dana Okafor")
+    server.stdin.close()
+    lab.check("the server ends with its input", server.wait(30) == 0)
+    server.stdout.close()
 
 
 def terminal(lab: Lab) -> None:
