@@ -31,10 +31,11 @@ QUOTE = re.compile(
 )
 QUOTED_LINE = re.compile(r"\s*(?:>|&gt;)")
 SYMBOLS = re.compile(r"[{}\[\]();=<>|\\$]")
-# Not the full stop of "Mr. Hale", "e.g. tea" or "J. Doe".
+# Not the full stop of "Mr. Hale", "e.g. tea", "J. Doe" or "10. März".
 SENTENCE_END = re.compile(
     r"(?i)(?:(?<!\b[a-z])(?<!\b[dms]r)(?<!\bms)(?<!\bmrs)(?<!\bprof)(?<!\bst)(?<!\bvs)(?<!\bincl)"
-    r"(?<!\bapprox)\.|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
+    r"(?<!\bapprox)\.(?!(?<=\d\.) (?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez))"
+    r"|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
 )
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
 

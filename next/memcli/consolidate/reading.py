@@ -40,6 +40,8 @@ class Reading(NamedTuple):
     following: Sequence[str]
     earlier: Sequence["Message"]
     is_correcting: bool  # the sentence, or the one before it, opens with "no," or the like
+    before: Sequence[str]  # the statements of the message before the previous sentence
+    withdrawn: str  # the first part of a sentence that is corrected in its second part
 
 
 def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
@@ -49,8 +51,9 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     """
     found: list[Statement] = []
     sentences = find_own_sentences(text)
+    bodies = ["" if item.is_quoting else split_opening(item.text)[1] for item in sentences]
     last = -1  # the number of the sentence that the last statement is from
-    reading = Reading("", [], earlier, False)
+    reading = Reading("", [], earlier, False, [], "")
     for number, sentence in enumerate(sentences):
         opening, body = split_opening(sentence.text)
         is_result = bool(match_start("result", opening))
@@ -58,6 +61,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         is_answer = number > 0 and bool(search_pattern("question", sentences[number - 1].text))
         is_correcting = bool(search_pattern("correcting", opening)) and not is_answer
         correction = search_pattern("self_correction", body)
+        withdrawn = body[: correction.start()] if correction else ""
         if correction:
             body, is_correcting = body[correction.end() :], True
         if sentence.is_quoting or search_pattern("label", sentence.text):
@@ -67,11 +71,16 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         reading = reading._replace(
             following=[later.text for later in sentences[number + 1 :] if not later.is_quoting],
             is_correcting=is_correcting,
+            before=list(filter(is_statement, bodies[: max(0, number - 1)])),
+            withdrawn=withdrawn,
         )
         statement = None
         if search_pattern("withdrawn", body):
             if len(body) < SHORT_WITHDRAWAL:
-                found = found[:-1] if found else [Statement("", "", "forget")]
+                if not found:
+                    found = [Statement("", "", "forget")]
+                elif last == number - 1:
+                    found = found[:-1]
         elif found and last == number - 1 and is_continuing(body, found[-1]):
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {format_sentence(body)}")
             last = number
@@ -146,9 +155,7 @@ def read_standing(
     sentence: str, body: str, reading: Reading, *, needs_previous: bool
 ) -> Statement | None:
     """Return the rule, preference or correction that a sentence states."""
-    correction = find_correction(
-        sentence, body, reading.previous, reading.earlier, reading.is_correcting
-    )
+    correction = find_correction(sentence, body, reading)
     kind = "correction" if correction else find_kind(body)
     text, corrects = correction or (body, "")
     if not kind:
@@ -199,15 +206,16 @@ def get_short_text(earlier: Sequence["Message"]) -> str:
     return "" if len(text) > LONGEST or any(item.is_quoting for item in sentences) else text
 
 
-def find_correction(
-    sentence: str, body: str, previous: str, earlier: Sequence["Message"], is_correcting: bool
-) -> tuple[str, str] | None:
+def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
     """Return the text of a correction and the words that it corrects, or None if it is none.
 
     For example "no, the port is 7654, not 6543", "oops, it's 4.2" or "it moved to Tuesday".
 
-    `body` is the sentence without its opening words, `previous` the sentence before it.
+    `body` is the sentence without its opening words.
     """
+    previous, is_correcting = reading.previous, reading.is_correcting
+    if reading.withdrawn and search_pattern("new_fact", body):
+        return body, reading.withdrawn
     contrast = search_pattern("contrast", body)
     is_changed = bool(search_pattern("changed", body))
     # "I mixed it up. It is Tuesdays now."
@@ -216,7 +224,7 @@ def find_correction(
     )
     if not (is_correcting or is_open or contrast or is_changed):
         return None
-    statements = [*find_earlier_statements(earlier), previous]
+    statements = [*find_earlier_statements(reading.earlier), *reading.before, previous]
     replaced = replace_number(body, statements) if is_correcting else None
     if replaced:
         return replaced
@@ -235,7 +243,7 @@ def find_correction(
     if corrects:
         return body, corrects
     # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
-    is_answer = bool(earlier) and earlier[-1].text.rstrip().endswith("?")
+    is_answer = bool(reading.earlier) and reading.earlier[-1].text.rstrip().endswith("?")
     if not is_open and (is_answer or not is_correcting or not search_pattern("new_fact", body)):
         return None
     numbers = [line for line in statements if has_number(line)] if has_number(body) else []
@@ -244,13 +252,16 @@ def find_correction(
 
 def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
     """Return the sentences of both sides, without questions."""
-    lines = []
+    lines: list[str] = []
     for message in earlier:
-        for sentence in find_own_sentences(message.text):
-            _, body = split_opening(sentence.text)
-            if len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body):
-                lines.append(body)
+        bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
+        lines += filter(is_statement, bodies)
     return lines
+
+
+def is_statement(body: str) -> bool:
+    """Return whether a sentence is long enough to say something, and no question."""
+    return len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body)
 
 
 def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | None:

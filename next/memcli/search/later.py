@@ -3,11 +3,13 @@
 Similarity does not decide what is true, so no hit is left out, and nothing is written.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 from ..index.index import Index
 from ..index.words import find_content_words
 from .candidates import Candidate
+from .query import stem_word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,16 @@ NEARLY = 0.9
 COMPARED = 20
 MARGIN = -0.1  # sum over both, of their cosine minus the one to the nearest other hit
 USUAL_COSINE = 0.4  # of the nearest other hit at least: a small workspace may have no near one
+# A text that speaks of a change, or has a telling word of the earlier one, may be less near. Of the
+# 60 changes on which this was chosen, 49 instead of 45 are found, and 70 of 82 marks are right.
+SIGN_BONUS = 0.2
+CHANGE = re.compile(
+    r"(?i)\b(?:now|since|as of|from (?:today|now|next)|these days|nowadays|instead|new"
+    r"|any ?more|no longer|not any|gone|dropped|finally|after all|actually|make (?:it|that)|gave in"
+    r"|(?:moved|switched|changed|renamed|migrated|replaced|swapped|raised|lowered|cut|bumped|capped)"
+    r"|took over|goes by|used to|turns out|jetzt|seit|ab (?:heute|sofort|jetzt)|nicht mehr|neue?r?"
+    r"|stattdessen|lieber|maintenant|désormais|depuis|ahora|desde|ya no)\b|[→⇒]"
+)
 # The earlier one seems to answer the query, and the later one is not far behind.
 GOOD_SHARE = 0.7  # of the relevance of the best hit
 LAST_RANK = 6
@@ -107,11 +119,22 @@ def find_changes(
             margin = 2 * rows[first][second]
             for row, other in ((rows[first], second), (rows[second], first)):
                 margin -= max([*row[:other], *row[other + 1 :], USUAL_COSINE])
+            margin += SIGN_BONUS * bool(CHANGE.search(later.passage.text))
+            margin += SIGN_BONUS * share_word(earlier, later)
             if margin >= best_margin and is_later(later, earlier):
                 best_margin, best = margin, later
         if best is not None:
             changes.append((earlier, best))
     return changes
+
+
+def share_word(first: Candidate, second: Candidate) -> bool:
+    """Return whether two texts have a telling word in common."""
+    return bool(find_stems(first) & find_stems(second))
+
+
+def find_stems(candidate: Candidate) -> set[str]:
+    return {stem_word(word) for word in find_content_words(candidate.passage.text)}
 
 
 def outranks(later: Candidate, earlier: Candidate) -> bool:
