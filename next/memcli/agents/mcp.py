@@ -161,8 +161,11 @@ def serve(
             continue
         else:
             try:
-                # Lone surrogates are bytes or escapes that are no text.
                 message = json.loads(line.encode("utf-8", "replace"))
+                if "\\ud" in line.lower():
+                    # A lone surrogate can be neither stored nor printed.
+                    text = json.dumps(message, ensure_ascii=False)
+                    message = json.loads(text.encode("utf-8", "replace"))
             except (ValueError, RecursionError):
                 reply = build_error(None, PARSE_ERROR, "not a JSON message")
             else:

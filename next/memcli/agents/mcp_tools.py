@@ -4,8 +4,8 @@ An agent may be wrong, so all that it writes has the source `inferred`.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..api import add_gates, open_all, open_existing, open_recording, open_target
@@ -13,6 +13,7 @@ from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
 from ..index.index import open_index
 from ..store.workspace import Workspace
+from .hooks import log_error
 from .mcp import TOOLS
 
 MOST_CHARACTERS = 20_000  # of an answer
@@ -41,20 +42,24 @@ class Toolbox:
             note = f"\n(unknown arguments were ignored: {', '.join(unknown)})" if unknown else ""
             return text + note[:FOOTER]
 
+        return self.run_safely(run)
+
+    def read_resource(self, uri: str) -> str:
+        """Return the text of a resource, or why it cannot be read."""
+        return self.run_safely(lambda: READERS[uri](self))[0]
+
+    def run_safely(self, function: Callable[[], str]) -> tuple[str, bool]:
+        """Return the text of a function, or its problem, and whether it is one."""
         try:
-            return self.run(run), False
+            return self.run(function), False
         except MemError as error:
             hint = f"\nhint: {error.hint}" if error.hint else ""
             return f"{error.message}{hint}"[:MOST_CHARACTERS], True
-        except (OSError, sqlite3.Error) as error:
+        except Exception as error:
+            # One bad call must not end the server of an agent that works for days.
+            with suppress(MemError, OSError):
+                log_error(self.base, "mcp", error)
             return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
-
-    def read_resource(self, uri: str) -> str:
-        """Return the text of a resource; the problem if it cannot be read."""
-        try:
-            return self.run(lambda: READERS[uri](self))
-        except MemError as error:
-            return error.message
 
     def run(self, function: Callable[[], str]) -> str:
         """Call a function with a context of its own, and close what it opened."""

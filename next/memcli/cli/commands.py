@@ -191,5 +191,11 @@ COMMANDS: dict[str, Command] = {
         module="hook_install",
     ),
     "mcp": Command("Share", "serve the memory to agents over MCP", ("mem mcp",)),
+    "memory-tool": Command(
+        "",  # programs call it, so the overview does not list it
+        "carry out a command of Anthropic's memory tool",
+        ('echo \'{"command": "view", "path": "/memories"}\' | mem memory-tool',),
+        module="memory_tool",
+    ),
 }
 GROUPS = ("Start", "Write", "Find", "Learn", "Maintain", "Share")

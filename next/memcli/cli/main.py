@@ -101,7 +101,7 @@ def call_command(context: Context, name: str, arguments: list[str]) -> tuple[Con
     import typer
 
     module = import_module(f".{COMMANDS[name].module or name}", __package__)
-    function = getattr(module, f"run_{name}")
+    function = getattr(module, f"run_{name.replace('-', '_')}")
     parsed: dict[str, Any] = {}
     parser = build_parser(context, name, function, parsed.update)
     if any(word in HELP for word in takewhile(lambda word: word != "--", arguments)):

@@ -1,0 +1,228 @@
+"""The memory tool of Anthropic's API: files below /memories, which are the memories here.
+
+The replies have the words that models were trained with. A deleted file is a forgotten memory.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
+from ..formats.entry import replace_body
+from ..formats.frontmatter import get_body
+from ..index.index import open_index
+from ..reconcile.admit import Draft, write_memories
+from ..reconcile.edit import replace_text, update_entry
+from ..reconcile.forget import forget
+from ..store.commit import ChangeGroup, Replace, commit, read_file
+from ..store.workspace import Workspace
+
+ROOT = "/memories"
+MOST_LISTED = 1000  # names in the view of a folder
+AROUND = 2  # lines shown before and after a change
+
+
+def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Carry out a command and return the reply. A MemError has the reply as its message."""
+    name = call.get("command")
+    if not isinstance(name, str) or name not in COMMANDS:
+        raise UsageError(f"Unknown command: {name}", f"one of: {', '.join(COMMANDS)}")
+    return COMMANDS[name](workspace, call)
+
+
+def get_text(call: Mapping[str, Any], name: str) -> str:
+    value = call.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"Missing or invalid `{name}` parameter: it should be a text.")
+    return value
+
+
+def find_path(workspace: Workspace, name: str) -> str:
+    """Return the path in the workspace, without `.md`, that a name below /memories means."""
+    inner = posixpath.normpath(name.removeprefix(ROOT).lstrip("/") or ".")
+    if name != ROOT and not name.startswith(f"{ROOT}/"):
+        raise OutsideError(f"Path must start with {ROOT}, got: {name}")
+    # `a/../b` may be inside, but nobody but an attacker writes it.
+    is_hidden = any(part.startswith(".") for part in inner.split("/")) and inner != "."
+    if is_hidden or ".." in name.split("/") or "\\" in name or "\0" in name or "%2e" in name:
+        raise OutsideError(f"Path {name} would escape {ROOT} directory")
+    return workspace.entries_folder + ("" if inner == "." else inner.removesuffix(".md"))
+
+
+def list_files(workspace: Workspace, path: str) -> list[str]:
+    """Return the memory at a path, or all below it. Forgotten ones do not exist."""
+    folder = path if path.endswith("/") else f"{path}/"
+    entries = open_index(workspace).list_entries(
+        "status != 'forgotten' and (path = ? or substr(path, 1, ?) = ?)",
+        (f"{path}.md", len(folder), folder),
+    )
+    return sorted(entry.path for entry in entries)
+
+
+def get_file(workspace: Workspace, name: str) -> tuple[str, str]:
+    """Return the path of a file and its text. Secrets and forgotten passages are hidden."""
+    path = f"{find_path(workspace, name)}.md"
+    if path not in list_files(workspace, path.removesuffix(".md")):
+        raise NotFoundError(f"The path {name} does not exist. Please provide a valid path.")
+    return path, get_body(open_index(workspace, refresh_first=False).read_text(path) or "")
+
+
+def number_lines(lines: Sequence[str], first: int, last: int) -> str:
+    return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in range(first, last + 1))
+
+
+def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    name = get_text(call, "path")
+    path = find_path(workspace, name)
+    files = list_files(workspace, path)
+    if path == workspace.entries_folder or (files and f"{path}.md" not in files):
+        return view_folder(workspace, name.rstrip("/"), path.rstrip("/"), files)
+    lines = get_file(workspace, name)[1].split("\n")
+    first, last = 1, -1
+    wanted = call.get("view_range")
+    if wanted is not None:
+        if not isinstance(wanted, list) or [type(number) for number in wanted] != [int, int]:
+            raise UsageError(f"Invalid `view_range` parameter: {wanted}. It should be two numbers.")
+        first, last = wanted
+    last = len(lines) if last == -1 else min(last, len(lines))
+    numbered = number_lines(lines, max(first, 1), last)
+    return f"Here's the content of {name} with line numbers:\n{numbered}"
+
+
+def view_folder(workspace: Workspace, name: str, folder: str, files: Sequence[str]) -> str:
+    """List a folder two levels deep, with sizes."""
+    sizes = {"": 0}
+    for path in files:
+        parts = path.removeprefix(f"{folder}/").removesuffix(".md").split("/")
+        if "." not in parts[-1]:
+            parts[-1] += ".md"  # the name of another kind of text file has its own ending
+        size = len((read_file(workspace, path) or "").encode("utf-8", "surrogateescape"))
+        sizes[""] += size
+        for depth in (1, 2):
+            shown = "/" + "/".join(parts[:depth]) + ("/" if len(parts) > depth else "")
+            if len(parts) >= depth:
+                sizes[shown] = sizes.get(shown, 0) + size
+    lines = [f"{size / 1024:.1f}K\t{name}{path}" for path, size in sorted(sizes.items())]
+    if len(lines) > MOST_LISTED:
+        lines[MOST_LISTED:] = [f"… and {len(lines) - MOST_LISTED:,} more: view a folder of these"]
+    head = (
+        f"Here're the files and directories up to 2 levels deep in {name}, excluding hidden items"
+    )
+    return "\n".join([f"{head} and node_modules:", *lines])
+
+
+def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    name, text = get_text(call, "path"), get_text(call, "file_text")
+    path = f"{find_path(workspace, name)}.md"
+    inner = path.removeprefix(workspace.entries_folder)
+    if inner == ".md" or list_files(workspace, path.removesuffix(".md")):
+        raise RejectedError(f"Error: File {name} already exists")
+    if read_file(workspace, path) is not None:
+        # It was deleted, and models create it again.
+        active = dict.fromkeys(("status", "forgotten_at", "reason"))
+        update_entry(workspace, path, text, active, source="inferred")
+    else:
+        (outcome,), _ = write_memories(workspace, [Draft(text, path=inner)], deduplicate=False)
+        if outcome.error is not None:
+            raise outcome.error
+    return f"File created successfully at: {name}"
+
+
+def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
+    """Change the text of a file, and return the new one."""
+    path, shown = get_file(workspace, name)
+    before = read_file(workspace, path) or ""
+    body = get_body(before)
+    if body != shown:
+        raise RejectedError(f"{name} has a hidden passage", "the user can edit the file")
+    after = change(body)
+    replace_text(workspace, path, before, replace_body(before, after))
+    return after
+
+
+def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    name, old = get_text(call, "path"), get_text(call, "old_str")
+    new = get_text(call, "new_str") if call.get("new_str") is not None else ""
+    line = 0
+
+    def change(text: str) -> str:
+        nonlocal line
+        places = (
+            [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)] if old else []
+        )
+        numbers = [text.count("\n", 0, place) + 1 for place in places]
+        if not numbers:
+            raise RejectedError(
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {name}."
+            )
+        if len(numbers) > 1:
+            raise RejectedError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
+                f" {', '.join(map(str, numbers))}. Please ensure it is unique"
+            )
+        line = numbers[0]
+        return text.replace(old, new)
+
+    lines = edit(workspace, name, change).split("\n")
+    first, last = max(1, line - AROUND), min(len(lines), line + AROUND)
+    return f"The memory file has been edited.\n{number_lines(lines, first, last)}"
+
+
+def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    name, new = get_text(call, "path"), get_text(call, "insert_text")
+    number = call.get("insert_line")
+
+    def change(text: str) -> str:
+        lines = text.removesuffix("\n").split("\n")
+        if type(number) is not int or not 0 <= number <= len(lines):
+            raise UsageError(
+                f"Error: Invalid `insert_line` parameter: {number}. It should be within the range"
+                f" of lines of the file: [0, {len(lines)}]"
+            )
+        return "\n".join([*lines[:number], new.removesuffix("\n"), *lines[number:]]) + "\n"
+
+    edit(workspace, name, change)
+    return f"The file {name} has been edited."
+
+
+def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    name = get_text(call, "path")
+    path = find_path(workspace, name)
+    if path == workspace.entries_folder:
+        raise RejectedError(f"Cannot delete the {ROOT} directory itself")
+    files = list_files(workspace, path)
+    if not files:
+        raise NotFoundError(f"Error: The path {name} does not exist")
+    done = forget(workspace, files)
+    done.result.raise_rejected()
+    return f"Successfully deleted {name}"
+
+
+def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    old, new = get_text(call, "old_path"), get_text(call, "new_path")
+    source, target = find_path(workspace, old), find_path(workspace, new)
+    files = list_files(workspace, source)
+    if workspace.entries_folder in (source, target) or target.startswith(f"{source}/"):
+        raise RejectedError(f"Cannot rename {old} to {new}")
+    if not files:
+        raise NotFoundError(f"Error: The path {old} does not exist")
+    changes = []
+    for path in files:
+        moved = target + path.removeprefix(source)
+        if read_file(workspace, moved) is not None or list_files(workspace, target):
+            raise RejectedError(f"Error: The destination {new} already exists")
+        text = read_file(workspace, path)
+        changes += [Replace(moved, None, text), Replace(path, text, None)]
+    commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)], summary=f"rename {old}")
+    return f"Successfully renamed {old} to {new}"
+
+
+COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
+    "view": view,
+    "create": create,
+    "str_replace": str_replace,
+    "insert": insert,
+    "delete": delete,
+    "rename": rename,
+}

@@ -1,0 +1,99 @@
+"""Anthropic's memory tool: files below /memories."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import make_workspace, run_mem
+
+
+def call(folder: Path, command: str, **fields: Any) -> tuple[str, bool]:
+    stdin = json.dumps({"command": command, **fields})
+    code, output, _ = run_mem(folder, "memory-tool", stdin=stdin)
+    reply = json.loads(output)
+    assert reply["is_error"] == bool(code)
+    return reply["content"], reply["is_error"]
+
+
+def test_a_file_is_created_viewed_changed_renamed_and_deleted(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    path = "/memories/project/notes.txt"
+    text = "# Notes\nThe kiln runs on Mondays.\nThe terrace opens in May.\n"
+    assert call(tmp_path, "create", path=path, file_text=text)[1] is False
+    assert "already exists" in call(tmp_path, "create", path=path, file_text="x")[0]
+    listed, _ = call(tmp_path, "view", path="/memories")
+    assert listed.splitlines()[-2:] == [line for line in listed.splitlines() if "project/" in line]
+    assert listed.endswith("/memories/project/notes.txt")
+    shown, _ = call(tmp_path, "view", path=path, view_range=[2, 3])
+    assert shown.splitlines()[1:] == [
+        "     2\tThe kiln runs on Mondays.",
+        "     3\tThe terrace opens in May.",
+    ]
+    edited, is_error = call(
+        tmp_path, "str_replace", path=path, old_str="Mondays", new_str="Fridays"
+    )
+    assert not is_error and "     2\tThe kiln runs on Fridays." in edited
+    assert not call(tmp_path, "insert", path=path, insert_line=0, insert_text="First line.\n")[1]
+    new = "/memories/archive/notes.txt"
+    assert not call(tmp_path, "rename", old_path=path, new_path=new)[1]
+    assert "First line." in call(tmp_path, "view", path=new)[0]
+    assert call(tmp_path, "view", path=path)[1]
+    assert not call(tmp_path, "delete", path="/memories/archive")[1]
+    assert call(tmp_path, "view", path=new)[1]
+    text = (tmp_path / "memory/entries/archive/notes.txt.md").read_text()
+    assert "status: forgotten" in text and "source: inferred" in text
+    assert not call(tmp_path, "create", path=new, file_text="The bus leaves at nine.")[1]
+    assert "nine" in call(tmp_path, "view", path=new)[0]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/memories/../../etc/passwd",
+        "/memories/a/../../x",
+        "/memories/.mem/key",
+        "/memories/%2e%2e/x",
+        "/memoriesx/a",
+        "memories/a",
+        "/memories/a\0b",
+    ],
+)
+def test_paths_outside_are_refused(tmp_path: Path, path: str) -> None:
+    workspace = make_workspace(tmp_path)
+    before = sorted(workspace.root.rglob("*.md"))
+    for fields in (
+        {"command": "create", "file_text": "x"},
+        {"command": "view"},
+        {"command": "delete"},
+        {"command": "str_replace", "old_str": "a", "new_str": "b"},
+    ):
+        assert call(tmp_path, path=path, **fields)[1]
+    assert sorted(workspace.root.rglob("*.md")) == before
+
+
+def test_wrong_values_and_secrets_are_errors(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    assert call(tmp_path, "create", path="/memories/a.md", file_text="one\none")[1] is False
+    for fields in (
+        {"command": "view", "path": 5},
+        {"command": "view", "path": "/memories/a.md", "view_range": ["1", 2]},
+        {"command": "insert", "path": "/memories/a.md", "insert_line": 9, "insert_text": "x"},
+        {"command": "str_replace", "path": "/memories/a.md", "old_str": "one", "new_str": "x"},
+        {"command": "str_replace", "path": "/memories/a.md", "old_str": "", "new_str": "x"},
+        {"command": "delete", "path": "/memories"},
+        {"command": "format"},
+        {"command": ["view"]},
+    ):
+        assert call(tmp_path, **fields)[1], fields
+    secret = "The password is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    code, output, _ = run_mem(
+        tmp_path,
+        "memory-tool",
+        stdin=json.dumps({"command": "create", "path": "/memories/b.md", "file_text": secret}),
+    )
+    assert code == 5 and "ghp_a1" not in output
+    for text in ("", "[]", "{", "\udcff", "[" * 100_000):
+        assert run_mem(tmp_path, "memory-tool", stdin=text)[0] == 2
