@@ -56,6 +56,7 @@ def test_a_hook_is_run_as_the_agent_runs_it(workspace: Workspace, tmp_path: Path
     assert check.state == "ok" and "the hook answers in" in check.text
     assert "nothing to show" not in check.text
     assert list_files(tmp_path) == before
+    assert not list_files(tmp_path / "home/.local/state/mem/shown")
 
 
 def test_a_hook_runs_in_an_agent_that_was_started_from_the_desktop(
@@ -83,6 +84,7 @@ def test_a_hook_runs_in_an_agent_that_was_started_from_the_desktop(
     [
         ("echo no JSON", "the hook's answer is not JSON"),
         ("echo broken >&2", "the hook failed: broken"),
+        ('echo "$PATH" >&2', f"the hook failed: {os.defpath}"),
     ],
 )
 def test_a_hook_that_fails_is_an_error(

@@ -1,6 +1,7 @@
 """git, cron and systemd run mem, and forget about it again."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def test_cron_runs_tend_every_hour(before: str | None, tmp_path: Path) -> None:
     assert change_crontab(workspace, [str(program)]).changed == []
     line = table.read_text().splitlines()[-1]
     assert line.startswith("17 * * * * ")
+    assert not re.search(r"(?<!\\)%", line)
     # As cron does: an escaped percent sign is one, and the rest goes to the shell.
     command = line.removeprefix("17 * * * * ").replace("\\%", "%")
     environment = {"HOME": str(folder / "home"), "PATH": ""}
