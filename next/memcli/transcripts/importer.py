@@ -21,7 +21,7 @@ from ..llm import FOLDER_PREFIX
 from ..store.sessions import append_events, find_events_file, name_session
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
-from . import claude_code, codex
+from . import claude_code, codex, copilot, gemini, opencode
 from .transcript import Transcript, build_message, clean_tool_calls, read_timestamp
 
 LARGEST = 512 * 1024 * 1024  # bytes of a transcript
@@ -43,7 +43,8 @@ def list_formats() -> list[ModuleType]:
     """Return the modules of all transcript formats."""
     from importlib.metadata import entry_points
 
-    return [claude_code, codex, *(item.load() for item in entry_points(group="mem.transcripts"))]
+    own = (claude_code, codex, copilot, gemini, opencode)
+    return [*own, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
 def import_file(
@@ -78,15 +79,18 @@ def import_file(
 
 def read_transcript(path: Path, problems: list[str]) -> Transcript:
     """Read a file in whatever format it has. Raises NotFoundError or RejectedError."""
+    if path.parent.name == opencode.DATABASE:
+        return opencode.read_lines(opencode.read_conversation(path))
     try:
         if path.stat().st_size > LARGEST:
             raise RejectedError(f"{path} is larger than {LARGEST >> 20} MiB")
         text = path.read_text("utf-8", "replace")
     except OSError as error:
         raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
-    lines = [data for _, data in parse_events(text)]
+    document = parse_document(text)
+    lines = document or [data for _, data in parse_events(text)]
     bad = sum(1 for line in text.split("\n")[:-1] if line.strip()) - len(lines)
-    if bad > 0:
+    if bad > 0 and not document:
         problems.append(f"{bad} lines are not JSON objects: skipped")
     for format_ in list_formats():
         if any(format_.is_line(data) for data in lines[:DETECTION_LINES]):
@@ -95,6 +99,18 @@ def read_transcript(path: Path, problems: list[str]) -> Transcript:
             transcript.session_id = find_session_id(path) or transcript.session_id
             return transcript
     return read_plain(lines)
+
+
+def parse_document(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a file that is one JSON document with `messages`, such as an export."""
+    if not text.lstrip().startswith("{\n"):
+        return []
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    messages = document.pop("messages", None)
+    return [document, *messages] if isinstance(messages, list) else []
 
 
 def read_plain(lines: list[dict[str, Any]]) -> Transcript:
@@ -116,7 +132,7 @@ def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) 
 
     As new statements, they would bring back what was forgotten since.
     """
-    written = format_time(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    written = format_time(datetime.fromtimestamp(find_file(path).stat().st_mtime, UTC))
     for event in events:
         timestamp = read_timestamp(event.get("timestamp"))
         is_known = timestamp and timestamp <= workspace.stamp
@@ -171,7 +187,9 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
     for format_ in list_formats():
         base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
         if base.startswith("/"):
-            paths += Path(base).glob(format_.PATTERN)
+            for path in Path(base).glob(format_.PATTERN):
+                is_database = path.name == opencode.DATABASE
+                paths += opencode.list_conversations(path) if is_database else [path]
     return select_transcripts(paths, folder)
 
 
@@ -180,7 +198,7 @@ def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[P
     # A subagent's conversation is not the user's.
     files = [path for path in paths if not path.name.startswith("agent-")]
     repository = find_repository(folder) if folder else None
-    for path in sorted(files, key=lambda path: path.stat().st_mtime):
+    for path in sorted(files, key=lambda path: find_file(path).stat().st_mtime):
         place = find_place(path)
         # Here mem itself asked an agent, as its language model.
         if place.name.startswith(FOLDER_PREFIX):
@@ -189,11 +207,21 @@ def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[P
             yield path
 
 
+def find_file(path: Path) -> Path:
+    """Return the file of a transcript, which is a database with several for opencode."""
+    return path.parent if path.parent.name == opencode.DATABASE else path
+
+
 def find_place(path: Path) -> Path:
     """Return the folder in which the conversation of a transcript took place."""
-    with path.open("rb") as file:
-        head = file.read(256 * 1024).decode("utf-8", "replace")
-    folders = [find_folder(data) for _, data in parse_events(head)]
+    if path.parent.name == opencode.DATABASE:
+        objects: Iterable[Mapping[str, Any]] = opencode.read_conversation(path)
+    else:
+        with path.open("rb") as file:
+            head = file.read(256 * 1024).decode("utf-8", "replace")
+        objects = (data for _, data in parse_events(head))
+    finders = (find_folder, gemini.find_folder, copilot.find_folder, opencode.find_folder)
+    folders = (find(data) for data in objects for find in finders)
     return Path(next((text for text in folders if text), "/"))
 
 
