@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any, NamedTuple
 
 from .. import __version__
+from ..data import table
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # the latest first
 LARGEST = 16 * 1024 * 1024  # characters of a message
@@ -50,96 +51,18 @@ class ProtocolError(Exception):
         self.message = message
 
 
-LIMIT = Parameter("integer", "At most this many.")
-OFFSET = Parameter("integer", "The next_offset of the answer before.")
-NAME = Parameter("string", "Path or id of a memory, or MEMORY.md.", True)
-PREFIX = Parameter("string", "Only paths that start with this.")
-NAMES = Parameter("array", "Ids or paths of memories.", True)
-TOOLS = {
-    "memory_search": Tool(
-        "Find memories by meaning and by words.",
-        {
-            "query": Parameter("string", "What you look for.", True),
-            "tags": Parameter("array", "Only memories with one of these tags."),
-            "limit": LIMIT,
-            "offset": OFFSET,
-        },
-    ),
-    "memory_read": Tool(
-        "Read a memory or file.",
-        {
-            "path": NAME,
-            "offset": OFFSET,
-            "limit": Parameter("integer", "At most this many characters."),
-        },
-    ),
-    "memory_write": Tool(
-        "Save a memory. The path of an existing memory replaces its text.",
-        {
-            "content": Parameter("string", "One fact, in one or two sentences.", True),
-            "path": Parameter("string", "A file below entries/; optional."),
-            "tags": Parameter("array", "Tags."),
-            "metadata": Parameter(
-                "object", "type, title, key, expires, supersedes, or properties of your own."
-            ),
-        },
-        is_read_only=False,
-    ),
-    "memory_edit": Tool(
-        "Replace a passage that occurs exactly once in a memory or file.",
-        {
-            "path": NAME,
-            "old": Parameter("string", "The passage, copied exactly.", True),
-            "new": Parameter("string", "Its replacement.", True),
-        },
-        is_read_only=False,
-    ),
-    "memory_ls": Tool(
-        "List memories, the latest first.", {"prefix": PREFIX, "limit": LIMIT, "offset": OFFSET}
-    ),
-    "memory_grep": Tool(
-        "Find lines by exact text, in any case.",
-        {
-            "pattern": Parameter("string", "The text.", True),
-            "prefix": PREFIX,
-            "limit": LIMIT,
-            "offset": OFFSET,
-        },
-    ),
-    "memory_delete": Tool(
-        "Forget memories: hide them from searches and agents. The user can restore them.",
-        {"path": NAMES, "reason": Parameter("string", "Why.")},
-        is_read_only=False,
-    ),
-    "memory_recall": Tool(
-        "Return the memories that fit a prompt.",
-        {
-            "query": Parameter("string", "The prompt.", True),
-            "session": Parameter("string", "Return only what this session was not shown yet."),
-        },
-    ),
-    "memory_promote": Tool(
-        "Put memories into MEMORY.md, which agents see at the start of every session.",
-        {"path": NAMES, "remove": Parameter("boolean", "Remove their lines instead.")},
-        is_read_only=False,
-    ),
-    "memory_review": Tool(
-        "List the questions that the user should decide, or pass on the user's answer to one.",
-        {
-            "id": Parameter("string", "The question."),
-            "answer": Parameter("string", "What the user decided."),
-            "limit": LIMIT,
-            "offset": OFFSET,
-        },
-        is_read_only=False,
-    ),
-    "memory_consolidate": Tool(
-        "Turn conversations into memories. Without an answer, return the prompt to answer.",
-        {"answer": Parameter("string", "Your answer to the prompt: one JSON object.")},
-        is_read_only=False,
-    ),
-}
+def load_tools() -> dict[str, Tool]:
+    tools = {}
+    for name, fields in table("mcp_tools.toml").items():
+        parameters = {}
+        for key, text in fields["parameters"].items():
+            type_, _, description = text.partition(": ")
+            parameters[key] = Parameter(type_, description, key in fields["required"])
+        tools[name] = Tool(fields["description"], parameters, fields["read_only"])
+    return tools
 
+
+TOOLS = load_tools()
 CallTool = Callable[[str, dict[str, Any]], tuple[str, bool]]
 """Calls a tool and returns its text, and whether it failed."""
 
