@@ -1,14 +1,18 @@
 """Measure the action and failure moments: wanted rules that are shown, and shown without need.
 
-    python -m bench.actions [DATA.jsonl] [--projects NAME …] [--misses]
+    python -m bench.actions [DATA.jsonl …] [--projects NAME …] [--misses | --unseen]
 
 Each line of the data is a project with its memories, or an action or failure in one of them with
 the ids of the memories that should be shown. Each action is a session of its own.
+
+`--unseen` prints what to expect for other projects: weights and threshold are fitted to all
+projects but one, and applied to that one. The signals themselves were chosen with all of them.
 """
 
 import argparse
 import io
 import json
+import math
 import os
 import random
 import tempfile
@@ -18,21 +22,27 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from memcli.api import add_gates
 from memcli.context import CommonOptions, Context
 from memcli.formats.dates import format_time
 from memcli.formats.entry import Entry, format_entry
 from memcli.index.database import FILE
 from memcli.index.index import open_index
-from memcli.recall.action import build_action_context
+from memcli.recall.action import build_action_context, parse_action
 from memcli.recall.failure import build_failure_context
 from memcli.recall.lookup import Place
+from memcli.recall.match import ENOUGH, WEIGHTS, Rule, find_signals
 from memcli.recall.shown import Shown
 from memcli.store.init import create_workspace
 from memcli.store.workspace import get_target_workspace
 
 DATA = Path(__file__).parent / "data" / "actions.jsonl"
 TOKENS = 150
+TYPES = ("constraint", "correction", "lesson", "procedure", "preference")
+NEEDLESS, PENALTY = (0.01, 0.02, 0.05, 0.10), 1.0
+Pair = tuple[list[dict[str, float]], bool]
 
 
 def make_place(folder: Path, project: dict[str, Any]) -> Place:
@@ -82,15 +92,98 @@ def show(place: Place, folder: Path, case: dict[str, Any], now: str) -> set[str]
     return shown.ids
 
 
+def list_pairs(project: dict[str, Any], cases: list[dict[str, Any]]) -> list[Pair]:
+    """Return the signals of each rule for each action, and whether it is wanted."""
+    rules = [
+        (memory["id"], Rule(memory["text"], memory["type"], memory.get("files") or ()))
+        for memory in project["memories"]
+        if memory["type"] in TYPES
+    ]
+    counts = Counter(word for _, rule in rules for word in rule.stems)
+    pairs = []
+    for case in cases:
+        steps = parse_action(case["input"], "/project")
+        flags = {flag for step in steps for flag in step.flags}
+        for memory_id, rule in rules:
+            is_followed = rule.advised and rule.advised <= flags
+            rows = [
+                find_signals(step, rule, lambda word: counts[word] ** -0.5)
+                for step in (() if is_followed else steps)
+            ]
+            pairs.append(([row for row in rows if any(row.values())], memory_id in case["wanted"]))
+    return pairs
+
+
+def fit(pairs: list[Pair]) -> dict[str, float]:
+    """Fit a logistic regression. Of several steps the one with the highest rating counts."""
+    names = ["bias", *WEIGHTS]
+    weights = np.array([-ENOUGH, *WEIGHTS.values()])
+    for _ in range(60):
+        best = [max(rows, key=lambda row: rate_row(row, weights)) for rows, _ in pairs if rows]
+        known = [is_wanted for rows, is_wanted in pairs if rows]
+        values = np.array([[1.0, *(float(row.get(name, 0)) for name in WEIGHTS)] for row in best])
+        odds = 1 / (1 + np.exp(-values @ weights))
+        slope = values.T @ (odds - known) + PENALTY * weights
+        bend = (values.T * (odds * (1 - odds))) @ values + PENALTY * np.eye(len(weights))
+        weights = weights - np.linalg.solve(bend, slope)
+    return dict(zip(names, weights, strict=True))
+
+
+def rate_row(row: dict[str, float], weights: Any) -> float:
+    values = [float(row.get(name, 0)) for name in WEIGHTS]
+    return float(weights[0] + weights[1:] @ values) if row else -math.inf
+
+
+def print_unseen(projects: dict[str, Any], cases: list[dict[str, Any]]) -> None:
+    """Print what is shown at several rates of needless rules."""
+    actions = [case for case in cases if case["kind"] == "action"]
+    pairs = {
+        name: list_pairs(project, [case for case in actions if case["project"] == name])
+        for name, project in projects.items()
+    }
+    results: dict[float, Counter[bool]] = {limit: Counter() for limit in NEEDLESS}
+    for name in projects:
+        others = [pair for other, listed in pairs.items() if other != name for pair in listed]
+        weights = np.array(list(fit(others).values()))
+
+        def rate_all(listed: list[Pair], weights: Any = weights) -> list[tuple[float, bool]]:
+            return [
+                (max((rate_row(row, weights) for row in rows), default=-math.inf), is_wanted)
+                for rows, is_wanted in listed
+            ]
+
+        needless = sorted(
+            (rating for rating, wanted in rate_all(others) if not wanted), reverse=True
+        )
+        count = sum(case["project"] != name for case in actions)
+        for limit in NEEDLESS:
+            threshold = max(needless[int(limit * count)], -10.0)
+            rated = rate_all(pairs[name])
+            results[limit].update(wanted for rating, wanted in rated if rating > threshold)
+    wanted = sum(len(case["wanted"]) for case in actions)
+    for limit, result in results.items():
+        print(
+            f"fitted to {limit:.2f} without need: shown {result[True] / wanted:.3f},"
+            f" without need {result[False] / len(actions):.3f}"
+        )
+    weights_of_all = fit([pair for listed in pairs.values() for pair in listed])
+    print({key: round(float(value), 2) for key, value in weights_of_all.items()})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", nargs="?", type=Path, default=DATA)
+    parser.add_argument("data", nargs="*", type=Path, default=[DATA])
     parser.add_argument("--projects", nargs="*", default=[])
     parser.add_argument("--misses", action="store_true", help="print what went wrong")
+    parser.add_argument("--unseen", action="store_true", help="leave one project out")
     arguments = parser.parse_args()
-    cases = [json.loads(line) for line in arguments.data.read_text("utf-8").splitlines() if line]
+    lines = [line for path in arguments.data for line in path.read_text("utf-8").splitlines()]
+    cases = [json.loads(line) for line in lines if line]
     projects = {case["project"]: case for case in cases if case["kind"] == "project"}
     now = format_time(datetime.now(UTC))
+    if arguments.unseen:
+        print_unseen(projects, cases)
+        return
     counts: dict[str, Counter[str]] = {"action": Counter(), "failure": Counter()}
     for name, project in projects.items():
         if arguments.projects and name not in arguments.projects:

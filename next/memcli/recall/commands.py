@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-LONGEST, MOST_WORDS = 4_000, 12
+LONGEST, MOST_WORDS = 4_000, 30
 HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2[ \t]*$", re.DOTALL | re.MULTILINE)
 # The command that a shell or another host runs.
 INNER = re.compile(r"\b(?:(ssh (?:-\S+ )*[\w.@-]+)|(?:ba|z)?sh -\w*c) (['\"])(.*?)\2", re.DOTALL)
@@ -72,7 +72,7 @@ def build_step(part: list[str], folder: str) -> Step:
     program = re.sub(r"^(python|pip)[\d.]+$", r"\1", name) if part else ""
     words: list[str] = []
     changed: list[str] = []
-    for previous, word in pairwise(part):
+    for previous, word in pairwise(part[:MOST_WORDS]):
         flag = FLAG.fullmatch(word)
         if flag:
             flags.update((flag[1], *(f"-{letter}" for letter in flag[1][1:] if len(flag[1]) < 4)))
@@ -81,12 +81,10 @@ def build_step(part: list[str], folder: str) -> Step:
             changed.append(word)
         elif argument and " " not in argument and argument[0] not in "<>":
             words.append(argument)
-    if program == "git" and "-f" in flags:
-        flags.add("--force")
+    flags |= {"--force"} if program == "git" and "-f" in flags else set()
     reading = {*words[:4]} & WORDS["reading_subcommands"] | flags & WORDS["harmless_flags"]
     if reading or program in WORDS["reading"] or (program == "sed" and "-i" not in flags):
         program, words = "", []
-    words = words[:MOST_WORDS]
     # The name of a subcommand or branch can be that of a folder.
     changed += [word for word in words if program in WORDS["writing"] or re.search("[/.]", word)]
     paths = tuple(os.path.normpath(os.path.join(folder, path)) for path in changed)

@@ -8,13 +8,11 @@ from ..formats.text import WORD
 from .action import Tool, parse_action
 from .commands import WORDS, Step
 from .lookup import Find, Places, Rated, build_context
-from .match import Rule, has_program, stem
+from .match import ENOUGH, Rule, has_program, stem
 from .shown import Shown
 
-ENOUGH = 1.0
 ERROR_START, ERROR_END = 300, 1_200  # characters of an error that are compared
-WORD_WEIGHT, COMMAND_WEIGHT = 0.35, 0.7
-MOST_RULES_OF_A_WORD = 6
+WORD_WEIGHT, COMMAND_WEIGHT, MOST_RULES_OF_A_WORD = 0.35, 0.7, 6
 TYPES = ("lesson", "correction", "procedure")
 # Names that programs print: paths, modules, codes such as E0382 or ECONNREFUSED, camelCase.
 NAME = re.compile(

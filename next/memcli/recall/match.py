@@ -1,9 +1,9 @@
 """Rate how well a rule fits one step of an action, by words and paths alone.
 
-The rating is a sum of four signals: the rule's `files` mean a file of the step, its text names such
-a file, it names the program and no other subcommand or flag, and the words that both share. A word
-that few rules have weighs more. A rule gets nothing if the step follows it already, or if it is
-about other files or commands.
+The rating is a sum. Names count most: the rule's `files` mean a file of the step, its text names
+such a file, or it names the program and no other use of it. Otherwise the words count that both
+have, those of few rules more. It takes two of them, so that a chance word shows nothing. A rule
+that recommends what the step does anyway gets nothing.
 """
 
 import re
@@ -16,9 +16,9 @@ from ..formats.text import WORD
 from .commands import WORDS, Step
 
 ENOUGH = 1.0
-# By a logistic regression over both data sets of bench/actions.py, divided by the odds to beat.
-WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7}
-WEIGHTS |= {"flags": -1.0, "procedure": -1.0}
+# A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
+# difference between its bias and a threshold that shows two rules without need in 100 actions.
+WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7, "doubt": -1.0}
 PAIRS = [item.split("=") for item in WORDS["implied"]]
 IMPLIED = [(key.split("+"), words.split(",")) for key, words in PAIRS]
 TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
@@ -56,7 +56,7 @@ class Rule:
     def is_advice(self, start: int) -> bool:
         """Return whether the flag or program at a place is to be used."""
         clause = CLAUSE_END.split(self.text[:start])[-1]
-        if re.search(r"(?i)\balways\b|\bwithout\W*$", clause):
+        if re.search(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b", clause):
             return True
         # A lesson begins with what went wrong.
         is_problem = self.type == "lesson" and not SENTENCE_END.search(self.text[:start])
@@ -115,17 +115,19 @@ def has_name(step: Step, rule: Rule) -> bool:
         before = re.split(rf"(?i)(?<![\w/]){re.escape(name)}", rule.text, maxsplit=1)[0]
         if ELSEWHERE.search(before):
             return False
-        is_kind = name[0] == "*" or (name[0] == "." and "/" not in name)
+        is_kind = name[0] in ".*" and "/" not in name and f"/{name}" not in f"/{step.paths[0]}"
         # Farther from its start, a clause rather says where something happened.
-        start = (SENTENCE_END if is_kind else CLAUSE_END).split(before)[-1]
-        is_late = len(start.split()) > 4
+        is_late = len((SENTENCE_END if is_kind else CLAUSE_END).split(before)[-1].split()) > 4
         is_named |= not is_late or not (is_kind or rule.type == "lesson")
     return is_named
 
 
 def has_program(step: Step, rule: Rule) -> bool | None:
     """Return whether a rule is about the program of a step; false if about another use of it."""
-    is_about: bool | None = None
+    # `Run the tests before you push` is about `git push`.
+    heads = list_stems("".join(step.words[:1])) if step.program in WORDS["broad"] else []
+    before_it = rf"(?i)\bbefore (?:\w+ ){{0,2}}{re.escape(''.join(heads))}"
+    is_about = True if heads and re.search(before_it, rule.text) else None
     known = {*map(str.lower, step.words), *step.flags}
     # A rule about deploys is about the script deploy.sh.
     base, dot, ending = map(re.escape, step.program.partition("."))
@@ -137,13 +139,15 @@ def has_program(step: Step, rule: Rule) -> bool | None:
         words = [word.rstrip(".:!?") for word in following.split()]
         own = list(takewhile(lambda word: word in known or word.lower() in known, words))
         next_word = words[len(own)].lower() if own != words else "is"
-        is_sentence = next_word in WORDS["function_words"] or VERB.fullmatch(next_word)
+        is_broad = step.program in WORDS["broad"]
+        is_verb = VERB.fullmatch(next_word) and not is_broad
+        is_sentence = next_word in WORDS["function_words"] or is_verb
         fits = bool(own or not words or (is_sentence and not is_code))
-        is_vague = step.program in WORDS["broad"] and not SUBJECT.search(before)
+        is_vague = step.program in WORDS["english"] or (is_broad and not SUBJECT.search(before))
         is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(match.start())
         if is_advice or ADVICE_AFTER.match(after):
             fits = False  # the step uses the program as it should
-        elif fits and not own and (is_vague or step.program in WORDS["english"]):
+        elif fits and is_vague and not own:
             continue
         is_about = is_about or fits
     return is_about
@@ -164,11 +168,11 @@ def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[
         return {}
     is_named = not is_file and has_name(step, rule)
     signals = {"file": is_file, "name": is_named, "program": is_about or 0.0}
+    signals["doubt"] = rule.type == "procedure" and not is_file
     if not (is_file or is_named or (rule.files and not is_about)):
         own, implied = find_stems(step)
         shared = (own | implied) & rule.stems
         signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
         signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
-        signals["flags"] = bool(rule.advised or rule.refused) and not is_about
-    signals["procedure"] = rule.type == "procedure" and not is_file
+        signals["doubt"] += bool(rule.advised or rule.refused) and not is_about
     return signals

@@ -32,6 +32,8 @@ RULES = {
     "dump": "`pg_dump -j 8 shop` locks the orders.",
     "vendor": "Fixes go into patches/, not into vendor/.",
     "names": "Branch names start with the ticket.",
+    "lint": "Run `just lint` before every commit.",
+    "order": "Order confirmations are sent by the outbox only.",
     "frob": "If cargo-frob is not found, run bin/setup-frob first.",
 }
 
@@ -86,6 +88,13 @@ def ask(
         ({"command": "git checkout -b vat"}, "names"),
         ({"command": "git checkout main"}, ""),
         ({"command": "pnpm test"}, ""),
+        ({"command": "git commit -m wip"}, "lint"),
+        ({"command": "just lint && git log"}, ""),
+        ({"file_path": "src/orders/sendConfirmation.py"}, "order"),
+        ({"file_path": "src/orders/list.py"}, ""),
+        ({"command": "sed -i s/a/b/ db/migrations/1.sql"}, "migrations"),
+        ({"command": "sed -n 1,9p db/migrations/1.sql"}, ""),
+        ({"command": "bash -c 'npm i' 2>&1"}, "pnpm"),
         ({"command": "npx run-something 'unfinished"}, ""),
         ({"command": "ls db/migrations"}, ""),
         ({"file_path": "src/test/main.ts"}, ""),
