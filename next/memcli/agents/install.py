@@ -3,21 +3,17 @@
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..context import Context
-from ..errors import MemError, NotFoundError, RejectedError, UsageError
-from ..store.commit import write_atomically
-from ..store.git import run_git
-from ..store.init import add_lines
-from ..store.worktrees import find_repository
+from ..errors import MemError, NotFoundError
 from .blocks import PAGE_MARKS, append_block, has_block, remove_block
+from .places import find_base, find_page, find_settings, get_agent
+from .settings_file import hide_from_git, read_settings, report_line, save_text, show_to_git
 from .settings_text import Finder, Node, SettingsError, add_values, parse_settings, remove_values
 from .table import AGENTS, EVENTS, TOOL_MOMENTS, Agent
 
@@ -52,66 +48,6 @@ class Installation:
     agent: str
     changed: list[str] = field(default_factory=list)  # files
     notes: list[str] = field(default_factory=list)  # for the user
-
-
-def get_agent(name: str) -> Agent:
-    if name not in AGENTS:
-        raise UsageError(f"unknown agent {name!r}", f"one of: {', '.join(AGENTS)}")
-    return AGENTS[name]
-
-
-def find_agents(context: Context) -> list[str]:
-    """Return the agents that are found on this machine."""
-    path = context.environment.get("PATH", "")
-    found = []
-    for name, agent in AGENTS.items():
-        with suppress(NotFoundError):
-            if shutil.which(agent.program, path=path) or find_folder(context, agent).is_dir():
-                found.append(name)
-    return found
-
-
-def find_folder(context: Context, agent: Agent) -> Path:
-    """Return the folder of an agent's own settings."""
-    chosen = context.environment.get(agent.variable, "")
-    if chosen.startswith("/"):
-        return Path(chosen)
-    folder = context.find_home_folder("", agent.folder)
-    if agent.folder.startswith(".config/"):
-        base = context.find_home_folder("XDG_CONFIG_HOME", ".config")
-        folder = base / agent.folder.removeprefix(".config/") if base else None
-    if folder is None:
-        raise NotFoundError("no HOME, so there are no settings of an agent", "set HOME")
-    return folder
-
-
-def find_settings(context: Context, agent: Agent, project: Path | None) -> Path:
-    """Return the settings file of an agent: the user's own, or that of a project."""
-    if project is not None:
-        path = project / agent.project_file
-    else:
-        path = find_folder(context, agent) / agent.settings_file
-    # opencode reads both.
-    alternative = path.with_suffix(".jsonc")
-    return alternative if not path.exists() and alternative.exists() else path
-
-
-def find_base(context: Context, path: Path) -> Path:
-    """Return the folder that the target of a link to a user's settings must be in."""
-    home = context.environment.get("HOME", "")
-    return Path(home) if home and path.is_relative_to(home) else path.parent
-
-
-def find_page(context: Context, agent: Agent, project: Path | None) -> Path | None:
-    """Return the page that gets the protocol. Hooks show it, so only a project's page needs it."""
-    if project is not None:
-        return project / agent.page
-    return find_folder(context, agent) / agent.user_page if agent.user_page else None
-
-
-def find_project(context: Context) -> Path:
-    repository = find_repository(context.folder)
-    return repository.top if repository else context.folder
 
 
 def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
@@ -299,94 +235,3 @@ def check_server(agent: Agent, root: Node | None) -> None:
     server = servers.find(SERVER) if servers else None
     if server:
         raise SettingsError(server.start, f'another server is called "{SERVER}"')
-
-
-@contextmanager
-def report_line(path: Path, text: str) -> Iterator[None]:
-    """Turn an error in settings into one that names the line."""
-    try:
-        yield
-    except SettingsError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise RejectedError(
-            f"{path}:{line}: {error.reason}", "fix this line and try again; nothing was changed"
-        ) from None
-
-
-def read_settings(path: Path) -> str:
-    """Return the text of a settings file or page; empty if there is none."""
-    if not path.exists():
-        return ""
-    if not path.is_file():
-        raise RejectedError(f"{path} is not a file")
-    data = path.read_bytes()
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        hint = "convert it, for example with iconv; nothing was changed"
-        raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
-
-
-def save_text(path: Path, text: str | None, base: Path) -> list[str]:
-    """Write a settings file, or delete it if there is no text. Return the changed paths.
-
-    Users keep settings in a repository of dotfiles and link to them, so a link stays a link. But a
-    link in a cloned project must not lead to a file outside of `base`.
-    """
-    target, base = path.resolve(), base.resolve()
-    if not target.is_relative_to(base):
-        raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
-    try:
-        if text is not None:
-            write_atomically(target, text.encode())
-        else:
-            target.unlink()
-            remove_empty_folders(target.parent, base)
-    except OSError as error:
-        raise RejectedError(f"cannot write {path}: {error.strerror}") from None
-    return [str(path)]
-
-
-def remove_empty_folders(folder: Path, base: Path) -> None:
-    """Remove the folders of settings that mem may have created."""
-    with suppress(OSError):
-        while folder != base:
-            folder.rmdir()
-            folder = folder.parent
-
-
-def hide_from_git(project: Path, path: Path) -> None:
-    """Let git ignore the settings of a project. Raises RejectedError if they are committed."""
-    inner = path.relative_to(project).as_posix()
-    repository = find_repository(project)
-    if repository is None or is_git_success(project, "check-ignore", "-q", "--", inner):
-        return
-    if is_tracked(project, inner):
-        hint = "leave out --project: then mem writes to your own settings"
-        raise RejectedError(
-            f"git tracks {inner}, so everybody would get the path of your mem", hint
-        )
-    add_lines(repository.git_folder / "info" / "exclude", [f"/{inner}"])
-
-
-def show_to_git(project: Path, path: Path) -> None:
-    repository = find_repository(project)
-    exclude = repository.git_folder / "info" / "exclude" if repository else None
-    if exclude and exclude.is_file() and not path.exists():
-        line = f"/{path.relative_to(project).as_posix()}\n"
-        text = exclude.read_text("utf-8", "surrogateescape")
-        if line in text:
-            write_atomically(exclude, text.replace(line, "").encode("utf-8", "surrogateescape"))
-
-
-def is_tracked(project: Path, inner: str) -> bool:
-    return is_git_success(project, "ls-files", "--error-unmatch", "--", inner)
-
-
-def is_git_success(project: Path, *arguments: str) -> bool:
-    try:
-        run_git(project, *arguments)
-    except MemError:
-        return False
-    return True

@@ -16,7 +16,8 @@ from ..store.git import run_git
 from ..store.workspace import Workspace
 from ..store.worktrees import find_repository
 from .blocks import SCRIPT_MARKS, insert_block, remove_block
-from .install import Installation, is_tracked, read_settings, save_text
+from .install import Installation
+from .settings_file import is_tracked, read_settings, save_text
 
 TARGETS = ("git", "cron", "systemd")
 PROGRAM_SECONDS = 60.0

@@ -1,7 +1,8 @@
 """mem doctor: check the setup."""
 
-from ..agents.doctor import ERROR, Check, diagnose
-from ..agents.install import find_project
+from ..agents.connections import ERROR, Check
+from ..agents.doctor import diagnose
+from ..agents.places import find_project
 from ..context import Context
 from .hook_install import find_program
 from .render import Result

@@ -11,18 +11,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..agents.install import (
-    Connection,
-    Installation,
-    connect,
-    disconnect,
-    find_agents,
-    find_project,
-    get_agent,
-    is_tracked,
-    list_connections,
-)
+from ..agents.install import Connection, Installation, connect, disconnect, list_connections
+from ..agents.places import find_agents, find_project, get_agent
 from ..agents.schedule import TARGETS, change_crontab, change_git_hooks, change_timer
+from ..agents.settings_file import is_tracked
 from ..agents.table import AGENTS
 from ..api import open_all, open_existing
 from ..context import Context

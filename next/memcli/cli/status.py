@@ -5,7 +5,8 @@ from typing import Annotated
 
 from typer import Option
 
-from ..agents.install import find_agents, find_project, list_connections
+from ..agents.install import list_connections
+from ..agents.places import find_agents, find_project
 from ..agents.table import AGENTS
 from ..api import open_all
 from ..context import Context
