@@ -1,6 +1,7 @@
 """An event of an agent's conversation: what a hook is given, and how it answers.
 
-Codex uses the format of Claude Code. Used before every tool call, so it imports nothing slow.
+Codex and Copilot use the format of Claude Code, and Gemini has other names for the same. Used
+before every tool call, so it imports nothing slow.
 """
 
 import json
@@ -8,8 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-AGENTS = ("claude-code", "codex")
-SHELLS = ("Bash", "shell", "exec_command", "local_shell")
+AGENTS = ("claude-code", "codex", "gemini", "copilot")
+NAMES = {"BeforeAgent": "UserPromptSubmit", "AfterAgent": "Stop", "PreCompress": "PreCompact"}
+SHELLS = ("Bash", "bash", "shell", "exec_command", "local_shell")
 # Codex reports the output of a command without its exit code.
 FAILED_OUTPUT = re.compile(
     r"(?im)^(?:[\w.]*(?:error|exception)\b[\w\[\]]*:|error\b|fatal:|panic:|traceback \(most recent"
@@ -21,11 +23,12 @@ FAILED_OUTPUT = re.compile(
 class Event(NamedTuple):
     """One event of a conversation."""
 
-    name: str
+    name: str  # as Claude Code calls it
+    reported_name: str = ""
     session: str = ""
     subagent: str = ""
     folder: str = ""
-    source: str = ""  # of a start: startup, resume, clear, compact, fork
+    source: str = ""  # of a start: startup, resume, clear, compact, fork; of a compaction: auto
     prompt: str = ""
     answer: str = ""  # the agent's last message
     transcript: str = ""
@@ -51,14 +54,16 @@ def parse_event(data: bytes) -> Event | None:
     arguments = event.get("tool_input")
     response = event.get("tool_response")
     tool = read_text(event, "tool_name")
+    name = read_text(event, "hook_event_name")
     return Event(
-        read_text(event, "hook_event_name"),
+        NAMES.get(name, name),
+        name,
         read_text(event, "session_id"),
         read_text(event, "agent_id"),
         read_text(event, "cwd"),
-        read_text(event, "source"),
+        read_text(event, "source") or read_text(event, "trigger"),
         read_text(event, "prompt"),
-        read_text(event, "last_assistant_message"),
+        read_text(event, "last_assistant_message") or read_text(event, "prompt_response"),
         read_text(event, "transcript_path"),
         tool,
         read_text(event, "tool_use_id"),

@@ -14,7 +14,7 @@ from ..api import open_all, open_recording
 from ..context import Context
 from ..errors import MemError
 from ..formats.session import CONTEXT
-from ..recall.shown import Shown, delete_old_records, load_shown
+from ..recall.shown import Shown, delete_old_records, load_fork, load_shown
 from ..store.sessions import list_sessions
 from ..store.workspace import Workspace
 from .events import Event, build_answer
@@ -27,6 +27,7 @@ from .messages import (
 )
 from .quick import OPEN_PROMPT, build_places, save_places
 
+PENDING_START = "pending_start"
 START_SECONDS = 1.0
 NICENESS = 10
 
@@ -56,13 +57,16 @@ def respond(event: Event, agent: str, context: Context) -> str:
     with log_problems(event, agent, context) as workspaces:
         # A subagent has a context of its own, which lacks what its parent was shown.
         name = f"{event.session}/{event.subagent}" if event.subagent else event.session
-        shown = load_shown(str(context.state_folder or ""), name)
+        state_folder = str(context.state_folder or "")
+        shown = load_shown(state_folder, name)
+        if event.source == "fork" and not shown.sentences:
+            shown = load_fork(state_folder, name, event.folder)
         answer = handle(Hook(event, agent, context, workspaces, shown))
         places, tokens = build_places(workspaces)
         save_places(shown, event.folder, places, tokens)
         shown.count_tokens(answer.text)
         shown.save()
-        return build_answer(event.name, answer.text, answer.message)
+        return build_answer(event.reported_name, answer.text, answer.message)
     return ""
 
 
@@ -110,7 +114,12 @@ def handle_start(hook: Hook) -> Answer:
 
     shown, source = hook.shown, hook.event.source
     shown.record.pop(OPEN_PROMPT, None)
+    shown.record.pop(PENDING_START, None)
     delete_old_records(str(hook.context.state_folder or ""))
+    if hook.agent == "gemini" and source == "clear":
+        # Gemini ignores what this event answers.
+        shown.record[PENDING_START] = "1"
+        return Answer()
     # A resumed conversation still has what it was shown. After a compaction it starts anew.
     is_resumed = source in ("resume", "fork")
     return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
@@ -126,6 +135,7 @@ def handle_subagent_start(hook: Hook) -> Answer:
 def handle_prompt(hook: Hook) -> Answer:
     """Record a prompt, save what it asks to remember, and show what fits it."""
     from ..recall.prompt import build_prompt_context
+    from ..recall.start import build_start_context
     from .requests import RequestResult, save_requests
 
     event, shown = hook.event, hook.shown
@@ -143,8 +153,11 @@ def handle_prompt(hook: Hook) -> Answer:
     shown.record[OPEN_PROMPT] = message
     # Another agent's hook has received the same prompt, and saved what it asks for.
     result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()
+    start = ""
+    if shown.record.pop(PENDING_START, ""):
+        start = build_start_context(hook.workspaces, shown)
     text = build_prompt_context(hook.workspaces, prompt, shown)
-    parts = [part.strip() for part in (result.text, text) if part.strip()]
+    parts = [part.strip() for part in (start, result.text, text) if part.strip()]
     notice = result.notice if workspace.settings["notify"] else ""
     return Answer("\n\n".join(parts), notice)
 
@@ -165,7 +178,12 @@ def handle_turn_end(hook: Hook) -> Answer:
 
 def handle_compaction(hook: Hook) -> Answer:
     """Let the start after the compaction show everything again."""
+    # Gemini reports this event before every request to its model.
+    if hook.agent == "gemini" and hook.event.source == "auto":
+        return Answer()
     hook.shown.forget_all()
+    # Gemini and Copilot report no start, so the next prompt shows it.
+    hook.shown.record[PENDING_START] = "1"
     return Answer()
 
 

@@ -1,6 +1,7 @@
 """Record an agent's conversation: each message once, and tool calls shortened."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,8 @@ LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
 SHARE_OF_EDIT = 0.75  # of the words of both prompts
 TAIL_BYTES = 128 * 1024
 TRANSCRIPT_BYTES = 1024 * 1024
+# Copilot reports the end of a turn up to 90 ms before it writes the answer.
+ANSWER_TRIES, ANSWER_PAUSE = 10, 0.1  # seconds
 
 
 def record_event(
@@ -54,7 +57,12 @@ def record_event(
 
 def record_answer(workspace: Workspace, event: Event, agent: str) -> Session | None:
     """Record the agent's last message of a turn, and return the session."""
-    answer = event.answer or read_last_answer(event.transcript)
+    answer = event.answer
+    for _ in range(ANSWER_TRIES if event.transcript and not answer else 0):
+        answer = read_last_answer(event.transcript)
+        if answer:
+            break
+        time.sleep(ANSWER_PAUSE)
     if answer.strip():
         record_message(workspace, event, agent, "assistant", answer)
     return record_event(workspace, event, agent, [])
