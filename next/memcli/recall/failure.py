@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from ..formats.text import WORD
+from ..formats.text import WORD, cut_middle
 from .action import Tool, parse_action
 from .commands import WORDS, Step
 from .lookup import Find, Places, Rated, build_context
@@ -27,8 +27,7 @@ def build_failure_context(
 ) -> str:
     """Return the lessons about a failed command as text for the agent, or an empty string."""
     steps = parse_action(tool, folder)
-    if len(error) > ERROR_START + ERROR_END:
-        error = f"{error[:ERROR_START]}\n{error[-ERROR_END:]}"
+    error = cut_middle(error, ERROR_START, ERROR_END, mark="\n")
 
     def rate_all(find: Find) -> Iterable[Rated]:
         return rate_memories(find, steps, error)

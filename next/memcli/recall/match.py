@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 from ..formats.text import WORD
 from .commands import WORDS, Step
 
-ENOUGH = 1.0
+ENOUGH, LONGEST = 1.0, 2_000  # characters of a rule: the time grows with their square
 # A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
 # difference between its bias and a threshold that shows two rules without need in 100 actions.
 WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7, "doubt": -1.0}
@@ -43,6 +43,7 @@ class Rule:
     """A rule, lesson or correction, prepared for comparisons."""
 
     def __init__(self, text: str, type_: str, files: Sequence[str] = ()) -> None:
+        text = text[:LONGEST]
         self.text, self.type, self.files = text, type_, files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
         self.names = list(filter(PATH_LIKE.fullmatch, tokens))
