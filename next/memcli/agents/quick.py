@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..recall.lookup import ALL, Place
-from ..recall.shown import Shown, load_shown
+from ..recall.shown import PLACES, Shown, load_shown
 from .events import Event
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FindPlaces = Callable[[], tuple[Sequence[Place], int]]
 """Finds the workspaces of the event's folder, and the tokens for an action, in the ordinary way."""
-PLACES, TOKENS, OPEN_PROMPT = "places", "action_tokens", "open_prompt"
+TOKENS, OPEN_PROMPT = "action_tokens", "open_prompt"
 
 
 def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> str:

@@ -15,6 +15,8 @@ from typing import Any
 from ..formats.text import SENTENCE_END, WORD, build_digest, count_tokens
 
 FOLDER = "shown"
+# Keys of a record: when the start was shown, and the workspaces of each folder.
+START_TIME, PLACES = "start_time", "places"
 RECORD_TIME = re.compile(r"\[(?:[\d-]+ )?\d\d:\d\d\] ?")
 MOST_FILES = 400  # a record and a lock for each session
 LOCK_SECONDS = 3.0
@@ -96,14 +98,34 @@ def load_shown(state_folder: str, session_id: str) -> Shown:
     path = find_record(state_folder, session_id)
     if not path:
         return Shown("", {})
+    return Shown(path, {**load_record(path), "session": session_id})
+
+
+def load_record(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             record = json.load(file)
     except (OSError, ValueError):
-        record = {}
-    record = record if isinstance(record, dict) else {}
-    record["session"] = session_id
-    return Shown(path, record)
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def load_fork(state_folder: str, session_id: str, folder: str) -> Shown:
+    """Return a new record for a fork, which has seen what its parent was shown.
+
+    No event names the parent. It is nearly always the latest session in the folder.
+    """
+    fork = load_shown(state_folder, session_id)
+    with suppress(OSError):
+        files = [
+            file for file in os.scandir(f"{state_folder}/{FOLDER}") if file.name[-5:] == ".json"
+        ]
+        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+        for file in files:
+            parent = load_record(file.path)
+            if START_TIME in parent and folder in (parent.get(PLACES) or {}):
+                return Shown(fork.path, {**parent, "session": session_id, "tokens": 0})
+    return fork
 
 
 def delete_old_records(state_folder: str) -> None:

@@ -24,7 +24,7 @@ from .render import (
     get_new_sentences,
     render_line,
 )
-from .shown import Shown
+from .shown import START_TIME, Shown
 from .visible import (
     OUTDATED,
     is_passage_for,
@@ -50,6 +50,7 @@ HEADINGS = {
     INDEX: "## Also known",
 }
 MOST_TOKENS = 2_450  # of the whole start; agents cut a text of more than 10,000 characters
+HISTORY = "HISTORY"  # why a line is there
 REQUEST = re.compile(
     r"(?:(?:please|and|also|oh|ok),? )*(?:do not|don'?t )?(?:forget|remember)\b", re.IGNORECASE
 )
@@ -125,7 +126,7 @@ def build_start(
 
     A subagent has a task of its own, so where work stopped does not concern it.
     """
-    since = str(shown.record.get("start_time", "")) if is_resumed else ""
+    since = str(shown.record.get(START_TIME, "")) if is_resumed else ""
     if not is_resumed:
         shown.forget_all()
         shown.record.pop("topic", None)
@@ -158,7 +159,7 @@ def build_start(
         listed = shown.ids.union(line.id for line in start.lines if line.section != PAGE)
         start.left_out = max(count - len(listed - {""}), 0)
     shown.record["start"] = sorted(shown.sentences)
-    shown.record["start_time"] = workspaces[0].stamp
+    shown.record[START_TIME] = workspaces[0].stamp
     return start
 
 
@@ -278,7 +279,8 @@ def describe_last_stop(
     for timestamp, text, why in sorted(stops, reverse=True):
         day = indexes[0].workspace.format_local(timestamp)
         sentences = get_new_sentences(cut_at_sentence(text, LAST_LENGTH), shown)
-        line = format_line(f"{day}: {sentences}")
+        speaker = "" if why == HISTORY else "The user said: "
+        line = format_line(f"{day}: {speaker}{sentences}")
         if sentences and budget.take(line):
             shown.add(sentences)
             return [StartLine(STOPPED, line, why)]
@@ -292,7 +294,7 @@ def find_stops(index: Index) -> Iterator[tuple[str, str, str]]:
         last, text = max(records, key=lambda item: item[0].timestamp)
         # The heading has the time already.
         body = text.partition("] ")[2] if text.startswith("[") else text
-        yield last.timestamp, body, "HISTORY"
+        yield last.timestamp, body, HISTORY
     yield from find_session_ends(index)
 
 
@@ -312,7 +314,7 @@ def find_session_ends(index: Index) -> Iterator[tuple[str, str, str]]:
             speaker, _, said = line.partition(": ")
             is_request = REQUEST.match(said)  # to remember or to forget: it was answered already
             if speaker == "user" and not is_request and len(said.split()) >= LEAST_WORDS:
-                yield session.updated_at, f"The user said: {said}", path
+                yield session.updated_at, said, path
                 return
 
 

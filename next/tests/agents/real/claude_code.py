@@ -112,6 +112,7 @@ def action(lab: Lab) -> None:
     # The start shows the latest memory of each type first.
     for text in (rule, "Never mock the clock in integration tests."):
         lab.mem("write", text, "--type", "lesson", "--source", "user", folder=folder)
+        time.sleep(1.1)  # files store seconds
     lab.add_other_memories(folder)
     (folder / "src").mkdir()
     (folder / "src/cache.py").write_text("VALUE = 1\n")
@@ -168,7 +169,9 @@ def resume(lab: Lab) -> None:
     lab.check("the session has all four messages", messages == expected, messages)
     lab.check("a resumed session is not shown the rules again", text.count(CONSTRAINT) == 1, text)
     lab.check_has("but what is new", text, "The dashboard font is Inter.")
-    ask(lab, "And which size?", "--resume", session, "--fork-session")
+    _, requests = ask(lab, "And which size?", "--resume", session, "--fork-session")
+    text = get_text(requests[0]) if requests else ""
+    lab.check("nor is a forked one", text.count(CONSTRAINT) == 1, text)
     fork = get_session(lab)
     lab.check("--fork-session starts another session", fork != session, fork)
     messages = lab.wait_for_messages(fork, 2)

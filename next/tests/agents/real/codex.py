@@ -126,6 +126,7 @@ def action(lab: Lab) -> None:
     # The start shows the latest memory of each type first.
     for text in (rule, "Never mock the clock in integration tests."):
         lab.mem("write", text, "--type", "lesson", "--source", "user", folder=folder)
+        time.sleep(1.1)  # files store seconds
     lab.add_other_memories(folder)
     (folder / "src").mkdir()
     (folder / "src/cache.py").write_text("VALUE = 1\n")
