@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 AGENTS = ("claude-code", "codex", "gemini", "copilot")
 NAMES = {"BeforeAgent": "UserPromptSubmit", "AfterAgent": "Stop", "PreCompress": "PreCompact"}
 SHELLS = ("Bash", "bash", "shell", "exec_command", "local_shell")
-# Codex reports the output of a command without its exit code.
+RESULT_KEYS = ("stdout", "stderr", "output", "content", "text_result_for_llm")
+# Codex and Copilot report the output of a command without its exit code.
 FAILED_OUTPUT = re.compile(
     r"(?im)^(?:[\w.]*(?:error|exception)\b[\w\[\]]*:|error\b|fatal:|panic:|traceback \(most recent"
     r"|npm err!|failed\b|.*: (?:command )?not found$|.*no such file or directory"
-    r"|.*permission denied|(?:process exited with|exit) code:? [1-9])"
+    r"|.*permission denied|(?:process exited with|exit) code:? [1-9]"
+    r"|<shellid: \d+ completed with exit code [1-9])"
 )
 
 
@@ -52,7 +54,7 @@ def parse_event(data: bytes) -> Event | None:
     if not isinstance(event, dict):
         return None
     arguments = event.get("tool_input")
-    response = event.get("tool_response")
+    response = event.get("tool_response", event.get("tool_result"))
     tool = read_text(event, "tool_name")
     name = read_text(event, "hook_event_name")
     return Event(
@@ -82,13 +84,15 @@ def read_text(event: Mapping[str, Any], key: str) -> str:
 def read_result(response: Any) -> str:
     """Return the output of a tool as text."""
     if isinstance(response, dict):
-        texts = [read_text(response, key) for key in ("stdout", "stderr", "output", "content")]
+        texts = [read_text(response, key) for key in RESULT_KEYS]
         response = "\n".join(text for text in texts if text) or json.dumps(response)
     return response if isinstance(response, str) else ""
 
 
 def read_error(response: Any, *, is_shell: bool) -> str:
     """Return what a failed tool reported, or an empty string if it did not fail."""
+    if isinstance(response, dict) and "text_result_for_llm" in response:
+        response = read_result(response)
     if isinstance(response, dict):
         codes = [response.get(key) for key in ("exit_code", "exitCode", "code")]
         has_failed = any(isinstance(code, int) and code for code in codes)
@@ -99,11 +103,14 @@ def read_error(response: Any, *, is_shell: bool) -> str:
     return ""
 
 
-def build_answer(name: str, context: str, message: str = "") -> str:
+def build_answer(event: Event, agent: str, context: str, message: str = "") -> str:
     """Return the JSON that an agent reads: context for the model, a line for the person."""
     answer: dict[str, Any] = {}
-    if context.strip():
-        answer["hookSpecificOutput"] = {"hookEventName": name, "additionalContext": context}
+    if context.strip() and agent == "copilot":
+        answer["additionalContext"] = context
+    elif context.strip():
+        details = {"hookEventName": event.reported_name, "additionalContext": context}
+        answer["hookSpecificOutput"] = details
     if message:
         answer["systemMessage"] = message
     return json.dumps(answer, ensure_ascii=False) if answer else ""

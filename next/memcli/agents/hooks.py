@@ -66,7 +66,7 @@ def respond(event: Event, agent: str, context: Context) -> str:
         save_places(shown, event.folder, places, tokens)
         shown.count_tokens(answer.text)
         shown.save()
-        return build_answer(event.reported_name, answer.text, answer.message)
+        return build_answer(event, agent, answer.text, answer.message)
     return ""
 
 

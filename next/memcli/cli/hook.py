@@ -83,7 +83,7 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
             from ..agents.quick import answer_quickly
 
             text = answer_quickly(event, state_folder, lambda: find_places(event.folder))
-            write_output(build_answer(event.name, text))
+            write_output(build_answer(event, agent, text))
         # A subagent's calls are not part of the user's conversation.
         if event.name != "PreToolUse" and not event.subagent:
             work_in_background(event, agent, state_folder)
