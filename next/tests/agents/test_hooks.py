@@ -198,6 +198,19 @@ def test_after_a_compaction_everything_is_shown_again(tmp_path: Path) -> None:
     assert ["Fridays" in text for text in shown] == [True, False, True]
 
 
+def test_a_fork_and_a_subagent(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    rule = "Never deploy on Fridays."
+    run_mem(tmp_path, "write", rule, "--type", "constraint", "--source", "user")
+    assert rule in get_context(send(tmp_path, "SessionStart", source="startup"))
+    send(tmp_path, "UserPromptSubmit", prompt="Port the parser to the new format")
+    # The fork contains what its parent was shown, a subagent does not.
+    answer = send(tmp_path, "SessionStart", source="fork", session_id="s2")
+    assert rule not in get_context(answer)
+    text = get_context(send(tmp_path, "SubagentStart", agent_id="a1"))
+    assert rule in text and "Port the parser" not in text
+
+
 def test_forgotten_texts_never_come_out_of_a_hook(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     environment = {"HOME": str(tmp_path / "home")}
