@@ -16,7 +16,7 @@ from .real.lab import CHECKOUT, find_program
 
 # Each module has PACKAGE, PROGRAM, and FAST, the names of its sections that run by default.
 FOLDER = Path(__file__).parent / "real"
-SHARED = ("__init__", "lab", "scripted_model", "terminal")
+SHARED = ("__init__", "lab", "measure", "scripted_model", "terminal")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)
 
 
