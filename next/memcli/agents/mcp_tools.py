@@ -337,8 +337,7 @@ def review_questions(
 
 
 def consolidate(box: Toolbox, answer: str = "") -> str:
-    from ..consolidate.agent import build_agent_prompt, save_agent_reply
-    from ..consolidate.consolidate import find_due_sessions
+    from ..consolidate.consolidate import build_agent_prompt, find_due_sessions, save_agent_reply
     from ..consolidate.queue import hold_queue
 
     workspace = box.open(open_recording)

@@ -6,8 +6,13 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..api import open_recording
-from ..consolidate.agent import build_agent_prompt, save_agent_reply
-from ..consolidate.consolidate import BatchResult, consolidate_sessions, find_due_sessions
+from ..consolidate.consolidate import (
+    BatchResult,
+    build_agent_prompt,
+    consolidate_sessions,
+    find_due_sessions,
+    save_agent_reply,
+)
 from ..consolidate.queue import hold_queue, run_consolidation
 from ..context import Context
 from ..errors import BusyError, LlmError, UsageError

@@ -7,10 +7,13 @@ from typer import Argument, Option
 from ..api import open_existing
 from ..context import Context
 from ..errors import UsageError
+from ..index.filters import Filter
 from ..index.index import open_index
 from ..reconcile.changes import ForgetResult
 from ..reconcile.forget import forget, get_mentions
+from ..search.grep import grep
 from ..search.names import get_entry
+from ..store.workspace import Workspace
 from .render import Result
 from .terminal import require_yes
 
@@ -44,6 +47,7 @@ def run_forget(
     # Ids, because two memories may have the same title.
     if about:
         names = [entry.id for entry in get_mentions(workspace, about)]
+    messages = list_history_lines(workspace, about) if about else []
     if dry_run or purge:
         index = open_index(workspace)
         entries = [get_entry(index, name) for name in names]
@@ -56,6 +60,7 @@ def run_forget(
                 {"memories": [entry._asdict() for entry in entries]},
                 lines,
                 [[e.id, e.path, e.summary] for e in entries],
+                messages,
             )
         question = "\n".join(
             [*(line.replace("Would delete", "Delete") for line in lines), "This cannot be undone."]
@@ -63,10 +68,16 @@ def run_forget(
         if not require_yes(context, question, yes=yes):
             return Result({"memories": []}, ["Nothing was deleted."], exit_code=1)
     done = forget(workspace, names, reason=reason, purge=purge)
-    return render_forgetting(done, purge)
+    return render_forgetting(done, purge, messages)
 
 
-def render_forgetting(done: ForgetResult, purge: bool) -> Result:
+def list_history_lines(workspace: Workspace, text: str) -> list[str]:
+    """Return messages about the lines of the history that mention a text, which stay."""
+    lines, _ = grep([workspace], text, Filter(kinds=("history",)))
+    return [f"{line.path}:{line.line} mentions it too: mem edit {line.path}" for line in lines]
+
+
+def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> Result:
     label = "Deleted" if purge else "Forgotten"
     lines = [
         f"{label}: {outcome.text}  ({outcome.short_id})"
@@ -82,7 +93,9 @@ def render_forgetting(done: ForgetResult, purge: bool) -> Result:
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
     data = {"other_files": done.other_files, "git_commits": done.git_commits}
-    return render_outcomes(done, lines, data)
+    result = render_outcomes(done, lines, data)
+    result.messages = [*result.messages, *messages]
+    return result
 
 
 def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) -> Result:

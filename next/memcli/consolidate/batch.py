@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..formats.dates import format_time, parse_time
+from ..formats.ids import build_id
+from ..formats.records import format_history_record
 from ..formats.session import CONTEXT, Message, parse_events, read_message
 from ..formats.text import build_digest, shorten
 from ..index.index import Index, open_index
-from ..store.commit import read_file
+from ..store.commit import Append, read_file
 from ..store.sessions import (
     ARCHIVE,
     EVENTS,
@@ -268,3 +270,12 @@ def get_said_at(message: Message, now: datetime) -> str:
     """Return when a message was said, as drafts store it. Empty if unknown."""
     moment = parse_time(message.timestamp) if message.timestamp else None
     return format_time(min(moment, now)) if moment else ""
+
+
+def build_history_change(workspace: Workspace, batch: Batch, text: str) -> Append:
+    """Return the change that adds a record about a batch to the history of its month."""
+    moment = batch.get_moment(workspace.now)
+    path = f"{workspace.prefix}HISTORY-{moment.astimezone(workspace.zone):%Y-%m}.md"
+    record_id = build_id("hist", moment, workspace.context.noise)
+    project = batch.project if workspace.is_own else ""
+    return Append(path, format_history_record(record_id, moment, workspace.zone, text, project))

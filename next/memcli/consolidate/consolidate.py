@@ -2,13 +2,16 @@
 
 The result of a batch is saved in one commit: its memories, its record in the history and the cursor
 of its session. No lock is held while a language model works. Messages that arrive meanwhile do not
-matter, because the cursor is the id of a message.
+matter, because the cursor is the id of a message. An agent may take the place of the language
+model: it reads a prompt and hands in a reply.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ..errors import ChangedError, MemError
+from ..errors import ChangedError, LlmError, MemError, UsageError
+from ..index.index import open_index
 from ..reconcile.admit import write_memories
 from ..reconcile.changes import Outcome, clean_text
 from ..reconcile.forget import forget_described
@@ -20,13 +23,15 @@ from .batch import (
     FALLBACK_TO,
     TOOL,
     Batch,
+    build_batch_id,
     build_batches,
+    build_history_change,
     find_due_messages,
     read_pending,
 )
-from .digest import build_history_change
 from .page import build_page_change
-from .plan import Plan, build_plan
+from .plan import Plan, build_plan, build_plan_of_reply
+from .reply import SYSTEM, build_prompt, find_known_memories, parse_reply
 
 COMMAND = "consolidate"
 MOST_FAILURES = 3  # of a language model, in one run
@@ -204,3 +209,44 @@ def preview_plan(batch: Batch, plan: Plan) -> BatchResult:
         forgotten=[statement.text for statement in plan.forget],
         error=plan.error,
     )
+
+
+class AgentPrompt(NamedTuple):
+    """The prompt about a batch, for an agent."""
+
+    batch: str
+    prompt: str
+
+
+def build_agent_prompt(workspace: Workspace, sessions: Sequence[Session]) -> AgentPrompt | None:
+    """Return the prompt about the first pending batch, or None if there is none."""
+    for session in sessions:
+        for batch in build_batches(workspace, session, read_pending(workspace, session)):
+            if batch.messages:
+                known = find_known_memories(workspace, batch)
+                prompt = f"{SYSTEM}\n\n{build_prompt(workspace, batch, known)}"
+                return AgentPrompt(batch.id, prompt)
+    return None
+
+
+def save_agent_reply(workspace: Workspace, reply: str, *, actor: str = "person") -> BatchResult:
+    """Save the reply of an agent to the prompt of `build_agent_prompt`.
+
+    Raises LlmError for a reply that cannot be used, and UsageError for one that is too late.
+    """
+    batch_id = parse_reply(reply).batch
+    if not batch_id:
+        raise LlmError("the answer does not name its batch", 'copy "batch" from the prompt')
+    for session in list_sessions(workspace):
+        pending = read_pending(workspace, session)
+        for item in pending:
+            if build_batch_id(session.id, session.consolidated_to, item.id) != batch_id:
+                continue
+            # Messages that arrived since the prompt belong to the next one.
+            batch = build_batches(workspace, session, pending[: item.line])[0]
+            # The agent may know other memories than those in the prompt.
+            active = open_index(workspace).list_entries("status = 'active'")
+            known_ids = [entry.id for entry in active]
+            plan = build_plan_of_reply(workspace, batch, reply, "agent", known_ids)
+            return save_plan(workspace, batch, plan, actor)
+    raise UsageError("no pending messages fit this answer", "ask again: mem consolidate --ask")

@@ -7,12 +7,7 @@ user's rules and corrections. The best are kept in their order, within 30 % of t
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..formats.ids import build_id
-from ..formats.records import format_history_record
 from ..formats.session import Message
-from ..store.commit import Append
-from ..store.workspace import Workspace
-from .batch import Batch
 from .language import (
     find_content,
     find_own_sentences,
@@ -71,15 +66,6 @@ def build_history_text(messages: Sequence[Message]) -> str:
             known.append(words)
     chosen.sort(key=lambda sentence: sentence.position)
     return " ".join(sentence.text for sentence in chosen)
-
-
-def build_history_change(workspace: Workspace, batch: Batch, text: str) -> Append:
-    """Return the change that adds a record about a batch to the history of its month."""
-    moment = batch.get_moment(workspace.now)
-    path = f"{workspace.prefix}HISTORY-{moment.astimezone(workspace.zone):%Y-%m}.md"
-    record_id = build_id("hist", moment, workspace.context.noise)
-    project = batch.project if workspace.is_own else ""
-    return Append(path, format_history_record(record_id, moment, workspace.zone, text, project))
 
 
 def rank(sentence: ScoredSentence) -> tuple[float, int]:

@@ -141,6 +141,10 @@ def forget_described(
         if len(meant) > 1 and len({entry.summary for entry in meant}) > 1:
             done.candidates = [build_related(index, entry, "similar") for entry in meant]
             return done
+    if not meant:
+        # "Forget what I said about the blue door" names a subject, so a person has to choose.
+        about = find_about(index, entries, text)[:MOST_DESCRIBED]
+        done.candidates = [build_related(index, entry, "similar") for entry in about]
     if len(meant) > MOST_DESCRIBED:
         done.candidates = [build_related(index, entry, "similar") for entry in meant]
     elif meant:
@@ -169,6 +173,16 @@ def is_saying(index: Index, entry: IndexedEntry, text: str) -> bool:
         and has_sequence(said, words)
         and share * telling >= len(find_content_words(" ".join(said)))
     )
+
+
+def find_about(index: Index, entries: Sequence[IndexedEntry], text: str) -> list[IndexedEntry]:
+    """Return the entries that have all telling words of a text."""
+    words = find_content_words(text)
+    return [
+        entry
+        for entry in entries
+        if words and words <= find_content_words(index.read_text(entry.path) or "")
+    ]
 
 
 def find_described(index: Index, text: str) -> list[tuple[float, IndexedEntry]]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from memcli.consolidate.agent import build_agent_prompt, save_agent_reply
 from memcli.consolidate.batch import read_pending
 from memcli.consolidate.consolidate import (
+    build_agent_prompt,
     consolidate_session,
     consolidate_sessions,
     find_due_sessions,
+    save_agent_reply,
 )
 from memcli.consolidate.plan import FALLBACK_MARK
 from memcli.errors import ChangedError, LlmError, UsageError

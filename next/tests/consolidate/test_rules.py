@@ -216,3 +216,26 @@ def test_a_statement_knows_its_message_and_project() -> None:
     )
     assert (first.message_id, first.timestamp, first.project) == ("m1", "2026-11-01", "")
     assert (second.message_id, second.project) == ("m3", "harbor")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "stored", "wrong"),
+    [
+        ("The backup runs at 3:30.", "das Backup ist um 4:30, nicht 3:30", "4:30", "3:30"),
+        ("", "Book three seats, oh no wait, make it 4 seats", "Make it 4 seats.", "Book three"),
+        ("", "nous sommes trois euh non on est quatre dans la salle B", "On est", "nous"),
+        ("It keeps 3 backups.", "5 backups please, there is space", "5 backups", "3 backups"),
+    ],
+)
+def test_a_value_is_corrected_in_many_forms(
+    before: str, said: str, stored: str, wrong: str
+) -> None:
+    (found,) = read(f"assistant: {before}", f"user: {said}")
+    assert found.kind == "correction"
+    assert stored in found.text
+    assert wrong in found.corrects
+
+
+def test_a_withdrawal_concerns_the_sentence_before_it() -> None:
+    found = read("user: Never paint the blue door. They sent a mail about it. Ignore that one.")
+    assert [item.text for item in found] == ["Never paint the blue door."]

@@ -198,6 +198,20 @@ def test_an_unclear_request_names_the_candidates(tmp_path: Path) -> None:
     assert done.outcomes == []
     assert len(done.candidates) > 1
     assert len(open_index(workspace).list_entries("status = 'active'")) == 4
+    # "Forget what I said about the east": a subject, not a statement.
+    done = forget_described(workspace, "the east")
+    assert done.outcomes == []
+    assert [item.text for item in done.candidates] == ["The door of the east room is blue."]
+
+
+def test_forget_about_names_the_lines_of_the_history(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    write_memories(workspace, [Draft("The east room is blue.", source="user")])
+    record = "# History\n\n## hist_a\n\nPainted the east room today.\n"
+    put(workspace, "HISTORY-2026-11.md", record)
+    code, _, messages = run_mem(tmp_path, "forget", "--about", "east room")
+    assert code == 0
+    assert "HISTORY-2026-11.md:5 mentions it too" in messages
 
 
 def test_what_a_shared_workspace_forgets_is_hidden_in_the_own_one(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def test_a_change_in_other_words_marks_the_older_memory(
     assert find(workspace, "What is my shoe size?", limit=1)[0].newer == mark
 
 
+def test_a_text_that_speaks_of_a_change_marks_the_older_memory(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_entry(workspace, OLD, "2026-01-02", "The kite flies at 60 metres.")
+    put_entry(workspace, NEW, "2026-02-02", "We fly at 45 m from today, new permit")
+    put_entry(workspace, THIRD, "2026-01-01", "The kite weighs two kilos.")
+    hits = find(workspace, "How high does the kite fly?")
+    assert [(hit.id, hit.newer) for hit in hits if hit.newer] == [(OLD, NEW)]
+
+
 def test_different_memories_about_a_subject_are_not_marked(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put_entry(workspace, OLD, "2026-01-02", "Tomas lives in Porto.")
