@@ -19,7 +19,7 @@ COMMANDS: dict[str, Command] = {
     "init": Command(
         "Start",
         "create a workspace",
-        ("mem init", "mem init notes/", "mem init --shared"),
+        ("mem init", "mem init notes/", "mem init --shared", "mem init --yes"),
     ),
     "status": Command(
         "Start", "show the workspace in use, and why", ("mem status", "mem status --all")

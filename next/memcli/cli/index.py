@@ -8,7 +8,7 @@ from ..api import open_all
 from ..context import Context
 from ..formats.text import count_noun
 from ..index.index import open_index
-from ..index.refresh import Progress
+from .progress import build_progress
 from .render import Result
 
 FIELDS = ("workspace", "files", "texts", "seconds")
@@ -40,18 +40,3 @@ def run_index(
         lines.append(f"{workspace.root}: {count_noun(files, 'file')}, {count_noun(texts, 'text')}")
         messages += index.messages
     return Result({"indexes": items}, lines, None, messages)
-
-
-def build_progress(context: Context, label: str) -> Progress | None:
-    """Return a function that shows progress on a real terminal, or None elsewhere."""
-    if not context.height:
-        return None
-
-    def show(done: int, total: int) -> None:
-        if done == total or done % 64 == 0:
-            context.stderr.write(f"\r  {label:10} {done:,} of {total:,}")
-            if done == total:
-                context.stderr.write("\r\033[K")
-            context.stderr.flush()
-
-    return show

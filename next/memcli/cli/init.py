@@ -1,77 +1,214 @@
-"""mem init: create a workspace."""
+"""mem init: create a workspace, connect agents, and learn from past conversations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
+from ..api import open_recording
+from ..consolidate.past import PastResult, learn_from_transcripts
 from ..context import Context
-from ..errors import UsageError
-from ..store.init import create_workspace, hide_from_git, is_vault
-from ..store.workspace import MARK
-from ..store.worktrees import find_repository
-from .render import Result
-from .terminal import ask
+from ..errors import MemError, UsageError
+from ..formats.text import count_noun
+from ..index.index import open_index
+from ..store.init import create_workspace
+from ..store.place import Place, choose_place
+from ..store.workspace import Workspace
+from .progress import build_progress
+from .render import Result, print_message
+from .terminal import ask, is_interactive
 
-FIELDS = ("path", "layout", "git")
+FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
+VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
+SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
+HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
+BACKGROUND_LINE = "Your language model reads them in the background. Look later: mem ls"
 
 
 def run_init(
     context: Context,
     folder: Annotated[
-        str, Argument(help="The folder; default: memory/; in a vault, the vault.")
+        str, Argument(help="The folder; default: memory/ of the repository; in a vault, the vault.")
     ] = "",
     private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
     shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Ask nothing: connect the agents, import conversations.")
+    ] = False,
 ) -> Result:
     """Create a workspace.
+
+    On a terminal, mem asks whether to connect the agents that it finds, and whether to import
+    past conversations of this project. In a script it only creates the workspace, unless you add
+    --yes.
 
     In an Obsidian vault or another folder of Markdown notes, mem reads the notes where they are and
     writes its own memories to mem/. It never rewrites a note unless a command names it.
     """
-    root = choose_folder(context, folder)
-    if (root / MARK).exists():
-        return Result(
-            {"path": str(root), "layout": "", "git": ""}, [f"{root} is already a workspace"]
-        )
-    layout = "vault" if is_vault(root) else "standard"
-    repository = find_repository(root)
-    git = choose_git(context, repository is not None, private=private, shared=shared)
-    create_workspace(context, root, layout)
-    is_hidden = git == "private" and hide_from_git(root, layout)
-    lines = [f"Created {describe_folder(context, root)}"]
-    if layout == "vault":
-        lines.append("mem reads your notes where they are, and writes its own memories to mem/.")
-    if git == "shared":
-        lines.append("Commit it with your code. Conversations and the index stay on this machine.")
-    if is_hidden:
-        lines.append("git does not see it. To share it later, remove it from .git/info/exclude.")
-    return Result({"path": str(root), "layout": layout, "git": git}, lines)
-
-
-def choose_folder(context: Context, folder: str) -> Path:
-    """Return the root of the new workspace: in a linked worktree, of the main one."""
-    if folder or context.common.workspace:
-        return (context.folder / Path(folder or context.common.workspace).expanduser()).resolve()
-    if (context.folder / ".obsidian").is_dir():
-        return context.folder.resolve()
-    # A memory in the linked worktree would be deleted with it.
-    repository = find_repository(context.folder)
-    if repository is not None and repository.is_linked and repository.main is not None:
-        return (repository.main / "memory").resolve()
-    return (context.folder / "memory").resolve()
-
-
-def choose_git(context: Context, has_repository: bool, *, private: bool, shared: bool) -> str:
-    """Return private, shared, or nothing outside a repository."""
     if private and shared:
         raise UsageError("--private and --shared cannot be used together")
-    if not has_repository:
+    place = choose_place(context, folder)
+    can_ask = is_interactive(context) and not yes
+    exists = place.exists
+    if not exists:
+        place = confirm_vault(context, place, can_ask=can_ask)
+    # Every question comes before the first change, so Ctrl-C at a question changes nothing.
+    git = "" if exists else choose_git(context, place, private, shared, can_ask=can_ask, yes=yes)
+    agents, transcripts = choose_sources(context, place, yes=yes) if can_ask or yes else ((), ())
+    lines = [place.reason] if place.reason and not exists else []
+    if exists:
+        lines.append(f"{place.root} is already a workspace")
+    else:
+        is_hidden = create_workspace(context, place.root, place.layout, is_private=git == "private")
+        lines += describe_workspace(context, place, git, is_hidden=is_hidden)
+    try:
+        connected, notes = connect_agents(context, agents) if agents else ([], [])
+        past = learn(context, place, transcripts)
+    except KeyboardInterrupt:
+        print_message(context, "the workspace is complete; to continue: mem init")
+        raise
+    lines += describe_results(connected, past)
+    if can_ask or yes:
+        lines += notes
+        lines.append(suggest_next_step(past))
+    data = {
+        "path": str(place.root),
+        "layout": "" if exists else place.layout,
+        "git": git,
+        "connected": list(agents),
+        "conversations": past.conversations,
+        "memories": past.memories,
+    }
+    return Result(data, lines, None, past.problems)
+
+
+def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
+    """Ask about a folder that only looks like a folder of notes."""
+    if place.is_certain or not can_ask:
+        return place
+    question = "This folder has Markdown notes. Read them where they are, as memories?"
+    if ask(context, question, default=True):
+        return place
+    return place._replace(root=place.root / "memory", layout="standard")
+
+
+def choose_git(
+    context: Context, place: Place, private: bool, shared: bool, *, can_ask: bool, yes: bool
+) -> str:
+    """Return private, shared, or nothing outside a repository."""
+    if place.repository is None:
         return ""
+    if private or shared:
+        return "shared" if shared else "private"
+    if not can_ask and not yes and place.has_remote:
+        raise UsageError(
+            "this repository has a remote, so say whether git may carry the memory",
+            "mem init --private, or: mem init --shared",
+        )
     # A memory that is committed by accident is public, so private is the default.
-    if not private and not shared and ask(context, "Commit this memory with the code?"):
-        return "shared"
-    return "shared" if shared else "private"
+    is_shared = can_ask and ask(context, "Commit this memory with the code?")
+    return "shared" if is_shared else "private"
+
+
+def choose_sources(
+    context: Context, place: Place, *, yes: bool
+) -> tuple[Sequence[str], Sequence[Path]]:
+    """Return the agents to connect and the conversations to import."""
+    from ..agents.install import list_connections
+    from ..agents.places import find_agents
+    from ..agents.table import AGENTS
+    from ..transcripts.importer import find_transcripts
+
+    known = {connection.agent for connection in list_connections(context, None)}
+    agents = [name for name in find_agents(context) if name not in known]
+    titles = join_names([AGENTS[name].title for name in agents])
+    if agents and not yes and not ask(context, f"Connect {titles}?", default=True):
+        agents = []
+    paths = list(find_transcripts(context, None if place.is_own else place.project_folder))
+    count = count_noun(len(paths), "past conversation")
+    question = f"Import {count}{'' if place.is_own else ' of this project'}?"
+    if paths and not yes and not ask(context, question, default=True):
+        paths = []
+    return agents, paths
+
+
+def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Connect agents. Return the titles of those that are connected now, and notes."""
+    from ..agents.install import connect
+    from ..agents.table import AGENTS
+    from .hook_install import find_program
+
+    titles, notes = [], []
+    for name in agents:
+        try:
+            notes += connect(context, name, find_program(context)).notes
+            titles.append(AGENTS[name].title)
+        except MemError as error:
+            notes.append(f"{AGENTS[name].title} is not connected: {error.message}")
+    return titles, notes
+
+
+def learn(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
+    """Import conversations, and index what is there, so that the first search is fast."""
+    past = PastResult()
+    if not transcripts and place.layout != "vault":
+        return past
+    common = context.common._replace(workspace=str(place.root), scope="")
+    if place.is_own:
+        common = common._replace(workspace="", scope="user")
+    workspace = open_recording(context._replace(common=common))
+    if transcripts:
+        progress = build_progress(context, "importing")
+        past = learn_from_transcripts(workspace, transcripts, progress)
+    past.problems += build_index(context, workspace)
+    return past
+
+
+def build_index(context: Context, workspace: Workspace) -> list[str]:
+    index = open_index(workspace, refresh_first=False)
+    index.refresh(build_progress(context, "reading"))
+    try:
+        index.embed_missing(None, progress=build_progress(context, "embedding"))
+    except MemError as error:
+        return [error.message]
+    return list(index.messages)
+
+
+def describe_workspace(context: Context, place: Place, git: str, *, is_hidden: bool) -> list[str]:
+    lines = [f"Created {describe_folder(context, place.root)}"]
+    if place.layout == "vault":
+        lines.append(VAULT_LINE)
+    if git == "shared":
+        lines.append(SHARED_LINE)
+    if is_hidden:
+        lines.append(HIDDEN_LINE)
+    return lines
+
+
+def describe_results(connected: Sequence[str], past: PastResult) -> list[str]:
+    lines = []
+    if connected:
+        lines.append(f"Connected {join_names(connected)}, from the next session on.")
+    if past.conversations:
+        count = count_noun(past.conversations, "conversation")
+        learned = "" if past.is_in_background else f": {count_noun(past.memories, 'memory')} found"
+        lines.append(f"Imported {count}{learned}.")
+    return lines
+
+
+def suggest_next_step(past: PastResult) -> str:
+    if past.is_in_background:
+        return BACKGROUND_LINE
+    if past.memories:
+        return "Look at the memories: mem ls"
+    if past.conversations:
+        return 'Search the conversations: mem search "…"'
+    return 'Try: mem write "We deploy on Fridays."'
+
+
+def join_names(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def describe_folder(context: Context, root: Path) -> str:

@@ -11,21 +11,28 @@ from ..store.workspace import Workspace
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
 
 
-def ask(context: Context, question: str) -> bool:
-    """Return whether the person answers yes. Without a terminal the answer is no."""
-    # An agent that runs mem has no person to answer.
-    if not context.is_terminal or not context.stdin.isatty():
+def is_interactive(context: Context) -> bool:
+    """Return whether a person can answer questions. An agent that runs mem has none."""
+    return context.is_terminal and context.stdin.isatty() and not context.common.as_json
+
+
+def ask(context: Context, question: str, *, default: bool = False) -> bool:
+    """Return whether the person answers yes. Enter takes the default; no terminal is a no."""
+    if not is_interactive(context):
         return False
-    context.stderr.write(f"{question} [y/N] ")
+    context.stderr.write(f"{question} [{'Y/n' if default else 'y/N'}] ")
     context.stderr.flush()
-    return context.stdin.readline().strip().lower() in ("y", "yes")
+    answer = context.stdin.readline()
+    if not answer.strip():
+        return default and bool(answer)  # at the end of the input, nobody has agreed
+    return answer.strip().lower() in ("y", "yes")
 
 
 def require_yes(context: Context, question: str, *, yes: bool) -> bool:
     """Return whether to go on with something that cannot be undone. A script must pass --yes."""
     if yes:
         return True
-    if not context.is_terminal or not context.stdin.isatty():
+    if not is_interactive(context):
         raise UsageError("a purge cannot be undone", "to confirm, add --yes")
     return ask(context, question)
 

@@ -1,7 +1,9 @@
 """Create a workspace."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 
 from ..context import Context
 from ..errors import RejectedError
@@ -19,23 +21,56 @@ FIRST_LINES = {
 }
 
 
-def create_workspace(context: Context, root: Path, layout: str = "standard") -> None:
-    """Create a workspace in a folder, and trust it unless it came with memories."""
+def create_workspace(
+    context: Context, root: Path, layout: str = "standard", *, is_private: bool = False
+) -> bool:
+    """Create a workspace in a folder, and trust it unless it came with memories.
+
+    Returns whether git was told to ignore it. If the user interrupts, nothing stays.
+    """
     is_new = layout == "vault" or not any((root / "entries").rglob("*.md"))
+    folder = root / "mem" if layout == "vault" else root
+    names = (root, folder, root / "entries") if layout == "standard" else (root, folder)
+    created: list[Path] = []
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        folder = root / "mem" if layout == "vault" else root
-        folder.mkdir(exist_ok=True)
+        for name in names:
+            make_folder(name, created)
+        if not (folder / ".gitignore").exists():
+            created.append(folder / ".gitignore")
         add_lines(folder / ".gitignore", (*LOCAL_PATHS, HISTORY_PATHS))
-        if layout == "standard":
-            (root / "entries").mkdir(exist_ok=True)
+        # Before the workspace exists, or git could see it for a moment.
+        is_hidden = is_private and hide_from_git(root, layout)
+        # Whoever creates a workspace is its user.
+        machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
+        machine.save_trust(root.resolve(), is_new)
         # Last, because this file makes the folder a workspace.
         write_if_missing(root / "mem.yaml", FIRST_LINES[layout])
     except OSError as error:
+        remove_created(created)
         raise RejectedError(f"cannot create a workspace in {root}: {error.strerror}") from None
-    # Whoever creates a workspace is its user.
-    machine = build_machine(root.resolve(), context.state_folder, is_trusted=is_new)
-    machine.save_trust(root.resolve(), is_new)
+    except BaseException:
+        remove_created(created)
+        raise
+    return is_hidden
+
+
+def make_folder(folder: Path, created: list[Path]) -> None:
+    """Create a folder and its parents, and add the new ones to `created`."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.is_dir()]
+    for parent in reversed(missing):
+        parent.mkdir(exist_ok=True)
+        created.append(parent)
+
+
+def remove_created(created: Sequence[Path]) -> None:
+    """Remove the files and folders of a workspace that was not completed."""
+    for path in reversed(created):
+        with suppress(OSError):
+            if path.is_dir():
+                rmtree(path / ".mem", ignore_errors=True)
+                path.rmdir()
+            else:
+                path.unlink()
 
 
 def write_if_missing(path: Path, text: str) -> None:
@@ -71,14 +106,3 @@ def hide_from_git(root: Path, layout: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def is_vault(folder: Path) -> bool:
-    """Return whether a folder is an Obsidian vault or holds Markdown notes."""
-    if (folder / ".obsidian").is_dir():
-        return True
-    return any(
-        path.is_file()
-        for path in folder.glob("*.md")
-        if path.name not in ("README.md", "MEMORY.md")
-    )

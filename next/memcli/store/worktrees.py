@@ -84,6 +84,12 @@ def read_core_worktree(git_folder: Path) -> str:
     return ""
 
 
+def has_remote(repository: Repository) -> bool:
+    """Return whether a repository can be pushed somewhere."""
+    lines = read_config_lines(repository.git_folder)
+    return any(line.strip().startswith("[remote ") for line in lines)
+
+
 def is_bare(git_folder: Path) -> bool:
     lines = ["".join(line.split()).lower() for line in read_config_lines(git_folder)]
     return "bare=true" in lines
