@@ -59,7 +59,7 @@ def record_answer(workspace: Workspace, event: Event, agent: str) -> Session | N
     """Record the agent's last message of a turn, and return the session."""
     answer = event.answer
     for _ in range(ANSWER_TRIES if event.transcript and not answer else 0):
-        answer = read_last_answer(event.transcript)
+        answer = read_last_answer(event.transcript, read_last_prompt(workspace, event.session))
         if answer:
             break
         time.sleep(ANSWER_PAUSE)
@@ -126,8 +126,15 @@ def read_end(path: str, size: int) -> str:
     return ""
 
 
-def read_last_answer(transcript: str) -> str:
-    """Return the last message of a transcript, if it is the agent's."""
+def read_last_prompt(workspace: Workspace, session_id: str) -> str:
+    """Return the latest prompt that a hook has recorded."""
+    recorded = read_tail(workspace, session_id)
+    prompts = [str(event["content"]) for event in recorded if event.get("role") == "user"]
+    return prompts[-1] if prompts else ""
+
+
+def read_last_answer(transcript: str, prompt: str) -> str:
+    """Return the last message of a transcript, if it is the agent's answer to a prompt."""
     if not transcript.endswith(".jsonl"):
         return ""
     from ..transcripts.importer import list_formats
@@ -136,7 +143,11 @@ def read_last_answer(transcript: str) -> str:
     for format_ in list_formats():
         if any(format_.is_line(line) for line in objects):
             said = [item for item in format_.read_lines(objects).events if item.get("role")]
-            return str(said[-1]["content"]) if said and said[-1]["role"] == "assistant" else ""
+            prompts = [str(item["content"]) for item in said if item["role"] == "user"]
+            # The prompt may not be there yet. Then the last answer is an older one.
+            is_current = not prompt or not prompts or is_edit(prompts[-1], prompt)
+            if is_current and said and said[-1]["role"] == "assistant":
+                return str(said[-1]["content"])
     return ""
 
 
