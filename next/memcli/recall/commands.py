@@ -63,7 +63,7 @@ def build_step(part: list[str], folder: str) -> Step:
     flags: set[str] = set()
     while part:
         is_runner = "+".join(part[:2]) in WORDS["runners"]
-        name = part[0].rpartition("/")[2]
+        name = part[0].rpartition("/")[2].strip(".")
         if re.match(r"\w+=", part[0]):
             flags.add(part[0])
         elif not (is_runner or name in WORDS["wrappers"] or re.match(r"-|\d+$", name)):
@@ -83,7 +83,8 @@ def build_step(part: list[str], folder: str) -> Step:
             words.append(argument)
     flags |= {"--force"} if program == "git" and "-f" in flags else set()
     reading = {*words[:4]} & WORDS["reading_subcommands"] | flags & WORDS["harmless_flags"]
-    if reading or program in WORDS["reading"] or (program == "sed" and "-i" not in flags):
+    is_print = not program or (program == "sed" and "-i" not in flags)
+    if reading or is_print or program in WORDS["reading"]:
         program, words = "", []
     # The name of a subcommand or branch can be that of a folder.
     changed += [word for word in words if program in WORDS["writing"] or re.search("[/.]", word)]
