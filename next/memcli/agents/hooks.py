@@ -122,8 +122,8 @@ def handle_start(hook: Hook) -> Answer:
         return Answer()
     # A resumed conversation still has what it was shown. After a compaction it starts anew.
     is_resumed = source in ("resume", "fork")
-    if is_resumed and hook.agent == "copilot":
-        # Copilot does not store what hooks add.
+    if is_resumed and hook.agent in ("copilot", "gemini"):
+        # Copilot does not store what hooks add, and Gemini leaves out messages that contain it.
         shown.forget_all()
         is_resumed = False
     return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
