@@ -210,7 +210,7 @@ def compaction(lab: Lab, screen: Terminal) -> None:
 
 
 def import_(lab: Lab) -> None:
-    """`mem session import --all` reads the transcripts of this version, without and after hooks."""
+    """`mem session import --all` reads the transcripts of this version, hooks' texts left out."""
     folder = lab.make_repository(lab.root / "imported")
     trust(lab, folder)
     lab.create_memory(folder)
@@ -223,7 +223,7 @@ def import_(lab: Lab) -> None:
     ask(lab, first, folder=folder)
     ask(lab, second, "--resume", "latest", folder=folder)
     session = get_session(lab)
-    # Hooks recorded it, too. Only the transcript must remain.
+    # Hooks have recorded it, too: now only the transcript is left.
     lab.check("hooks ran", len(lab.read_hooks()) > count)
     lab.mem("session", "delete", session, "--yes", folder=folder)
     lab.mem("session", "import", "--all", folder=folder)
