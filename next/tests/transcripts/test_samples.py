@@ -68,6 +68,14 @@ def test_gemini_repeats_nothing_after_a_compression() -> None:
     assert transcript.folder == "/home/ana/project"
 
 
+def test_gemini_writes_what_hooks_add_in_front_of_the_prompt() -> None:
+    transcript = read("gemini-0.61.0-headless.jsonl")
+    prompt = 'Look it up. [[tool memory_search {"query": "who is the release manager"}]]'
+    expected = [("user", prompt), ("assistant", "ANSWER to: Look it up.")]
+    assert get_messages(transcript.events) == expected
+    assert transcript.folder == "/home/ana/project"
+
+
 def test_opencode_keeps_conversations_in_a_database(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     export = json.loads((SAMPLES / "opencode-1.18.33.json").read_text())
