@@ -179,6 +179,23 @@ COMMANDS: dict[str, Command] = {
     "index": Command(
         "Maintain", "update the search index now", ("mem index", "mem index --rebuild")
     ),
+    "export": Command(
+        "Share",
+        "write the memory to a file or folder",
+        (
+            "mem export memory.jsonl",
+            "mem export memory.md",
+            "mem export backup/ --all",
+            "mem export --type preference > preferences.jsonl",
+        ),
+    ),
+    "import": Command(
+        "Share",
+        "bring in memories from a file or folder",
+        ("mem import memory.jsonl", "mem import backup/ --dry-run"),
+        is_undoable=True,
+        module="import_",
+    ),
     "hook": Command(
         "Share",
         "connect agents, git, cron and systemd",

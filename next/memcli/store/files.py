@@ -3,9 +3,11 @@
 import fcntl
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
+from typing import IO
 
 from ..errors import BusyError
 
@@ -72,6 +74,19 @@ def save_private(path: Path, data: bytes) -> None:
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replace_whole(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces another one when it is complete. A failure leaves the old one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -108,6 +108,8 @@ def is_vault(folder: Path, fewest: int) -> bool:
     """Return whether a folder is an Obsidian vault or holds Markdown notes, and little else."""
     if (folder / ".obsidian").is_dir():
         return True
+    if (folder / "memory").is_dir():
+        return False  # a memory, perhaps without its settings file
     notes = others = 0
     for path in islice(list_files(folder), MOST_CHECKED):
         if path.suffix == ".md":

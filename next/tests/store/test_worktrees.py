@@ -61,7 +61,7 @@ def test_a_linked_worktree_uses_the_memory_of_the_main_one(tmp_path: Path, home:
 def test_a_linked_worktree_of_a_memory_in_a_subfolder(tmp_path: Path, home: Path) -> None:
     main = make_repository(tmp_path / "shop")
     (main / "backend").mkdir()
-    run_in(main / "backend", home, "init")
+    run_in(main / "backend", home, "init", "memory")
     git(main, "worktree", "add", "-q", str(tmp_path / "wt"), "-b", "feature")
     folder = tmp_path / "wt" / "backend" / "api"
     folder.mkdir(parents=True)
@@ -87,7 +87,7 @@ def test_a_submodule_uses_its_superproject(tmp_path: Path, home: Path) -> None:
     allow = ["-c", "protocol.file.allow=always"]
     git(main, *allow, "submodule", "add", "-q", str(library), "library")
     assert find_root(main / "library", home) == str(main / "memory")
-    run_in(main / "library", home, "init")
+    run_in(main / "library", home, "init", "--private")
     assert find_root(main / "library", home) == str(main / "library" / "memory")
 
 

@@ -1,0 +1,142 @@
+"""mem export: write the memory to a file or folder."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_existing
+from ..context import Context
+from ..errors import RejectedError, UsageError
+from ..formats.dates import parse_time
+from ..formats.frontmatter import get_body
+from ..index.index import Index, open_index
+from ..store.files import replace_whole
+from ..transfer.export import Exported, Selection, find_files, find_left_out, read_files
+from ..transfer.items import TransferFile
+from ..transfer.jsonl import format_line
+from ..transfer.markdown import render_document
+from .render import Result
+from .write import split_list
+
+FIELDS = ("path", "format", "exported", "masked")
+FORMATS = ("jsonl", "markdown")
+NOUNS = {
+    "entry": ("memory", "memories"),
+    "memory": ("MEMORY.md", "MEMORY.md"),
+    "history": ("history file", "history files"),
+    "note": ("daily note", "daily notes"),
+    "session": ("conversation file", "conversation files"),
+    "inbox": ("pending memory", "pending memories"),
+}
+
+
+def run_export(
+    context: Context,
+    file: Annotated[
+        str, Argument(help="A file, or a new folder for Markdown; default: standard output.")
+    ] = "-",
+    format_: Annotated[
+        str, Option("--format", help="jsonl or markdown; default: by the name of the file.")
+    ] = "",
+    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
+    all_: Annotated[
+        bool, Option("--all", help="Conversations and the inbox too, which are private.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be exported.")] = False,
+) -> Result:
+    """Export memories, MEMORY.md, the history and daily notes.
+
+    `mem export memory.jsonl` writes every file byte for byte; `mem import memory.jsonl` brings them
+    back. A name without an ending is a folder of Markdown files, and can be imported too.
+    `mem export memory.md` writes one document for people. Secrets are masked.
+    """
+    name = choose_format(file, format_)
+    selection = Selection([item.lower() for item in type_], split_list(tag), all_)
+    workspace = open_existing(context)
+    index = open_index(workspace)
+    is_document = name == "markdown" and file.endswith((".md", "-"))
+    files = find_files(index, selection)
+    if is_document:
+        files = [item for item in files if item.kind == "entry" and item.status == "active"]
+    counts = Counter(item.kind for item in files)
+    masked = [f"a secret is masked in {item.path}" for item in files if item.is_masked]
+    if not dry_run:
+        target = context.folder / Path(file).expanduser()
+        if is_document:
+            write_text(context, file, target, render_all(index, files))
+        elif name == "markdown":
+            write_folder(target, read_files(index, files, selection))
+        else:
+            lines = (format_line(item) for item in read_files(index, files, selection))
+            write_text(context, file, target, lines)
+    messages = [*find_left_out(index), *masked, *index.messages]
+    # Standard output carries the export.
+    if file == "-" and not dry_run:
+        return Result(messages=messages)
+    data = {"path": file, "format": name, "exported": counts, "masked": len(masked)}
+    line = f"{'Would export' if dry_run else 'Exported'} {describe_counts(counts)}"
+    return Result(data, [line], None, messages)
+
+
+def choose_format(file: str, name: str) -> str:
+    if name and name not in FORMATS:
+        raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
+    if name == "jsonl" or (not name and (file == "-" or file.endswith((".jsonl", ".ndjson")))):
+        return "jsonl"
+    if not name and Path(file).suffix not in ("", ".md"):
+        raise UsageError(f"which format is {file}?", "add --format jsonl or --format markdown")
+    return "markdown"
+
+
+def write_text(context: Context, file: str, target: Path, lines: Iterator[str]) -> None:
+    """Write line by line, because an export can be larger than the memory of the machine."""
+    if file == "-":
+        for line in lines:
+            context.stdout.write(line)
+        return
+    try:
+        with replace_whole(target) as output:
+            for line in lines:
+                output.write(line.encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise RejectedError(f"cannot write {target}: {error.strerror}") from None
+
+
+def write_folder(target: Path, files: Iterator[TransferFile]) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RejectedError(f"{target} is not empty", "choose a new folder")
+    try:
+        for file in files:
+            path = target / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replace_whole(path) as output:
+                output.write(file.text.encode("utf-8", "surrogateescape"))
+            # A memory without a date has that of its file.
+            modified = parse_time(file.modified)
+            if modified is not None:
+                os.utime(path, (modified.timestamp(), modified.timestamp()))
+    except OSError as error:
+        raise RejectedError(f"cannot write {target}: {error.strerror}") from None
+
+
+def render_all(index: Index, files: Sequence[Exported]) -> Iterator[str]:
+    """Return the document with the active memories. The index has passed them through the gate."""
+    entries = {entry.path: entry for entry in index.list_entries("status = 'active'")}
+    chosen = [file.path for file in files if file.path in entries]
+    texts = [(entries[path], get_body(index.read_text(path) or "")) for path in chosen]
+    return render_document(f"Memories of {index.workspace.project or 'the user'}", texts)
+
+
+def describe_counts(counts: Counter[str]) -> str:
+    """Return how many files of each kind there are, in words."""
+    parts = [
+        names[0] if kind == "memory" else f"{counts[kind]:,} {names[counts[kind] != 1]}"
+        for kind, names in NOUNS.items()
+        if counts[kind]
+    ]
+    return ", ".join(parts) or "nothing"

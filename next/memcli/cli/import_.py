@@ -1,0 +1,83 @@
+"""mem import: bring in memories from a file or folder."""
+
+import io
+from pathlib import Path
+from typing import IO, Annotated
+
+from typer import Argument, Option
+
+from ..api import open_target
+from ..context import Context
+from ..errors import NotFoundError
+from ..formats.text import count_noun
+from ..transfer.importer import Choice, ImportResult, import_source
+from ..transfer.items import open_source
+from .export import describe_counts
+from .render import Result
+from .write import split_list
+
+FIELDS = ("format", "imported", "unchanged", "held", "rejected", "commands")
+MOST_SHOWN = 20  # rejected items; --json has all
+
+
+def run_import(
+    context: Context,
+    file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
+    format_: Annotated[str, Option("--format", help="The format; default: recognized.")] = "",
+    type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
+    tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
+) -> Result:
+    """Import what `mem export` wrote.
+
+    Ids, dates and owners stay as they are. Importing the same file again changes nothing. A memory
+    that has changed here since, a secret or a forgotten text is not imported, and mem says which.
+    """
+    path = (context.folder / Path(file).expanduser()).resolve()
+    stream = open_input(context) if file == "-" else None
+    workspace = open_target(context)
+    try:
+        source = open_source(path, stream)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
+    result = import_source(
+        workspace,
+        source,
+        format_name=format_,
+        choice=Choice([item.lower() for item in type_], split_list(tag)),
+        is_dry_run=dry_run,
+    )
+    data = {name: getattr(result, name) for name in FIELDS}
+    lines = describe_result(result, is_dry_run=dry_run)
+    messages = [
+        f"{item.place}: {item.path or 'skipped'}: {item.reason}" for item in result.rejected
+    ]
+    if len(messages) > MOST_SHOWN:
+        rest = len(messages) - MOST_SHOWN
+        messages[MOST_SHOWN:] = [f"and {rest:,} more: --json lists all of them"]
+    code = 3 if result.rejected else 0
+    return Result(data, lines, None, [*result.messages, *messages], exit_code=code)
+
+
+def open_input(context: Context) -> IO[bytes]:
+    """Return the bytes of standard input."""
+    buffer = getattr(context.stdin, "buffer", None)
+    return buffer or io.BytesIO(context.stdin.read().encode("utf-8", "surrogateescape"))
+
+
+def describe_result(result: ImportResult, *, is_dry_run: bool) -> list[str]:
+    verb = "Would import" if is_dry_run else "Imported"
+    lines = [f"{verb} {describe_counts(result.imported)}"]
+    if result.unchanged:
+        lines.append(f"{count_noun(result.unchanged, 'file')} already here")
+    if result.held:
+        count = count_noun(result.held, "memory")
+        lines.append(f"In the inbox: {count} like one that was forgotten (mem review)")
+    if result.rejected:
+        lines.append(f"Not imported: {count_noun(len(result.rejected), 'item')}")
+    if len(result.commands) > 1:
+        numbers = ", ".join(str(number) for number in reversed(result.commands))
+        lines.append(f"Undo, in this order: mem undo {numbers}")
+    elif result.commands:
+        lines.append("Undo: mem undo")
+    return lines

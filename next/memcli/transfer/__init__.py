@@ -1,0 +1,1 @@
+"""Export and import: our own files, and the formats of other tools."""

@@ -1,0 +1,131 @@
+"""Export the files of a workspace as they are, except what mem hides from every output."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ..formats.dates import format_time
+from ..index.index import Index
+from ..store.commit import read_file
+from ..store.gates import redact_text
+from ..store.sessions import METADATA, build_mask, mask_value
+from .items import TransferFile
+from .markdown import list_files
+
+# Forgotten memories come last: an import that is interrupted and repeated would otherwise refuse
+# the other files that mention them.
+ROWS = """
+select path, kind, masked, hidden, coalesce(status, '') from files left join entries using(file)
+where kind in ('entry', 'memory', 'history', 'note', 'session')
+    and file not in (select file from problems where code in ('unread', 'conflict', 'purged'))
+    and ({condition})
+order by coalesce(status, '') = 'forgotten', path
+"""
+
+
+class Exported(NamedTuple):
+    """A file to export."""
+
+    path: str
+    kind: str
+    is_masked: bool = False  # it contains a secret
+    is_hidden: bool = False  # it contains a forgotten or purged passage
+    status: str = ""
+
+
+class Selection(NamedTuple):
+    """The memories that the user chose; by default all of them, and the other files."""
+
+    types: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    with_conversations: bool = False  # and with the inbox
+
+    @property
+    def is_partial(self) -> bool:
+        return bool(self.types or self.tags)
+
+
+def find_files(index: Index, selection: Selection) -> list[Exported]:
+    """Return the files to export, in the order in which they are imported."""
+    conditions, values = ["1"], [*selection.types, *selection.tags]
+    if selection.types:
+        marks = ", ".join("?" * len(selection.types))
+        conditions.append(f"type in ({marks})")
+    if selection.tags:
+        marks = ", ".join("?" * len(selection.tags))
+        conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
+    rows = index.run(ROWS.format(condition=" and ".join(conditions)), values).fetchall()
+    files = [
+        Exported(path, kind, bool(masked), bool(hidden), status)
+        for path, kind, masked, hidden, status in rows
+        if kind != "session" or selection.with_conversations
+    ]
+    if not selection.with_conversations or selection.is_partial:
+        return files
+    workspace = index.workspace
+    folder = workspace.root / workspace.prefix
+    # The index leaves these out.
+    return files + [
+        Exported(f"{workspace.prefix}{path}", "inbox" if path.startswith("inbox/") else "session")
+        for path in sorted(list_files(folder))
+        if path.endswith(f"/{METADATA}") or (path.startswith("inbox/") and path.endswith(".md"))
+    ]
+
+
+def find_left_out(index: Index) -> list[str]:
+    """Return a line for each file that cannot be exported."""
+    rows = index.run(
+        "select distinct path, line, reason from problems where code in ('unread', 'conflict')"
+        " order by path"
+    )
+    return [f"not exported: {path}:{line}: {reason}" for path, line, reason in rows]
+
+
+def read_files(
+    index: Index, files: Sequence[Exported], selection: Selection
+) -> Iterator[TransferFile]:
+    """Read the files one by one.
+
+    Secrets are masked. Forgotten passages are hidden in a selection; a whole export contains the
+    forgotten memory too, so the reader of the copy hides them again. Purged ones are always hidden.
+    """
+    from ..index.forgotten import ForgottenTexts
+
+    workspace = index.workspace
+    purged = ForgottenTexts({}, workspace.machine)
+    forgotten = index.load_forgotten() if selection.is_partial else purged
+    for file in files:
+        text = read_file(workspace, file.path)
+        if text is None:
+            continue  # deleted meanwhile
+        if file.kind == "session" and (file.is_masked or file.is_hidden):
+            text = mask_events(text, build_mask(workspace))
+        elif file.is_hidden or file.is_masked:
+            visible = purged if file.status == "forgotten" else forgotten
+            text = redact_text(workspace, visible.hide(text)[0])
+        modified = datetime.fromtimestamp((workspace.root / file.path).stat().st_mtime, UTC)
+        path = build_standard_path(workspace.prefix, file)
+        yield TransferFile(path, file.kind, text, format_time(modified))
+
+
+def build_standard_path(prefix: str, file: Exported) -> str:
+    """Return the path that a file has in a standard workspace."""
+    path = file.path.removeprefix(prefix)
+    # A note of a vault is a memory outside of mem's own folder.
+    is_outside = file.kind == "entry" and not path.startswith("entries/")
+    return f"entries/{path}" if is_outside else path
+
+
+def mask_events(text: str, mask: Callable[[str], str]) -> str:
+    """Return the lines of a conversation with the secrets in their values masked."""
+    lines = []
+    for line in text.split("\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            lines.append(mask(line))
+            continue
+        masked = mask_value(event, mask)
+        lines.append(line if masked == event else json.dumps(masked, ensure_ascii=False))
+    return "\n".join(lines)
