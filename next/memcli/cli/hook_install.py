@@ -110,7 +110,10 @@ def find_program(context: Context) -> list[str]:
     # Links stay: the one in ~/.local/bin survives an upgrade, its target may not.
     path = context.environment.get("PATH", "")
     is_mem = os.path.basename(started_as) == "mem"
-    program = shutil.which(started_as if is_mem else "mem", path=path)
+    beside_python = os.path.dirname(sys.executable)
+    program = shutil.which(started_as if is_mem else "mem", path=path) or shutil.which(
+        "mem", path=beside_python
+    )
     if program is None:
         raise NotFoundError("the program mem is not found", "add its folder to PATH")
     if "/uv/archive-" in program:
