@@ -70,7 +70,7 @@ def run_export(
         if is_document:
             write_text(context, file, target, render_all(index, files))
         elif name == "markdown":
-            write_folder(target, read_files(index, files, selection))
+            write_folder(file, target, read_files(index, files, selection))
         else:
             lines = (format_line(item) for item in read_files(index, files, selection))
             write_text(context, file, target, lines)
@@ -104,12 +104,12 @@ def write_text(context: Context, file: str, target: Path, lines: Iterator[str]) 
             for line in lines:
                 output.write(line.encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise RejectedError(f"cannot write {target}: {error.strerror}") from None
+        raise RejectedError(f"cannot write {file}: {error.strerror}") from None
 
 
-def write_folder(target: Path, files: Iterator[TransferFile]) -> None:
+def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise RejectedError(f"{target} is not empty", "choose a new folder")
+        raise RejectedError(f"{name} is not empty", "choose a new folder")
     try:
         for file in files:
             path = target / file.path
@@ -121,7 +121,7 @@ def write_folder(target: Path, files: Iterator[TransferFile]) -> None:
             if modified is not None:
                 os.utime(path, (modified.timestamp(), modified.timestamp()))
     except OSError as error:
-        raise RejectedError(f"cannot write {target}: {error.strerror}") from None
+        raise RejectedError(f"cannot write {name}: {error.strerror}") from None
 
 
 def render_all(index: Index, files: Sequence[Exported]) -> Iterator[str]:

@@ -37,7 +37,7 @@ def run_import(
     stream = open_input(context) if file == "-" else None
     workspace = open_target(context)
     try:
-        source = open_source(path, stream)
+        source = open_source(path, file, stream)
     except OSError as error:
         raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
     result = import_source(
@@ -76,8 +76,7 @@ def describe_result(result: ImportResult, *, is_dry_run: bool) -> list[str]:
     if result.rejected:
         lines.append(f"Not imported: {count_noun(len(result.rejected), 'item')}")
     if len(result.commands) > 1:
-        numbers = ", ".join(str(number) for number in reversed(result.commands))
-        lines.append(f"Undo, in this order: mem undo {numbers}")
+        lines.append(f"Undo: mem undo, {len(result.commands)} times")
     elif result.commands:
         lines.append("Undo: mem undo")
     return lines

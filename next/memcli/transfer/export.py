@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ..formats.dates import format_time
+from ..formats.entry import read_file_time
 from ..index.index import Index
 from ..store.commit import read_file
 from ..store.gates import redact_text
@@ -16,7 +16,8 @@ from .markdown import list_files
 # Forgotten memories come last: an import that is interrupted and repeated would otherwise refuse
 # the other files that mention them.
 ROWS = """
-select path, kind, masked, hidden, coalesce(status, '') from files left join entries using(file)
+select path, kind, masked, hidden, coalesce(status, ''), coalesce(created_at, '')
+from files left join entries using(file)
 where kind in ('entry', 'memory', 'history', 'note', 'session')
     and file not in (select file from problems where code in ('unread', 'conflict', 'purged'))
     and ({condition})
@@ -32,6 +33,7 @@ class Exported(NamedTuple):
     is_masked: bool = False  # it contains a secret
     is_hidden: bool = False  # it contains a forgotten or purged passage
     status: str = ""
+    created_at: str = ""
 
 
 class Selection(NamedTuple):
@@ -57,8 +59,8 @@ def find_files(index: Index, selection: Selection) -> list[Exported]:
         conditions.append(f"exists (select 1 from json_each(tags) where value in ({marks}))")
     rows = index.run(ROWS.format(condition=" and ".join(conditions)), values).fetchall()
     files = [
-        Exported(path, kind, bool(masked), bool(hidden), status)
-        for path, kind, masked, hidden, status in rows
+        Exported(path, kind, bool(masked), bool(hidden), status, created_at)
+        for path, kind, masked, hidden, status, created_at in rows
         if kind != "session" or selection.with_conversations
     ]
     if not selection.with_conversations or selection.is_partial:
@@ -104,9 +106,10 @@ def read_files(
         elif file.is_hidden or file.is_masked:
             visible = purged if file.status == "forgotten" else forgotten
             text = redact_text(workspace, visible.hide(text)[0])
-        modified = datetime.fromtimestamp((workspace.root / file.path).stat().st_mtime, UTC)
+        modified = format_time(read_file_time((workspace.root / file.path).stat().st_mtime_ns))
         path = build_standard_path(workspace.prefix, file)
-        yield TransferFile(path, file.kind, text, format_time(modified))
+        # Only a memory without a date in its file needs the time of the file.
+        yield TransferFile(path, file.kind, text, modified if modified == file.created_at else "")
 
 
 def build_standard_path(prefix: str, file: Exported) -> str:

@@ -141,6 +141,8 @@ class FilePlanner:
         if known is not None:
             if read_file(self.workspace, known.path) == text:
                 return True
+            if known.status == "forgotten":
+                raise RejectedError("was forgotten here")
             raise RejectedError(f"differs from {known.path} here, which stays as it is")
         words = build_words_digest(entry.body or entry.title)
         same = self.index.list_entries(

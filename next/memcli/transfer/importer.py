@@ -25,8 +25,8 @@ from .jsonl import read_jsonl
 from .markdown import read_markdown
 
 FORMATS: dict[str, Read] = {"jsonl": read_jsonl, "markdown": read_markdown}
-BATCH_ITEMS = 5_000
-BATCH_CHARACTERS = 8_000_000
+BATCH_ITEMS = 20_000
+BATCH_CHARACTERS = 16_000_000
 
 
 @dataclass
@@ -91,7 +91,7 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
         if items is not None:
             return candidate, items
     what = f"not in the format {name}" if name else "in no format that mem knows"
-    raise UsageError(f"{source.path} is {what}", f"formats: {', '.join(sorted(formats))}")
+    raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
 
 
 def import_source(
@@ -122,6 +122,9 @@ def import_source(
             save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
             batch, size = [], 0
     save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+    result.rejected.sort(
+        key=lambda item: (len(item.place), item.place)
+    )  # `line 9` before `line 10`
     return result
 
 

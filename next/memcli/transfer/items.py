@@ -49,6 +49,7 @@ class Source:
     """A file or folder to import."""
 
     path: Path
+    name: str  # as the user wrote it
     stream: IO[bytes] | None = None  # standard input
     head: bytes = b""
     options: dict[str, str] = field(default_factory=dict)
@@ -83,16 +84,16 @@ def take_line(data: bytes) -> tuple[bytes, bytes]:
 Read = Callable[[Source], Iterator[Item] | None]
 
 
-def open_source(path: Path, stream: IO[bytes] | None = None) -> Source:
+def open_source(path: Path, name: str, stream: IO[bytes] | None = None) -> Source:
     """Return a source with its first bytes, by which a format recognizes it."""
     if stream is not None:
-        return Source(path, stream, stream.read(HEAD))
+        return Source(path, name, stream, stream.read(HEAD))
     if path.is_dir():
-        return Source(path)
+        return Source(path, name)
     # A named pipe is read once, like standard input.
     file = path.open("rb")
     head = file.read(HEAD)
     if not os.path.isfile(path):
-        return Source(path, file, head)
+        return Source(path, name, file, head)
     file.close()
-    return Source(path, head=head)
+    return Source(path, name, head=head)

@@ -11,7 +11,10 @@ KINDS = ("entry", "memory", "history", "note", "session", "inbox")
 
 def format_line(file: TransferFile) -> str:
     """Return a file as one line of JSON."""
-    data = {"path": file.path, "kind": file.kind, "modified": file.modified, "text": file.text}
+    data = {"path": file.path, "kind": file.kind}
+    if file.modified:
+        data["modified"] = file.modified
+    data["text"] = file.text
     # Bytes that are not UTF-8 need JSON's escapes, or the line would not be UTF-8.
     is_clean = is_encodable(file.path + file.text)
     return json.dumps(data, ensure_ascii=not is_clean) + "\n"

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..formats.dates import format_time
+from ..formats.entry import read_file_time
 from ..index.index import IndexedEntry
 from ..store.workspace import MARK
 from .items import BadItem, Item, Source, TransferFile
@@ -45,11 +45,11 @@ def read_folder(root: Path) -> Iterator[Item]:
                 yield Item(path, BadItem("the file is too large"))
                 continue
             text = file.read_bytes().decode("utf-8", "surrogateescape")
-            modified = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+            modified = format_time(read_file_time(file.stat().st_mtime_ns))
         except OSError as error:
             yield Item(path, BadItem(f"cannot be read: {error.strerror}"))
             continue
-        yield Item(path, TransferFile(path, kind, text, format_time(modified)))
+        yield Item(path, TransferFile(path, kind, text, modified))
 
 
 def list_files(root: Path) -> Iterator[str]:
