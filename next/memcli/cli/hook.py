@@ -131,10 +131,16 @@ def work_in_background(event: "Event", agent: str, state_folder: str) -> None:
 
     With a state folder, the events of a session are recorded one after the other.
     """
+    reader, writer = os.pipe()
     if os.fork():
+        # An agent may kill the process group of its hook as soon as the hook ends.
+        os.close(writer)
+        os.read(reader, 1)
+        os.close(reader)
         return
     try:
         os.setsid()
+        os.close(writer)
         nothing = os.open(os.devnull, os.O_RDWR)
         # The agent waits for the end of these streams.
         for descriptor in (0, 1, 2):
