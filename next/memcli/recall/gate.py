@@ -39,7 +39,7 @@ class Cue(NamedTuple):
 
 def needs_memory(prompt: str) -> bool:
     """Return whether a prompt says enough that a memory could fit it."""
-    if any(len(run) >= SHORTEST_UNSPACED for run in UNSPACED.findall(prompt)):
+    if any(len(run) >= SHORTEST_UNSPACED for run in re.findall(UNSPACED, prompt)):
         return True
     words = WORD.findall(normalize_prompt(prompt))
     empty = get_stop_words() | data.words(FILE, "acknowledgements")
