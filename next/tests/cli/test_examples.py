@@ -34,6 +34,8 @@ ADAPTED = {
     "mem forget 4kq7tz --purge": "mem forget 4kq7tz --purge --yes",
     "mem restore 4kq7tz": "mem forget 4kq7tz && mem restore 4kq7tz",
     "mem promote 4kq7tz --remove": "mem promote 4kq7tz && mem promote 4kq7tz --remove",
+    "mem import memory.jsonl": "mem export memory.jsonl && mem import memory.jsonl",
+    "mem import backup/ --dry-run": "mem export backup/ && mem import backup/ --dry-run",
     "mem consolidate --answer answer.json": (
         "mem consolidate --ask > ask.txt"
         """ && printf '{"batch": "%s"}' "$(grep -o '"batch": "[^"]*' ask.txt | head -1 | cut -d'"' -f4)" """

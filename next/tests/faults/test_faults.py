@@ -38,6 +38,7 @@ COMMANDS: dict[str, list[str]] = {
     "consolidate": ["consolidate", "--all"],
     "compact": ["session", "compact", "talk"],
     "check": ["check", "--fix"],
+    "import": ["import", "source.jsonl"],
     # The ids of the questions are filled in by the template.
     "review": ["review", "number", "newer"],
     "accept": ["review", "inbox", "accept"],
@@ -48,6 +49,11 @@ TALK = (
     '{"id": "a", "role": "user", "content": "Always use tabs.", "timestamp": "2026-11-28T09:55:00Z"}\n'
     '{"id": "b", "role": "user", "content": "Remember that Rita is on leave until March.",'
     ' "timestamp": "2026-11-28T09:56:00Z"}\n'
+)
+SOURCE = (
+    '{"path": "entries/oak.md", "text": "The oak is 80 years old.\\n"}\n'
+    '{"path": "entries/elm.md", "text": "The elm is younger.\\n"}\n'
+    '{"path": "notes/2026-11-20.md", "kind": "note", "text": "[09:00] cut the hedge\\n"}\n'
 )
 OLD = "---\nid: mem_01kajd3v7m4kq7tz\ncreated_at: 2026-01-05\n---\n\nThe old stove is green.\n"
 
@@ -79,6 +85,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run_mem(world, "session", "append", "talk", "-", stdin=TALK).code == 0
     assert run_mem(world, "config", "set", "compact.keep_tokens", "0").code == 0
     (world / "project/memory/entries/old.md").write_text(OLD)
+    (world / "project/source.jsonl").write_text(SOURCE)
     tea = (world / "project/memory/entries/tea.md").read_text().partition("id: ")[2].split()[0]
     (world / "project/memory/MEMORY.md").write_text(PAGE.format(tea=tea))
     # A relation to nothing, which `check --fix` removes.
@@ -173,3 +180,26 @@ def compare(now: dict[str, str], wanted: dict[str, str]) -> str:
 def test_a_command_is_done_whole_or_not_at_all(template: Path, name: str, fault: Fault) -> None:
     sample = None if os.environ.get("MEM_LONG") else SAMPLE
     assert try_fault(template, name, fault, sample) == []
+
+
+@pytest.mark.skipif(not find_compiler(), reason="needs a C compiler on Linux to build the shim")
+def test_a_killed_init_leaves_no_workspace_or_a_whole_one(tmp_path: Path) -> None:
+    world = tmp_path / "world"
+
+    def start_over() -> None:
+        shutil.rmtree(world, ignore_errors=True)
+        (world / "project").mkdir(parents=True)
+        (world / "home").mkdir()
+
+    start_over()
+    run = run_mem(world, "init", fault=KILL)
+    whole = read_files(world)
+    assert run.code == 0 and "project/memory/mem.yaml" in whole
+    for at in range(1, run.calls + 1):
+        start_over()
+        run_mem(world, "init", fault=KILL.hitting(at))
+        files = read_files(world)
+        assert files == whole or "project/memory/mem.yaml" not in files, at
+        assert run_mem(world, "init").code == 0
+        assert run_mem(world, "note", "later").code == 0
+        assert whole.items() <= read_files(world).items(), at

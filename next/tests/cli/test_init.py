@@ -1,0 +1,135 @@
+import io
+import json
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memcli.cli import init as init_module
+from memcli.cli.main import run
+from memcli.context import Context
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Keys(Terminal):
+    """A person who answers one question after the other, and then presses Ctrl-C."""
+
+    def readline(self, *_: object) -> str:  # type: ignore[override]
+        line = super().readline()
+        if not line:
+            raise KeyboardInterrupt
+        return line
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository with a remote, Claude Code on the machine, and one past conversation."""
+    shop = tmp_path / "shop"
+    (shop / ".git" / "info").mkdir(parents=True)
+    (shop / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.org/x\n')
+    talks = tmp_path / "home/.claude/projects/shop"
+    talks.mkdir(parents=True)
+    message = {
+        "type": "user",
+        "message": {"role": "user", "content": "Always run make lint before a commit."},
+        "uuid": "u1",
+        "timestamp": "2026-11-20T10:00:00Z",
+        "cwd": str(shop),
+        "sessionId": "s1",
+    }
+    (talks / "s1.jsonl").write_text(json.dumps(message) + "\n")
+    return shop
+
+
+def run_init(shop: Path, keys: str, *options: str) -> tuple[int, str]:
+    output = Terminal()
+    context = Context(
+        environment={"HOME": str(shop.parent / "home"), "PATH": "/nonexistent"},
+        folder=shop,
+        stdin=Keys(keys) if keys else io.StringIO(),
+        stdout=output,
+        stderr=output,
+        read_clock=lambda: datetime(2026, 11, 28, 12, tzinfo=UTC),
+        noise=random.Random(1),
+        is_terminal=True,
+    )
+    return run(context, ["init", *options]), output.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memcli.cli.hook_install.find_program", lambda _: ["/usr/bin/mem"])
+
+
+def test_it_asks_three_questions_and_enter_accepts(shop: Path) -> None:
+    code, output = run_init(shop, "\n\n\n")
+    assert code == 0
+    assert "Commit this memory with the code? [y/N]" in output
+    assert "Connect Claude Code? [Y/n]" in output
+    assert "Import 1 past conversation of this project? [Y/n]" in output
+    assert "Imported 1 conversation: 1 memory found." in output
+    assert (
+        "/usr/bin/mem hook run claude-code"
+        in (shop.parent / "home/.claude/settings.json").read_text()
+    )
+    assert (shop / "memory/mem.yaml").exists()
+    assert "/memory/" in (shop / ".git/info/exclude").read_text()
+
+
+def test_ctrl_c_at_a_question_changes_nothing(shop: Path) -> None:
+    for keys in ("\n", "\n\n"):
+        with pytest.raises(KeyboardInterrupt):
+            run_init(shop, keys)
+        assert [path.name for path in shop.iterdir()] == [".git"]
+        assert not (shop.parent / "home/.claude/settings.json").exists()
+
+
+def test_ctrl_c_while_it_works_leaves_a_whole_workspace(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(init_module, "learn_from_transcripts", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_init(shop, "\n\n\n")
+    assert (shop / "memory/mem.yaml").exists()
+    monkeypatch.undo()
+    code, output = run_init(shop, "\n\n\n")
+    assert "already a workspace" in output and "Imported 1 conversation" in output
+
+
+def test_ctrl_c_while_it_creates_leaves_nothing(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memcli.store.init.write_if_missing", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_init(shop, "n\nn\nn\n")
+    assert [path.name for path in shop.iterdir()] == [".git"]
+
+
+def test_a_script_says_whether_git_may_carry_it(shop: Path) -> None:
+    assert run_init(shop, "")[0] == 2
+    assert not (shop / "memory").exists()
+    assert run_init(shop, "", "--yes")[0] == 0
+    assert "/memory/" in (shop / ".git/info/exclude").read_text()
+
+
+def test_a_folder_of_notes_is_read_in_place_if_the_user_agrees(tmp_path: Path) -> None:
+    for answer, layout in (("\n", "vault"), ("n\n", "standard")):
+        folder = tmp_path / layout
+        folder.mkdir()
+        for name in ("tea", "coffee", "milk"):
+            (folder / f"{name}.md").write_text(f"About {name}.\n")
+        code, output = run_init(folder, answer)
+        assert code == 0 and "Read them where they are" in output
+        place = folder if layout == "vault" else folder / "memory"
+        assert ("layout: vault" in (place / "mem.yaml").read_text()) == (layout == "vault")

@@ -1,0 +1,190 @@
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memcli.api import add_gates
+from memcli.index.index import open_index
+from memcli.reconcile.draft import Draft
+from memcli.store.workspace import Workspace
+from memcli.transfer import importer
+from memcli.transfer.export import Selection, find_files, read_files
+from memcli.transfer.importer import ImportResult, import_source
+from memcli.transfer.items import Item, Source, TransferFile, open_source
+from memcli.transfer.jsonl import format_line
+from tests.helpers import make_workspace
+
+ENTRY = "---\nid: {id}\ntype: fact\nowner: {owner}\nsource: user\ncreated_at: {day}\nmood: calm  # mine\n---\n\n{text}\n"
+OLD, NEW = "mem_01kajd3v7m4kq7tz", "mem_01kajd3v7m4kq7ty"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return add_gates(make_workspace(tmp_path))
+
+
+def import_files(workspace: Workspace, *files: TransferFile) -> ImportResult:
+    data = "".join(format_line(file) for file in files).encode("utf-8", "surrogateescape")
+    return import_source(workspace, open_source(Path("-"), "-", io.BytesIO(data)))
+
+
+def make_entry(
+    path: str, text: str, id_: str = OLD, owner: str = "ana", **fields: str
+) -> TransferFile:
+    full = ENTRY.format(id=id_, owner=owner, day=fields.pop("day", "2026-01-05"), text=text)
+    for name, value in fields.items():
+        full = full.replace("type: fact", f"type: fact\n{name}: {value}")
+    return TransferFile(path, "entry", full)
+
+
+def test_owners_dates_and_bytes_survive(workspace: Workspace) -> None:
+    odd = "caf\udce9\r\nline two\r\n"  # a byte that is not UTF-8, and line ends of Windows
+    files = [
+        make_entry("entries/a.md", "The oak is old."),
+        make_entry("entries/b.md", "The oak is old.", NEW, owner="olek"),
+        TransferFile("entries/odd.md", "entry", odd, "2025-03-01T00:00:00Z"),
+    ]
+    assert import_files(workspace, *files).imported == {"entry": 3}
+    assert (workspace.root / "entries/odd.md").read_bytes() == b"caf\xe9\r\nline two\r\n"
+    index = open_index(workspace)
+    owners = {entry.id: (entry.owner, entry.created_at[:10]) for entry in index.list_entries()}
+    assert owners[OLD] == ("ana", "2026-01-05") and owners[NEW][0] == "olek"
+    assert owners["entries/odd.md"][1] == "2025-03-01"
+    exported = list(read_files(index, find_files(index, Selection()), Selection()))
+    assert sorted(file.text for file in exported) == sorted(file.text for file in files)
+    assert import_files(workspace, *exported).unchanged == 3
+
+
+@pytest.mark.parametrize(("day", "winner"), [("2027-01-01", NEW), ("2025-01-01", OLD)])
+def test_the_later_value_of_a_key_replaces_the_other(
+    workspace: Workspace, day: str, winner: str
+) -> None:
+    import_files(workspace, make_entry("entries/a.md", "Port 6543.", key="port"))
+    import_files(workspace, make_entry("entries/b.md", "Port 7654.", NEW, key="port", day=day))
+    entries = open_index(workspace).list_entries("status = 'active'")
+    assert [entry.id for entry in entries] == [winner]
+
+
+def test_a_changed_memory_stays_and_a_free_name_is_found(workspace: Workspace) -> None:
+    import_files(workspace, make_entry("entries/a.md", "The oak is old."))
+    result = import_files(
+        workspace,
+        make_entry("entries/a.md", "The oak is young."),
+        make_entry("entries/a.md", "The elm is young.", NEW),
+    )
+    assert [item.reason for item in result.rejected] == [
+        "differs from entries/a.md here, which stays as it is"
+    ]
+    assert "elm" in (workspace.root / "entries/a-4kq7ty.md").read_text()
+
+
+def test_history_and_notes_gain_what_is_missing(workspace: Workspace) -> None:
+    note = workspace.root / "notes/2026-11-01.md"
+    note.parent.mkdir()
+    note.write_text("[09:00] one\n[10:00] mine\n")
+    other = TransferFile("notes/2026-11-01.md", "note", "[09:00] one\n[11:00] two\n")
+    import_files(workspace, other)
+    assert note.read_text() == "[09:00] one\n[10:00] mine\n[11:00] two\n"
+    assert import_files(workspace, other).unchanged == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/a.md", "../a.md", "entries/../../a.md", ".mem/a.md", "entries/.a.md", "mem.yaml", "entries/a.sh", "entries//a.md", "entries/a\0.md"],
+)  # fmt: skip
+def test_a_path_that_leads_elsewhere_is_rejected(workspace: Workspace, path: str) -> None:
+    result = import_files(
+        workspace, TransferFile(path, "memory" if path == "mem.yaml" else "entry", "x")
+    )
+    assert len(result.rejected) == 1 and not result.imported
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["nothing", "[]", '{"path": 1, "text": "x"}', '{"path": "entries/a.md"}', '{"path": "entries/a.md", "text": "\\ud800"}', '{"path": "a", "kind": "odd", "text": ""}', "[" * 100_000],
+)  # fmt: skip
+def test_a_bad_line_does_not_stop_the_others(workspace: Workspace, line: str) -> None:
+    good = format_line(TransferFile("entries/a.md", "entry", "Good.\n"))
+    stream = io.BytesIO(
+        f"{good}{line}\n{good.replace('a.md', 'b.md').replace('Good', 'Fine')}".encode()
+    )
+    result = import_source(workspace, open_source(Path("-"), "-", stream))
+    assert result.imported == {"entry": 2} and [item.place for item in result.rejected] == [
+        "line 2"
+    ]
+
+
+def test_a_line_that_is_too_long_is_skipped(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("memcli.transfer.items.LARGEST_LINE", 1000)
+    lines = [
+        TransferFile(f"entries/{n}.md", "entry", f"{n} " * size)
+        for n, size in (("a", 9), ("b", 9000), ("c", 9))
+    ]
+    file = tmp_path / "x.jsonl"
+    file.write_text("".join(format_line(line) for line in lines))
+    result = import_source(workspace, open_source(file, "x.jsonl"))
+    assert [item.place for item in result.rejected] == ["line 2"]
+    assert result.imported == {"entry": 2}
+
+
+def test_batches_are_commands_of_their_own(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "BATCH_ITEMS", 2)
+    files = [TransferFile(f"entries/{n}.md", "entry", f"Number {n}.\n") for n in range(5)]
+    assert len(import_files(workspace, *files).commands) == 3
+    assert import_files(workspace, *files).unchanged == 5
+
+
+def test_forgotten_memories_come_last_and_do_not_stop_their_history(workspace: Workspace) -> None:
+    forgotten = make_entry(
+        "entries/a.md", "The safe is behind the clock.", forgotten_at="2026-02-01"
+    )
+    history = TransferFile(
+        "HISTORY-2026-01.md",
+        "history",
+        "## 2026-01-05T00:00:00Z\n\nThe safe is behind the clock.\n",
+    )
+    import_files(workspace, history, forgotten)
+    index = open_index(workspace)
+    files = find_files(index, Selection())
+    assert [file.path for file in files] == ["HISTORY-2026-01.md", "entries/a.md"]
+    assert next(read_files(index, files, Selection())).text == history.text
+    chosen = Selection(types=["fact"])
+    assert [file.kind for file in find_files(index, chosen)] == ["entry"]
+
+
+def test_a_format_is_a_function_that_yields_drafts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_lines(source: Source) -> Iterator[Item] | None:
+        if not source.head.startswith(b"* "):
+            return None
+        return (
+            Item(f"line {n}", Draft(line.decode()[2:], owner="olek", created_at="2026-03-01"))
+            for n, line in source.read_lines()
+            if line
+        )
+
+    monkeypatch.setitem(importer.FORMATS, "stars", read_lines)
+    result = import_source(
+        workspace,
+        open_source(
+            Path("-"),
+            "-",
+            io.BytesIO(b"* Tea at four.\n* The key is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n"),
+        ),
+    )
+    assert result.format == "stars" and result.imported == {"entry": 1}
+    assert [item.place for item in result.rejected] == ["line 2"]
+    entry = open_index(workspace).list_entries()[0]
+    assert (entry.owner, entry.created_at[:10]) == ("olek", "2026-03-01")
+
+
+def test_an_exported_line_is_plain_json() -> None:
+    data = json.loads(format_line(TransferFile("entries/ä.md", "entry", "ö\n")))
+    assert data == {"path": "entries/ä.md", "kind": "entry", "text": "ö\n"}
