@@ -124,7 +124,10 @@ def read_request(body: str, reading: Reading) -> Statement | None:
     elif tail:
         wanted = body[: tail.start()]
     elif middle:
-        wanted = f"{body[: middle.start()]}, {body[middle.end() :]}"
+        wanted = body[middle.end() :]
+        # "Rename the scans, and remember that negatives stay" first says what to do now.
+        if not middle[0].endswith(" that "):
+            wanted = f"{body[: middle.start()]}, {wanted}"
     else:
         match = match_start("forget", body)
         kind = "forget" if match else kind
@@ -235,7 +238,7 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
         )
         new = match_start("new_value", body)
         if wrong and new:
-            return re.sub(f"(?i){re.escape(old)}", lambda _: new[1], wrong), old
+            return replace_words(wrong, old, new[1]), old
         # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
         return (body, old) if wrong or is_correcting else None
     enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
@@ -248,6 +251,19 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
         return None
     numbers = [line for line in statements if has_number(line)] if has_number(body) else []
     return body, numbers[-1] if numbers else ""
+
+
+def replace_words(text: str, old: str, new: str) -> str:
+    """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
+    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
+    pattern = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
+    return re.sub(pattern, lambda match: match_case(match[0], new), text)
+
+
+def match_case(old: str, new: str) -> str:
+    """Return words with a capital at their start if the old ones have it as an article."""
+    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
+    return f"{new[:1].upper()}{new[1:]}" if is_article else new
 
 
 def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:

@@ -239,3 +239,16 @@ def test_a_value_is_corrected_in_many_forms(
 def test_a_withdrawal_concerns_the_sentence_before_it() -> None:
     found = read("user: Never paint the blue door. They sent a mail about it. Ignore that one.")
     assert [item.text for item in found] == ["Never paint the blue door."]
+
+
+def test_a_corrected_name_brings_no_second_article() -> None:
+    said = read(
+        "assistant: The study site is at the Torne river near the border.",
+        "user: It's the Kalix river, not the Torne.",
+    )
+    assert [item.text for item in said] == ["The study site is at the Kalix river near the border."]
+
+
+def test_a_task_before_a_request_is_not_remembered() -> None:
+    said = read("user: Rename the scans now, and remember that negatives are never deleted.")
+    assert [item.text for item in said] == ["Negatives are never deleted."]
