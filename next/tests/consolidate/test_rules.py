@@ -250,5 +250,5 @@ def test_a_corrected_name_brings_no_second_article() -> None:
 
 
 def test_a_task_before_a_request_is_not_remembered() -> None:
-    said = read("user: Rename the scans now, and remember that negatives are never deleted.")
+    said = read("user: Rename the scans, and remember that negatives are never deleted.")
     assert [item.text for item in said] == ["Negatives are never deleted."]
