@@ -39,7 +39,7 @@ def build_action_context(
 
 
 def parse_action(tool: Tool, folder: str) -> list[Step]:
-    """Return what a tool call does to files, and which programs it runs."""
+    """Return the steps of a tool call: files that it changes and programs that it runs."""
     paths = [tool[key] for key in EDIT_KEYS if isinstance(tool.get(key), str)]
     steps: list[Step] = []
     for value in map(tool.get, COMMAND_KEYS):
@@ -47,9 +47,13 @@ def parse_action(tool: Tool, folder: str) -> list[Step]:
         text = value[-1] if isinstance(value, list) and value else value
         if isinstance(text, str):
             patched = PATCHED_FILE.findall(text)
-            paths += patched
-            steps += [] if patched else parse_command(text, folder)
-    steps += [Step(paths=(os.path.normpath(os.path.join(folder, path)),)) for path in paths]
+            if patched:
+                paths += patched
+            else:
+                steps += parse_command(text, folder)
+    for path in paths:
+        steps.append(Step(paths=(os.path.normpath(os.path.join(folder, path)),)))
+    # Rules name files as seen from the top of the repository.
     top = f"{find_repository(folder) or folder.rstrip('/')}/"
     return [
         step._replace(paths=tuple(path.removeprefix(top) for path in step.paths)) for step in steps
@@ -81,13 +85,14 @@ def rate_memories(find: Find, steps: Sequence[Step], folder: str) -> Iterable[Ra
 
 
 def build_note(memory: Memory, steps: Iterable[Step], folder: str) -> str:
-    """Say that a file changed after a memory about it was written.
+    """Return a note if a file changed after a memory about it was written.
 
-    In a repository only git knows: a checkout gives every file a new time. Git is too slow here.
+    Not in a repository: a checkout gives every file a new time, and asking git takes too long here.
     """
-    patterns = memory.files if memory.files and not find_repository(folder) else ()
+    if not memory.files or find_repository(folder):
+        return ""
     for path in (path for step in steps for path in step.paths):
-        if any(is_match(pattern, path) for pattern in patterns):
+        if any(is_match(pattern, path) for pattern in memory.files):
             with suppress(OSError, ValueError):
                 changed = time.gmtime(os.stat(os.path.join(folder, path)).st_mtime)
                 if time.strftime("%Y-%m-%dT%H:%M:%SZ", changed) > memory.updated_at:

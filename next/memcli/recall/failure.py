@@ -38,10 +38,14 @@ def build_failure_context(
 
 def rate_memories(find: Find, steps: Sequence[Step], error: str) -> Iterable[Rated]:
     """Yield the lessons that share enough with an error and its command, with their ratings."""
-    # What the command itself says is what the action moment is for.
-    said = {word for step in steps for word in (step.program, *step.words)}
-    names = [name for name in find_names(error) if is_telling(name, said if name.isupper() else ())]
-    words = [word for word in find_words(error) if is_telling(word, said)]
+    # Rules that share words with the command were shown before it ran, at the action moment.
+    command = {word for step in steps for word in (step.program, *step.words)}
+    names = []
+    for name in find_names(error):
+        ignored = command if name.isupper() else ()
+        if is_telling(name, ignored):
+            names.append(name)
+    words = [word for word in find_words(error) if is_telling(word, command)]
     memories = find([*(step.program for step in steps), *names, *words], ())
     rules = [Rule(memory.text, memory.type) for memory in memories]
     counts = Counter(word for rule in rules for word in rule.stems)
@@ -62,12 +66,13 @@ def find_names(error: str) -> list[str]:
 
 
 def find_words(error: str) -> list[str]:
-    """Return the words of an error. The parts of a path tell where it happened, not what."""
+    """Return the words of an error without paths, which say where it happened, not what."""
     return WORD.findall(re.sub(r"[\w.@-]*/\S*", " ", error).lower())
 
 
-def is_telling(word: str, said: Collection[str] = ()) -> bool:
-    is_common = word.lower() in COMMON or word.lower() in said
+def is_telling(word: str, ignored: Collection[str] = ()) -> bool:
+    """Return whether a word says something about an error: it is not short, common or ignored."""
+    is_common = word.lower() in COMMON or word.lower() in ignored
     return len(word) > 2 and not word.isdigit() and not is_common
 
 
@@ -78,14 +83,14 @@ def rate_error(names: Iterable[str], rare: Collection[str], error: str, rule: Ru
         # FLASH is the name of something else than `flash`.
         case = "" if name.isupper() else "(?i)"
         if re.search(rf"{case}(?<!\w){re.escape(name)}(?!\w)", rule.text):
-            # A folder tells where it happened, not what.
+            # A folder says where the error happened, not what it is.
             rating += WORD_WEIGHT if "/" in name and "." not in name else 1.0
     # Three words in the same order are hardly a coincidence.
     return rating + bool(list_sequences(error) & list_sequences(rule.text))
 
 
 def list_sequences(text: str) -> set[tuple[str, ...]]:
-    """Return the sequences of three words in which at least one tells something."""
+    """Return the sequences of three words with at least one telling word."""
     words = find_words(text)
     triples = {tuple(words[start : start + 3]) for start in range(len(words) - 2)}
     return {triple for triple in triples if any(map(is_telling, triple))}

@@ -26,9 +26,9 @@ from .render import (
 from .shown import Shown
 
 MOST_WORDS, MOST_RULES, MOST_FILES = 100, 40, 200
-ID_LENGTH = 6  # of the part of an id that commands print
+ID_LENGTH = 6  # characters at the end of an id, which commands print
 FRONTMATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
-ALL = "*"
+ALL = "*"  # rules of every project
 # An untrusted clone must not give orders at the moment of an action.
 RULES = (
     "entries.type in ('constraint', 'correction', 'lesson', 'procedure', 'preference')"
@@ -39,7 +39,7 @@ RULES = (
 
 
 class Place(NamedTuple):
-    """A workspace, as far as these moments need it."""
+    """The paths and the project of a workspace that these moments need."""
 
     root: str
     database: str  # the index
@@ -67,12 +67,12 @@ Rate = Callable[[Find], Iterable[Rated]]
 
 
 def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str]) -> list[Memory]:
-    """Return the rules with the rarest words of texts, and those with `files` of a name.
+    """Return the rules that share the rarest words with texts, and those with `files` of a name.
 
-    Leaves out what was purged or forgotten, and files that changed since the index read them.
+    Leaves out purged and forgotten rules, and files that changed since the index read them.
     """
     quoted = dict.fromkeys(f'"{word}"' for text in texts for word in WORD.findall(text))
-    # The column has JSON, which spells other letters than ASCII as \uXXXX.
+    # The column has JSON, which writes non-ASCII letters as \uXXXX.
     parts = {f"part{number}": json.dumps(name)[1:-1] for number, name in enumerate(names)}
     tests = [f"instr(entries.files, {key})" for key in ("'*'", *(f":{part}" for part in parts))]
     phrase = " OR ".join(['""', *quoted][:MOST_WORDS])
@@ -88,7 +88,7 @@ def find_rules(place: Place, now: str, texts: Iterable[str], names: Iterable[str
         f" limit {MOST_FILES}",
         {"project": place.project, "now": now, "phrase": phrase, **parts},
     )
-    # A merge can bring the id of a purged memory before the index knows.
+    # A merge can add the id of a purged memory before the index is refreshed.
     purged: list[str] = []
     with suppress(OSError), open(place.purged, encoding="utf-8", errors="replace") as file:
         purged = file.read().split()

@@ -1,37 +1,41 @@
 """Rate how well a rule fits one step of an action, by words and paths alone.
 
-The rating is a sum. Names count most: the rule's `files` mean a file of the step, its text names
-such a file, or it names the program and no other use of it. Otherwise the words count that both
-have, those of few rules more. It takes two of them, so that a chance word shows nothing. A rule
-that recommends what the step does anyway gets nothing.
+The rating is a sum. Names count most: a pattern in the rule's `files` matches a file of the step,
+the text names such a file, or it names the program and no other use of it. Otherwise shared words
+count, and a word that few rules have counts more. One shared word is never enough, because it can
+be a coincidence. A rule that recommends what the step does anyway is rated 0.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from ..formats.text import WORD
 from .commands import WORDS, Step
 
-ENOUGH, LONGEST = 1.0, 2_000  # characters of a rule: the time grows with their square
+ENOUGH = 1.0  # a rule with a lower rating is not shown
+LONGEST = 2_000  # characters of a rule: the time grows with their square
+SUBJECT_WORDS = 4  # a name after more words than that is rarely what a clause is about
 # A logistic regression over 400 actions (python -m bench.actions … --unseen), divided by the
 # difference between its bias and a threshold that shows two rules without need in 100 actions.
 WEIGHTS = {"file": 2.3, "name": 1.6, "program": 1.7, "words": 0.7, "pair": 0.7, "doubt": -1.0}
-PAIRS = [item.split("=") for item in WORDS["implied"]]
-IMPLIED = [(key.split("+"), words.split(",")) for key, words in PAIRS]
 TOKEN = re.compile(r"[^\s`\"'(){}<>,;|]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 ENDING = re.compile(r"(?<=\w{3})(?:ions?|ings?|ed|es|s|e)$")
 SENTENCE_END, CLAUSE_END = re.compile(r"[.!?:]\s|\n"), re.compile(r"[.!?:;,]\s|\n")
+# Words that can be the verb after a program's name: `make fails`, `pytest doesn't`.
 VERB = re.compile(r"(?!apply)[a-z]{2,}(?:[^s]s|ed|ly)|\w+n't")
 PATH_LIKE = re.compile(r"(?!e\.g|i\.e|and/or).*(?:[/*]|\w\.\w{1,10}$).*|\.\w+")
 FLAG = re.compile(r"(?<![\w-])(?:--[a-zA-Z][\w-]*|-[a-zA-Z](?=\d)|-[a-zA-Z][\w-]*)|\b[A-Z_]+=\w+")
+# Flags and paths are compared as such, not as words.
 NO_WORDS = re.compile(rf"{FLAG.pattern}|(?<![^\s`])[^\s`]*\w[/:]\w[^\s`]*")
 NEGATION = re.compile(r"(?i)\b(?:not|never|no|don't|avoid|nobody|instead of|rather than)\b")
+# The text next to a name that the rule recommends: `use uv`, `uv instead of pip`.
 ADVICE_BEFORE = re.compile(r"(?i)\b(?:use|run|then|with|via|by|of|from) `?(?:[\w./:]+ )?$")
 ADVICE_AFTER = re.compile(r"`?,? (?:only|instead of|rather than|not)\b")
+# The text before a file that should be changed instead of the file of the step.
 ELSEWHERE = re.compile(
     r"(?i)(?<!n't )(?<!not )(?<!never )\b(?:into|belongs? in|go(?:es)? (?:in|to)|(?:are|is) in"
     r"|apart from|except|edit|change|correct) (?:the |a )?`?$"
@@ -47,15 +51,15 @@ class Rule:
         self.text, self.type, self.files = text, type_, files
         tokens = {token.rstrip(".:!?").lower() for token in TOKEN.findall(text)}
         self.names = list(filter(PATH_LIKE.fullmatch, tokens))
-        flags = [(flag[0], self.is_advice(flag.start())) for flag in FLAG.finditer(text)]
-        self.advised = {flag for flag, is_advised in flags if is_advised}
-        self.refused = {flag for flag, _ in flags} - self.advised
+        flags = list(FLAG.finditer(text))
+        self.advised = {match[0] for match in flags if self.is_advice(match.start())}
+        self.refused = {match[0] for match in flags} - self.advised
         sentences = [list_stems(part) for part in SENTENCE_END.split(NO_WORDS.sub(" - ", text))]
         self.stems = {word for words in sentences for word in words}
         self.pairs = {pair for words in sentences for pair in pairwise(words)}
 
     def is_advice(self, start: int) -> bool:
-        """Return whether the flag or program at a place is to be used."""
+        """Return whether the rule recommends the flag or program that starts at a position."""
         clause = CLAUSE_END.split(self.text[:start])[-1]
         if re.search(r"(?i)\balways\b|\bwithout\W*$|^\W*(?:use|run)\b", clause):
             return True
@@ -76,8 +80,21 @@ def split_words(text: str) -> list[str]:
 
 
 def list_stems(text: str, ignored: Iterable[str] = ()) -> list[str]:
+    """Return the stems of a text's words, without function words, letters and numbers."""
     words = [word.lower() for word in split_words(text) if len(word) > 1 and not word.isdigit()]
     return [stem(word) for word in words if word not in WORDS["function_words"].union(ignored)]
+
+
+def load_implied() -> list[tuple[list[str], list[str]]]:
+    """Return lists of words and flags, each with the words that a step with all of them implies."""
+    implied = []
+    for item in WORDS["implied"]:
+        key, words = item.split("=")
+        implied.append((key.split("+"), words.split(",")))
+    return implied
+
+
+IMPLIED = load_implied()
 
 
 def list_words(step: Step) -> list[str]:
@@ -87,28 +104,33 @@ def list_words(step: Step) -> list[str]:
 
 
 def list_implied(step: Step) -> list[str]:
-    """Return the words that a step is called in sentences."""
+    """Return the words that sentences use for a step."""
     known = {*list_words(step), *step.flags}
     return [word for key, words in IMPLIED if known.issuperset(key) for word in words]
 
 
 @lru_cache
 def find_stems(step: Step) -> tuple[set[str], set[str]]:
-    """Return the stems that say what a step is about, and what it is called in sentences."""
+    """Return the stems of a step's own words, and of the words that sentences use for it."""
     names = (*step.words, *step.flags) if step.program else step.paths
     plain = " ".join(re.sub(r"(?<=\w)\.\w+$", "", name) for name in names)
     return set(list_stems(plain, WORDS["ordinary"])), set(map(stem, list_implied(step)))
 
 
 def is_match(pattern: str, path: str) -> bool:
-    """Return whether a path, file name, folder or pattern means a file."""
-    pattern, path = pattern.removeprefix("./").strip("/").lower(), f"/{path.strip('/').lower()}/"
-    is_ending = pattern[:1] == "." and "/" not in pattern and path.endswith(f"{pattern}/")
-    return bool(pattern.strip("*./")) and (is_ending or fnmatchcase(path, f"*/{pattern}/*"))
+    """Return whether a path, file name, folder, ending or pattern matches a file."""
+    pattern = pattern.removeprefix("./").strip("/").lower()
+    path = f"/{path.strip('/').lower()}/"
+    if not pattern.strip("*./"):
+        return False  # `*` and `./` would match every file
+    is_ending = pattern.startswith(".") and "/" not in pattern
+    if is_ending and path.endswith(f"{pattern}/"):
+        return True
+    return fnmatchcase(path, f"*/{pattern}/*")
 
 
 def has_name(step: Step, rule: Rule) -> bool:
-    """Return whether a rule names a file of a step, and not as the one to use instead."""
+    """Return whether a rule names a file of a step, and not as the file to use instead."""
     is_named = False
     for name in rule.names:
         if not any(is_match(name, path) for path in step.paths):
@@ -116,64 +138,96 @@ def has_name(step: Step, rule: Rule) -> bool:
         before = re.split(rf"(?i)(?<![\w/]){re.escape(name)}", rule.text, maxsplit=1)[0]
         if ELSEWHERE.search(before):
             return False
+        # `*.po` or `.po` names a kind of file, unless the file itself is called `.po`.
         is_kind = name[0] in ".*" and "/" not in name and f"/{name}" not in f"/{step.paths[0]}"
-        # Farther from its start, a clause rather says where something happened.
-        is_late = len((SENTENCE_END if is_kind else CLAUSE_END).split(before)[-1].split()) > 4
-        is_named |= not is_late or not (is_kind or rule.type == "lesson")
+        separator = SENTENCE_END if is_kind else CLAUSE_END
+        words_before = separator.split(before)[-1].split()
+        is_subject = len(words_before) <= SUBJECT_WORDS
+        # Late in its clause, a name in a lesson says where something happened.
+        if is_subject or not (is_kind or rule.type == "lesson"):
+            is_named = True
     return is_named
 
 
 def has_program(step: Step, rule: Rule) -> bool | None:
-    """Return whether a rule is about the program of a step; false if about another use of it."""
-    # `Run the tests before you push` is about `git push`.
-    heads = list_stems("".join(step.words[:1])) if step.program in WORDS["broad"] else []
-    before_it = rf"(?i)\bbefore (?:\w+ ){{0,2}}{re.escape(''.join(heads))}"
-    is_about = True if heads and re.search(before_it, rule.text) else None
-    known = {*map(str.lower, step.words), *step.flags}
+    """Return whether a rule is about the program of a step.
+
+    False means that the rule is about another use of the program, or recommends this one. None
+    means that the rule does not name the program, or that the name may be an ordinary word.
+    """
+    if not step.program:
+        return None
+    is_about = True if is_before_subcommand(step, rule) else None
     # A rule about deploys is about the script deploy.sh.
     base, dot, ending = map(re.escape, step.program.partition("."))
     name = rf"(?i)(?<![\w./-])(?:[\w.-]*/)*{base}(?:s|{dot}{ending})?(?![\w-]|\.\w)"
-    for match in re.finditer(name, rule.text) if step.program else ():
-        before, after = rule.text[: match.start()], rule.text[match.end() :]
-        is_code = before.count("`") % 2 == 1
-        following = re.split("[`,;()]", after, maxsplit=1)[0] if after[:1] == " " else ""
-        words = [word.rstrip(".:!?") for word in following.split()]
-        own = list(takewhile(lambda word: word in known or word.lower() in known, words))
-        next_word = words[len(own)].lower() if own != words else "is"
-        is_broad = step.program in WORDS["broad"]
-        is_verb = VERB.fullmatch(next_word) and not is_broad
-        is_sentence = next_word in WORDS["function_words"] or is_verb
-        fits = bool(own or not words or (is_sentence and not is_code))
-        is_vague = step.program in WORDS["english"] or (is_broad and not SUBJECT.search(before))
-        is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(match.start())
-        if is_advice or ADVICE_AFTER.match(after):
-            fits = False  # the step uses the program as it should
-        elif fits and is_vague and not own:
-            continue
-        is_about = is_about or fits
+    for mention in re.finditer(name, rule.text):
+        fits = is_mention_about(step, rule, mention)
+        if fits is not None:
+            is_about = is_about or fits
     return is_about
 
 
+def is_before_subcommand(step: Step, rule: Rule) -> bool:
+    """Return whether a rule says what to do before a step.
+
+    For example, `Run the tests before you push` is about `git push`.
+    """
+    if step.program not in WORDS["broad"] or not step.words:
+        return False
+    subcommand = "".join(list_stems(step.words[0]))
+    before_it = rf"(?i)\bbefore (?:\w+ ){{0,2}}{re.escape(subcommand)}"
+    return bool(subcommand and re.search(before_it, rule.text))
+
+
+def is_mention_about(step: Step, rule: Rule, mention: re.Match[str]) -> bool | None:
+    """Return whether a mention of a step's program is about this use of it; None if unclear."""
+    before, after = rule.text[: mention.start()], rule.text[mention.end() :]
+    is_advice = ADVICE_BEFORE.search(before) and rule.is_advice(mention.start())
+    if is_advice or ADVICE_AFTER.match(after):
+        return False  # the step uses the program as it should
+    is_broad = step.program in WORDS["broad"]
+    following = re.split("[`,;()]", after, maxsplit=1)[0] if after.startswith(" ") else ""
+    if following.strip():
+        next_word = following.split()[0].rstrip(".:!?")
+        known = {*(word.lower() for word in step.words), *step.flags}
+        if next_word in known or next_word.lower() in known:
+            return True  # the same subcommand, target or flag
+        next_word = next_word.lower()
+        is_verb = VERB.fullmatch(next_word) and not is_broad
+        is_sentence = next_word in WORDS["function_words"] or is_verb
+        is_code = before.count("`") % 2 == 1
+        if is_code or not is_sentence:
+            return False  # another subcommand
+    # `make` may be the verb, and `git` in the middle of a sentence says little.
+    is_vague = is_broad and not SUBJECT.search(before)
+    return None if is_vague or step.program in WORDS["english"] else True
+
+
 def rate(step: Step, rule: Rule, weigh: Callable[[str], float]) -> float:
-    """Rate how well a rule fits a step. `weigh` tells how much a stem says."""
+    """Rate how well a rule fits a step. `weigh` returns the weight of a stem."""
     return sum(WEIGHTS[key] * value for key, value in find_signals(step, rule, weigh).items())
 
 
 def find_signals(step: Step, rule: Rule, weigh: Callable[[str], float]) -> dict[str, float]:
-    """Return what a step and a rule share; nothing if the rule is not about the step."""
+    """Return the signals that a rule fits a step; none if the rule is not about the step."""
     is_about = has_program(step, rule)
     is_file = any(is_match(name, path) for name in rule.files for path in step.paths)
-    refused = rule.refused and not (rule.advised or rule.refused & step.flags)
-    is_other = is_about is False or (step.program and refused)
-    if is_other and not is_file:
+    is_refusal = rule.refused and not rule.advised
+    is_allowed = step.program and is_refusal and not rule.refused & step.flags
+    if (is_about is False or is_allowed) and not is_file:
         return {}
     is_named = not is_file and has_name(step, rule)
-    signals = {"file": is_file, "name": is_named, "program": is_about or 0.0}
+    signals: dict[str, float] = {"file": is_file, "name": is_named, "program": bool(is_about)}
+    # The description of a procedure mentions much that it is not about.
     signals["doubt"] = rule.type == "procedure" and not is_file
-    if not (is_file or is_named or (rule.files and not is_about)):
-        own, implied = find_stems(step)
-        shared = (own | implied) & rule.stems
-        signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
-        signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
-        signals["doubt"] += bool(rule.advised or rule.refused) and not is_about
+    # A rule with `files` is about those files, so its words do not count.
+    if is_file or is_named or (rule.files and not is_about):
+        return signals
+    own, implied = find_stems(step)
+    shared = (own | implied) & rule.stems
+    signals["words"] = sum(weigh(word) * (1 if word in own else 0.5) for word in shared)
+    signals["pair"] = any(shared.issuperset(pair) for pair in rule.pairs if pair[0] != pair[1])
+    # Flags in a rule belong to a command, which may be another one.
+    signals["doubt"] += bool(rule.advised or rule.refused) and not is_about
     return signals
