@@ -76,7 +76,12 @@ def start(lab: Lab) -> None:
     lab.check_has("the request has the protocol", text, "Use mem instead of your own memory folder")
     lab.check_has("the request has the rules", text, CONSTRAINT)
     lab.check("the request has the memories for the prompt", text.count("Dana Okafor") == 1, text)
+    moments = [hook["answer"] for hook in lab.read_hooks() if hook["name"] == "BeforeAgent"]
+    lab.check_has("they come with the prompt", moments[-1], "Dana Okafor")
+    lab.check("and only what fits the prompt", moments[-1].count("<memory id") == 1, moments)
     lab.check_has("mem search works in its shell", get_last_content(requests), "Dana Okafor")
+    learned = lab.mem("ls")
+    lab.check("the question itself is no memory", "Who is the release" not in learned, learned)
     expected = [("user", prompt), ("assistant", "ANSWER to: Who is the release manager?")]
     messages = lab.wait_for_messages(get_session(lab), 2)
     lab.check("both messages are recorded, and nothing else", messages == expected, messages)
@@ -225,7 +230,10 @@ def import_(lab: Lab) -> None:
     session = get_session(lab)
     # Hooks have recorded it, too: now only the transcript is left.
     lab.check("hooks ran", len(lab.read_hooks()) > count)
-    lab.mem("session", "delete", session, "--yes", folder=folder)
+    delete = (lab.mem_program, "session", "delete", session, "--yes")
+    # Gemini does not wait until the session's end is recorded, and meanwhile nothing is deleted.
+    is_deleted = lab.wait_for(lambda: lab.run(*delete, folder=folder).returncode == 0)
+    lab.check("they can be deleted", is_deleted and session not in lab.read_sessions(folder))
     lab.mem("session", "import", "--all", folder=folder)
     messages = lab.read_messages(session, folder)
     plain = " ".join(re.sub(r"\[\[.*?\]\]", "", first).split())
@@ -275,12 +283,27 @@ def uninstall(lab: Lab) -> None:
     lab.mem("hook", "uninstall", AGENT)
     lab.check("uninstall leaves no new file", not settings.exists())
     settings.write_bytes(original)
+    page, project_settings = lab.project / "GEMINI.md", lab.project / ".gemini/settings.json"
+    check_project(lab, "nor in a project")
+    project_settings.parent.mkdir(exist_ok=True)
+    project_settings.write_bytes(b'{\n\t"ui": {"hideTips": true}\n}')
+    for text in (b"# Page\r\nwith CRLF\r\n", b"no newline"):
+        page.write_bytes(text)
+        check_project(lab, f"nor in a project with the page {text!r}")
+    page.unlink()
+    project_settings.unlink()
+    lab.install_hooks()
+
+
+def check_project(lab: Lab, name: str) -> None:
     before = lab.take_snapshot(lab.project)
     lab.install_hooks("--project")
+    done, requests = ask(lab, "Hello there")
+    text = get_text(requests[0]) if requests else done.stderr
+    lab.check("the hooks of a project are used", CONSTRAINT in text, text)
     lab.mem("hook", "uninstall", AGENT, "--project")
     after = lab.take_snapshot(lab.project)
-    lab.check("nor in a project", before == after, set(after) ^ set(before))
-    lab.install_hooks()
+    lab.check(name, before == after, {p: (before.get(p), after.get(p)) for p in before | after})
 
 
 def llm(lab: Lab) -> None:
@@ -290,12 +313,16 @@ def llm(lab: Lab) -> None:
     command = f"{lab.program} {' '.join(MODEL)} --skip-trust"
     config.write_text(f"llm.command: {command}\nllm.timeout: 120\n")
     lab.mem("session", "append", "by-llm", "The cafeteria closes at 14:30, somebody said.")
-    count = len(lab.read_hooks())
+    count, sessions = len(lab.read_hooks()), set(lab.read_sessions())
     output = lab.mem("consolidate", "by-llm")
     config.unlink()
     lab.check_has("its answer is a memory", lab.mem("ls") + output, LEARNED)
     answers = [hook["answer"] for hook in lab.read_hooks()[count:] if hook["answer"]]
     lab.check("no hook answers inside", not answers, answers)
+    lab.mem("session", "import", "--all", "--scope", "user")
+    recorded = [lab.read_messages(name) for name in set(lab.read_sessions()) - sessions]
+    asked = [messages for messages in recorded if LEARNED[:-1] in str(messages)]
+    lab.check("mem's own question is no conversation", not asked, asked)
 
 
 SECTIONS: dict[str, Callable[[Lab], None]] = {
