@@ -1,6 +1,6 @@
-"""The MCP server: JSON-RPC, one message a line.
+"""Answer MCP requests: JSON-RPC, one message per line.
 
-This module imports nothing of the index or the model, so that `initialize` is answered at once.
+This module imports neither the index nor the model, so the answer to `initialize` is immediate.
 """
 
 import json
@@ -27,7 +27,7 @@ RESOURCES = {
 
 
 class Parameter(NamedTuple):
-    """A parameter of a tool. An array may also be given as a text: "a, b"."""
+    """A parameter of a tool. An agent may also pass an array as text: "a, b"."""
 
     type: str
     description: str
@@ -70,7 +70,7 @@ CallTool = Callable[[str, dict[str, Any]], tuple[str, bool]]
 def serve(
     stdin: IO[str], stdout: IO[str], call_tool: CallTool, read_resource: Callable[[str], str]
 ) -> None:
-    """Answer requests until the client closes its end."""
+    """Answer requests until the client closes standard input."""
 
     def answer(message: Any) -> dict[str, Any] | None:
         return answer_message(message, call_tool, read_resource)
@@ -86,7 +86,7 @@ def serve(
             try:
                 message = json.loads(line.encode("utf-8", "replace"))
                 if "\\ud" in line.lower():
-                    # A lone surrogate can be neither stored nor printed.
+                    # Half of a surrogate pair can be neither stored nor printed.
                     text = json.dumps(message, ensure_ascii=False)
                     message = json.loads(text.encode("utf-8", "replace"))
             except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def answer_message(
     if not isinstance(message, dict):
         return build_error(None, INVALID_REQUEST, "a message is a JSON object")
     if "method" not in message and ("result" in message or "error" in message):
-        return None  # an answer, but this server asks nothing
+        return None  # an answer, but this server sends no requests
     method, parameters = message.get("method"), message.get("params") or {}
     if "id" not in message and isinstance(method, str):
         return None

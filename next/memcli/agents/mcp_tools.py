@@ -1,6 +1,6 @@
-"""The tools of the MCP server: the same functions as the commands, with bounded answers.
+"""The tools of the MCP server. They call the same functions as the commands, and limit answers.
 
-An agent may be wrong, so all that it writes has the source `inferred`.
+An agent may be wrong, so everything that it writes has the source `inferred`.
 """
 
 import json
@@ -17,15 +17,15 @@ from .hooks import log_error
 from .mcp import TOOLS
 
 MOST_CHARACTERS = 20_000  # of an answer
-FOOTER = 200  # characters left for the notes below an answer
+FOOTER = 200  # characters reserved for the notes below an answer
 MOST_ITEMS = 1000
-ITEMS = 50  # without a limit
+DEFAULT_ITEMS = 50  # if the agent passes no limit
 WAIT_SECONDS = 120.0  # for a consolidation in the background
 ALIASES = {"text": "content", "prompt": "query", "id": "path", "name": "path"}
 
 
 class Toolbox:
-    """Calls the tools. It keeps the model, and opens the workspaces anew for each call."""
+    """Calls the tools. It opens the workspaces for each call, and keeps the loaded model."""
 
     def __init__(self, context: Context) -> None:
         self.base = context
@@ -45,24 +45,24 @@ class Toolbox:
         return self.run_safely(run)
 
     def read_resource(self, uri: str) -> str:
-        """Return the text of a resource, or why it cannot be read."""
+        """Return the text of a resource, or the reason why it cannot be read."""
         return self.run_safely(lambda: READERS[uri](self))[0]
 
     def run_safely(self, function: Callable[[], str]) -> tuple[str, bool]:
-        """Return the text of a function, or its problem, and whether it is one."""
+        """Return the text of a function, or of its error, and whether it failed."""
         try:
             return self.run(function), False
         except MemError as error:
             hint = f"\nhint: {error.hint}" if error.hint else ""
             return f"{error.message}{hint}"[:MOST_CHARACTERS], True
         except Exception as error:
-            # One bad call must not end the server of an agent that works for days.
+            # An agent can work for days, and one bad call must not end its server.
             with suppress(MemError, OSError):
                 log_error(self.base, "mcp", error)
             return f"{type(error).__name__}: {error}"[:MOST_CHARACTERS], True
 
     def run(self, function: Callable[[], str]) -> str:
-        """Call a function with a context of its own, and close what it opened."""
+        """Call a function with its own context, and close the workspaces that it opened."""
         cleanups: list[Callable[[], None]] = []
         self.context = self.base._replace(cleanups=cleanups)
         self.opened = []
@@ -75,7 +75,7 @@ class Toolbox:
                 cleanup()
 
     def share(self, workspace: Workspace) -> Workspace:
-        """Give a workspace the model that is loaded."""
+        """Pass the loaded model to a workspace."""
         if self.embedder is not None:
             workspace.resources["embedder"] = self.embedder
         self.opened.append(workspace)
@@ -89,7 +89,7 @@ class Toolbox:
 
 
 def read_arguments(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values for a tool's function, and the names that it does not know."""
+    """Return the values for a tool's function, and the names of unknown arguments."""
     parameters = TOOLS[tool].parameters
     values: dict[str, Any] = {}
     unknown = []
@@ -111,12 +111,9 @@ def read_value(name: str, type_: str, value: Any) -> Any:
         return value
     if type_ == "boolean" and (isinstance(value, bool) or value in ("true", "false")):
         return value in (True, "true")
-    if type_ == "integer" and not isinstance(value, bool) and isinstance(value, int | float | str):
-        try:
-            number = int(value)
-        except (ValueError, OverflowError):
-            number = -1
-        if number >= 0:
+    if type_ == "integer":
+        number = read_number(value)
+        if number is not None and number >= 0:
             return number
     if type_ == "array":
         items = value.split(",") if isinstance(value, str) else value
@@ -124,20 +121,32 @@ def read_value(name: str, type_: str, value: Any) -> Any:
             cleaned = (item.strip().lstrip("#") for item in items)
             return tuple(dict.fromkeys(item for item in cleaned if item))
     if type_ == "object":
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                value = None
-        if isinstance(value, dict):
-            return value
+        fields = read_json(value) if isinstance(value, str) else value
+        if isinstance(fields, dict):
+            return fields
     kind = "number that is not negative" if type_ == "integer" else type_
     raise UsageError(f"{name!r} must be of type {kind}", f"not {json.dumps(value)[:80]}")
 
 
+def read_number(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return int(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
 def join_items(items: Sequence[str], offset: int, limit: int | None, nothing: str) -> str:
-    """Return items from an offset, as many as fit, and the offset of the next one."""
-    count = min(limit or ITEMS, MOST_ITEMS)
+    """Return items from an offset, as many as fit, with the offset of the next item below."""
+    count = min(limit or DEFAULT_ITEMS, MOST_ITEMS)
     size = 0
     shown: list[str] = []
     for item in items[offset : offset + count]:
@@ -154,7 +163,7 @@ def join_items(items: Sequence[str], offset: int, limit: int | None, nothing: st
 
 
 def cut_text(text: str, offset: int = 0, limit: int | None = None) -> str:
-    """Return a part of a text, and the offset of the next one."""
+    """Return a part of a text, with the offset of the next part below."""
     end = offset + min(limit or MOST_CHARACTERS, MOST_CHARACTERS - 2 * FOOTER)
     more = f"\n(next_offset: {end})" if end < len(text) else ""
     return text[offset:end] + more
@@ -165,8 +174,8 @@ def join_details(*details: str) -> str:
 
 
 def get_count(offset: int, limit: int | None) -> int:
-    """Return how many items an answer needs: one more shows that there is a next one."""
-    return offset + min(limit or ITEMS, MOST_ITEMS) + 1
+    """Return how many items to look for: one more than are shown, to know whether more follow."""
+    return offset + min(limit or DEFAULT_ITEMS, MOST_ITEMS) + 1
 
 
 def search_memory(
@@ -205,25 +214,12 @@ def write_memory(
     tags: Sequence[str] = (),
     metadata: dict[str, Any] | None = None,
 ) -> str:
-    from ..formats.dates import format_time, parse_end
-    from ..formats.entry import TYPES
     from ..reconcile.admit import Draft, write_memories
     from ..reconcile.edit import update_entry
 
     workspace = box.open(open_target)
     extra = dict(metadata or {})
-    # Only the user decides what is the user's word.
-    for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
-        extra.pop(name, None)
-    named = {name: str(extra.pop(name, "") or "") for name in ("type", "title", "key")}
-    fields: dict[str, Any] = {**named, "tags": tuple(tags)}
-    if fields["type"] and fields["type"] not in TYPES:
-        raise UsageError(f"unknown type {fields['type']!r}", f"one of: {', '.join(TYPES)}")
-    expires = str(extra.pop("expires", "") or "")
-    moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
-    if expires and moment is None:
-        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, 3d")
-    fields["expires_at"] = format_time(moment) if moment else ""
+    fields: dict[str, Any] = {**read_fields(workspace, extra), "tags": tuple(tags)}
     supersedes = read_value("supersedes", "array", extra.pop("supersedes", None) or [])
     if path.rpartition("/")[2] == "MEMORY.md":
         raise UsageError("MEMORY.md is not a memory", "use memory_edit or memory_promote")
@@ -244,6 +240,25 @@ def write_memory(
     return join_items([*lines, *done.messages], 0, None, "")
 
 
+def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str]:
+    """Take the fields that mem knows out of an agent's metadata, and return them."""
+    from ..formats.dates import format_time, parse_end
+    from ..formats.entry import TYPES
+
+    # Only the user decides what counts as the user's statement.
+    for name in ("source", "trust", "confidence", "strength", "id", "pinned"):
+        metadata.pop(name, None)
+    fields = {name: str(metadata.pop(name, "") or "") for name in ("type", "title", "key")}
+    if fields["type"] and fields["type"] not in TYPES:
+        raise UsageError(f"unknown type {fields['type']!r}", f"one of: {', '.join(TYPES)}")
+    expires = str(metadata.pop("expires", "") or "")
+    moment = parse_end(expires, workspace.now, workspace.zone) if expires else None
+    if expires and moment is None:
+        raise UsageError(f"cannot read the date {expires!r}", "for example: 2026-11-28, 3d")
+    fields["expires_at"] = format_time(moment) if moment else ""
+    return fields
+
+
 def edit_memory(box: Toolbox, path: str, old: str, new: str) -> str:
     from ..reconcile.edit import replace_passage
 
@@ -253,14 +268,14 @@ def edit_memory(box: Toolbox, path: str, old: str, new: str) -> str:
 
 def list_memories(box: Toolbox, prefix: str = "", limit: int | None = None, offset: int = 0) -> str:
     workspaces = box.open_all()
-    found = []
+    entries = []
     for workspace in workspaces:
         prefixes = (prefix, f"{workspace.entries_folder}{prefix}")
-        entries = open_index(workspace).list_entries("status = 'active'")
-        found += [entry for entry in entries if entry.path.startswith(prefixes)]
-    found.sort(key=lambda entry: entry.updated_at, reverse=True)
+        active = open_index(workspace).list_entries("status = 'active'")
+        entries += [entry for entry in active if entry.path.startswith(prefixes)]
+    entries.sort(key=lambda entry: entry.updated_at, reverse=True)
     items = []
-    for entry in found[: get_count(offset, limit)]:
+    for entry in entries[: get_count(offset, limit)]:
         day = workspaces[0].describe_day(entry.updated_at)
         items.append(f"{entry.summary}  ({join_details(entry.type, day, entry.path)})")
     return join_items(items, offset, limit, "no memories")
@@ -344,7 +359,7 @@ def consolidate(box: Toolbox, answer: str = "") -> str:
     if not answer:
         sessions = find_due_sessions(workspace, is_forced=True)
         prompt = build_agent_prompt(workspace, sessions)
-        # Half a prompt has no good answer, so this one is not cut.
+        # Not cut, because nobody can answer half a prompt.
         return prompt.prompt if prompt else "nothing to consolidate"
     with hold_queue(workspace, WAIT_SECONDS):
         done = save_agent_reply(workspace, answer)

@@ -1,6 +1,7 @@
-"""The memory tool of Anthropic's API: files below /memories, which are the memories here.
+"""Anthropic's memory tool: each file below /memories is a memory of the workspace.
 
-The replies have the words that models were trained with. A deleted file is a forgotten memory.
+The replies use the exact sentences of Anthropic's description, which models know. Deleting a file
+forgets the memory.
 """
 
 import posixpath
@@ -20,11 +21,11 @@ from ..store.workspace import Workspace
 
 ROOT = "/memories"
 MOST_LISTED = 1000  # names in the view of a folder
-AROUND = 2  # lines shown before and after a change
+SHOWN_AROUND = 2  # lines before and after a change
 
 
 def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
-    """Carry out a command and return the reply. A MemError has the reply as its message."""
+    """Carry out a command and return the reply. If it fails, a MemError has the reply."""
     name = call.get("command")
     if not isinstance(name, str) or name not in COMMANDS:
         raise UsageError(f"Unknown command: {name}", f"one of: {', '.join(COMMANDS)}")
@@ -39,11 +40,11 @@ def get_text(call: Mapping[str, Any], name: str) -> str:
 
 
 def find_path(workspace: Workspace, name: str) -> str:
-    """Return the path in the workspace, without `.md`, that a name below /memories means."""
+    """Return the path in the workspace, without `.md`, for a name below /memories."""
     inner = posixpath.normpath(name.removeprefix(ROOT).lstrip("/") or ".")
     if name != ROOT and not name.startswith(f"{ROOT}/"):
         raise OutsideError(f"Path must start with {ROOT}, got: {name}")
-    # `a/../b` may be inside, but nobody but an attacker writes it.
+    # `a/../b` may be inside, but only an attacker writes it.
     is_hidden = any(part.startswith(".") for part in inner.split("/")) and inner != "."
     if is_hidden or ".." in name.split("/") or "\\" in name or "\0" in name or "%2e" in name:
         raise OutsideError(f"Path {name} would escape {ROOT} directory")
@@ -51,7 +52,7 @@ def find_path(workspace: Workspace, name: str) -> str:
 
 
 def list_files(workspace: Workspace, path: str) -> list[str]:
-    """Return the memory at a path, or all below it. Forgotten ones do not exist."""
+    """Return the path of a memory, or of all memories in a folder, except forgotten ones."""
     folder = path if path.endswith("/") else f"{path}/"
     entries = open_index(workspace).list_entries(
         "status != 'forgotten' and (path = ? or substr(path, 1, ?) = ?)",
@@ -61,7 +62,7 @@ def list_files(workspace: Workspace, path: str) -> list[str]:
 
 
 def get_file(workspace: Workspace, name: str) -> tuple[str, str]:
-    """Return the path of a file and its text. Secrets and forgotten passages are hidden."""
+    """Return the path of a file and its text, with secrets and forgotten passages hidden."""
     path = f"{find_path(workspace, name)}.md"
     if path not in list_files(workspace, path.removesuffix(".md")):
         raise NotFoundError(f"The path {name} does not exist. Please provide a valid path.")
@@ -79,15 +80,21 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if path == workspace.entries_folder or (files and f"{path}.md" not in files):
         return view_folder(workspace, name.rstrip("/"), path.rstrip("/"), files)
     lines = get_file(workspace, name)[1].split("\n")
-    first, last = 1, -1
-    wanted = call.get("view_range")
-    if wanted is not None:
-        if not isinstance(wanted, list) or [type(number) for number in wanted] != [int, int]:
-            raise UsageError(f"Invalid `view_range` parameter: {wanted}. It should be two numbers.")
-        first, last = wanted
+    first, last = get_range(call)
     last = len(lines) if last == -1 else min(last, len(lines))
     numbered = number_lines(lines, max(first, 1), last)
     return f"Here's the content of {name} with line numbers:\n{numbered}"
+
+
+def get_range(call: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the numbers of the first and the last line to view; -1 is the end of the file."""
+    numbers = call.get("view_range")
+    if numbers is None:
+        return 1, -1
+    # A bool is an int, so isinstance would accept it.
+    if not isinstance(numbers, list) or [type(number) for number in numbers] != [int, int]:
+        raise UsageError(f"Invalid `view_range` parameter: {numbers}. It should be two numbers.")
+    return numbers[0], numbers[1]
 
 
 def view_folder(workspace: Workspace, name: str, folder: str, files: Sequence[str]) -> str:
@@ -96,7 +103,7 @@ def view_folder(workspace: Workspace, name: str, folder: str, files: Sequence[st
     for path in files:
         parts = path.removeprefix(f"{folder}/").removesuffix(".md").split("/")
         if "." not in parts[-1]:
-            parts[-1] += ".md"  # the name of another kind of text file has its own ending
+            parts[-1] += ".md"  # a name such as `notes.txt` is shown without it
         size = len((read_file(workspace, path) or "").encode("utf-8", "surrogateescape"))
         sizes[""] += size
         for depth in (1, 2):
@@ -108,8 +115,9 @@ def view_folder(workspace: Workspace, name: str, folder: str, files: Sequence[st
         lines[MOST_LISTED:] = [f"… and {len(lines) - MOST_LISTED:,} more: view a folder of these"]
     head = (
         f"Here're the files and directories up to 2 levels deep in {name}, excluding hidden items"
+        " and node_modules:"
     )
-    return "\n".join([f"{head} and node_modules:", *lines])
+    return "\n".join([head, *lines])
 
 
 def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
@@ -119,7 +127,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if inner == ".md" or list_files(workspace, path.removesuffix(".md")):
         raise RejectedError(f"Error: File {name} already exists")
     if read_file(workspace, path) is not None:
-        # It was deleted, and models create it again.
+        # The file of a forgotten memory: the model deleted it and creates it again.
         active = dict.fromkeys(("status", "forgotten_at", "reason"))
         update_entry(workspace, path, text, active, source="inferred")
     else:
@@ -130,7 +138,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
 
 
 def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
-    """Change the text of a file, and return the new one."""
+    """Change the text of a file and return the new text."""
     path, shown = get_file(workspace, name)
     before = read_file(workspace, path) or ""
     body = get_body(before)
@@ -143,30 +151,35 @@ def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
 
 def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
     name, old = get_text(call, "path"), get_text(call, "old_str")
+    # Some models leave out `new_str` to delete the passage.
     new = get_text(call, "new_str") if call.get("new_str") is not None else ""
     line = 0
 
     def change(text: str) -> str:
         nonlocal line
-        places = (
-            [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)] if old else []
-        )
-        numbers = [text.count("\n", 0, place) + 1 for place in places]
-        if not numbers:
-            raise RejectedError(
-                f"No replacement was performed, old_str `{old}` did not appear verbatim in {name}."
-            )
-        if len(numbers) > 1:
-            raise RejectedError(
-                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
-                f" {', '.join(map(str, numbers))}. Please ensure it is unique"
-            )
-        line = numbers[0]
+        line = find_only_line(text, old, name)
         return text.replace(old, new)
 
     lines = edit(workspace, name, change).split("\n")
-    first, last = max(1, line - AROUND), min(len(lines), line + AROUND)
+    first, last = max(1, line - SHOWN_AROUND), min(len(lines), line + SHOWN_AROUND)
     return f"The memory file has been edited.\n{number_lines(lines, first, last)}"
+
+
+def find_only_line(text: str, passage: str, name: str) -> int:
+    """Return the number of the line of a passage. Raises RejectedError unless it occurs once."""
+    # The lookahead also finds occurrences that overlap.
+    matches = list(re.finditer(f"(?={re.escape(passage)})", text)) if passage else []
+    numbers = [text.count("\n", 0, match.start()) + 1 for match in matches]
+    if not numbers:
+        raise RejectedError(
+            f"No replacement was performed, old_str `{passage}` did not appear verbatim in {name}."
+        )
+    if len(numbers) > 1:
+        raise RejectedError(
+            f"No replacement was performed. Multiple occurrences of old_str `{passage}` in lines:"
+            f" {', '.join(map(str, numbers))}. Please ensure it is unique"
+        )
+    return numbers[0]
 
 
 def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:

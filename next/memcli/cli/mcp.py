@@ -10,12 +10,13 @@ from .render import Result
 def run_mcp(context: Context) -> Result:
     """Serve the memory to agents over the Model Context Protocol.
 
-    Agents start this command themselves: mem hook install connects them.
+    You need not run it: an agent starts this command if its settings name it. mem hook install
+    adds it to the settings of opencode and Cursor.
     """
     boxes: list[Any] = []
 
     def get_box() -> Any:
-        # Imported with the first call, because agents do not wait for a server that starts slowly.
+        # Imported at the first call, because agents do not wait for a server that starts slowly.
         if not boxes:
             from ..agents.mcp_tools import Toolbox
 

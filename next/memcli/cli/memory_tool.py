@@ -14,17 +14,17 @@ FIELDS = ("content", "is_error")
 def run_memory_tool(context: Context) -> Result:
     """Carry out one command of Anthropic's memory tool, given as JSON on standard input.
 
-    The commands view, create, str_replace, insert, delete and rename work below /memories. The
-    reply is {"content", "is_error"}. A deleted file is a forgotten memory.
+    The commands are view, create, str_replace, insert, delete and rename. A file below /memories
+    is a memory, and deleting it forgets the memory. The reply is {"content", "is_error"}.
     """
     try:
-        # Bytes that are no text become question marks.
+        # Bytes that are not text become question marks.
         call = json.loads(context.stdin.read().encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         call = None
     if not isinstance(call, dict):
         example = '{"command": "view", "path": "/memories"}'
-        raise UsageError("standard input is not a JSON object", f"such as {example}")
+        raise UsageError("standard input is not a JSON object", f"for example: {example}")
     code, content = 0, ""
     try:
         content = answer(open_target(context), call)
