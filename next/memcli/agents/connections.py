@@ -92,7 +92,7 @@ def delete_record(context: Context, session: str) -> None:
 def run_hook_command(context: Context, name: str, command: str) -> Check:
     """Run a hook's command for the start of a session that does not exist.
 
-    As in an agent that was started from the desktop, PATH has only the folders of the system.
+    PATH has only the system's folders, as in an agent that was started from the desktop.
     """
     title = AGENTS[name].title
     session = f"mem-doctor-{os.getpid()}"
@@ -102,7 +102,7 @@ def run_hook_command(context: Context, name: str, command: str) -> Check:
         "cwd": str(context.folder),
         "source": "startup",
     }
-    # Nothing may be consolidated just because somebody looks.
+    # A check must not start a consolidation.
     environment = {**context.environment, "PATH": os.defpath, "MEM_CONSOLIDATE_AUTOMATIC": "false"}
     started = time.monotonic()
     done = run_program(

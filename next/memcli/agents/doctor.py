@@ -59,14 +59,14 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
         if name not in connected:
             hint = f"connect it: mem hook install {name}"
             checks.append(Check("agent", WARNING, f"{AGENTS[name].title} is not connected", hint))
-    # Last, because a hook that fails says so only there.
+    # Last, because the hooks that were just run report their failures only in the log.
     for workspace in workspaces:
         checks += check_log(workspace)
     return checks
 
 
 def check_state_folder(context: Context) -> Iterator[Check]:
-    """Check that what belongs to this machine can be saved."""
+    """Check that the state of this machine can be saved."""
     folder = context.state_folder
     if folder is None:
         yield Check("state", ERROR, "no HOME, so there is no undo and no trust", "set HOME")
@@ -138,7 +138,7 @@ def check_git(workspace: Workspace) -> Iterator[Check]:
         yield Check("git", OK, "shared: git carries this memory")
         return
     with suppress(MemError):
-        # A path that git tracks stays tracked, whatever is excluded.
+        # Excluding a path has no effect on files that git tracks already.
         tracked = run_git(workspace.root, "ls-files", "--", ".").splitlines()
         own_repository = (workspace.root / ".git").exists()
         if tracked and not own_repository:
@@ -179,7 +179,7 @@ def check_model(context: Context) -> Iterator[Check]:
 
 
 def check_llm(workspace: Workspace) -> Iterator[Check]:
-    """Check that what the settings name is installed. Nothing is sent."""
+    """Check that the program or library in the settings is installed. Nothing is sent."""
     command, url, model = (
         str(workspace.settings[f"llm.{name}"]) for name in ("command", "url", "model")
     )
@@ -197,5 +197,5 @@ def check_llm(workspace: Workspace) -> Iterator[Check]:
     elif model:
         yield Check("llm", OK, f"{model} through litellm")
     else:
-        text = "none: mem learns only what was said explicitly"
+        text = "none: mem learns only requests, rules, preferences and corrections"
         yield Check("llm", OK, text, "mem config set --user llm.command 'claude -p'")

@@ -51,7 +51,7 @@ class Installation:
 
 
 def build_values(name: str, program: Sequence[str]) -> dict[str, Any]:
-    """Return what mem adds to the settings of an agent. `program` runs mem."""
+    """Return the values that mem adds to an agent's settings. `program` runs mem."""
     agent = get_agent(name)
     if agent.mcp_key == "mcp":
         server: dict[str, Any] = {"type": "local", "command": [*program, "mcp"], "enabled": True}
@@ -120,7 +120,7 @@ def list_commands(value: Any) -> Iterator[str]:
 
 
 def list_added(text: str, agent: Agent) -> list[tuple[list[str], Any]]:
-    """Return what mem has added to a settings text, as comparable values."""
+    """Return the values that mem has added to a settings text, in an order to compare."""
     root = parse_settings(text)
     paths = get_finder(agent)(root) if root else []
     added = [([node.key for node in path if node.key], path[-1].value) for path in paths]
@@ -157,7 +157,7 @@ def connect(
         if with_page:
             done.changed += save_text(page, after, base)
         else:
-            done.notes.append(f"{page.name} has no protocol of mem, because git tracks it.")
+            done.notes.append(f"git tracks {page.name}, so mem did not add its text.")
     if agent.next_step and done.changed:
         done.notes.append(agent.next_step)
     return done
@@ -178,7 +178,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     if project is not None:
         show_to_git(project, path)
     page = find_page(context, agent, project)
-    # Another agent may read the same page.
+    # Another connected agent may read the same page.
     if page is not None and not any(
         connection.page == str(page) and connection.commands
         for connection in list_connections(context, project)
@@ -218,7 +218,7 @@ def list_connections(context: Context, project: Path | None) -> list[Connection]
 
 
 def list_our_commands(path: Path, agent: Agent) -> list[str]:
-    """Return the different commands of mem in a settings file."""
+    """Return the commands of mem in a settings file, each once."""
     text = read_settings(path)
     with report_line(path, text):
         added = list_added(text, agent)

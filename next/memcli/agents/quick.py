@@ -21,7 +21,7 @@ TOKENS, OPEN_PROMPT = "action_tokens", "open_prompt"
 
 
 def answer_quickly(event: Event, state_folder: str, find_places: FindPlaces) -> str:
-    """Return what memory says before a tool call, or after one that failed."""
+    """Return the rules about a tool call, or the lessons about one that failed."""
     is_failure = event.name != "PreToolUse"
     session = load_shown(state_folder, event.session)
     # A subagent has a context of its own, which lacks what its parent was shown.

@@ -1,4 +1,4 @@
-"""Save and forget what a prompt asks to remember or to forget, immediately.
+"""Carry out a prompt's requests to remember or forget something.
 
 Such a request is the user's own command, so it is committed with the actor `person`, and a plain
 `mem undo` reverts it. What hooks do automatically has the actor `hook`.
@@ -24,9 +24,9 @@ class RequestResult(NamedTuple):
 
 
 def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown) -> RequestResult:
-    """Save what a prompt asks to remember, and forget what it asks to forget.
+    """Carry out the requests in a prompt.
 
-    `message` is the session and id of the prompt, which confirm a memory once.
+    `message` is the SESSION#ID of the prompt. It confirms a memory only once.
     """
     from ..consolidate.rules import find_requests
 

@@ -1,4 +1,4 @@
-"""Have git, cron and systemd run mem, and stop that again."""
+"""Make git, cron and systemd run mem, and remove that again."""
 
 import os
 import re
@@ -73,7 +73,7 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
             after = insert_block(after or NEW_SCRIPT, block)
         if after != before:
             changes.append((path, before, after))
-    # Only after every script was checked.
+    # Written only after every script was checked, so that a refusal changes nothing.
     done = Installation("git")
     for path, before, after in changes:
         done.changed += save_text(path, None if after == NEW_SCRIPT else after, folder)
@@ -83,7 +83,7 @@ def change_git_hooks(context: Context, program: Sequence[str] = ()) -> Installat
 
 
 def check_script(top: Path, path: Path, text: str) -> None:
-    """Refuse a script that the block would break, or that git does not run."""
+    """Refuse a script that the block would break, that git tracks, or that git does not run."""
     if path.is_relative_to(top) and is_tracked(top, path.relative_to(top).as_posix()):
         raise RejectedError(
             f"git tracks {path}", f"add `mem check --staged` to {path.name} yourself"
@@ -99,7 +99,7 @@ def check_script(top: Path, path: Path, text: str) -> None:
 
 
 def build_tend_command(workspace: Workspace, program: Sequence[str]) -> list[str]:
-    # In the user's own workspace, --workspace would make it a project's.
+    # With --workspace, mem would treat the user's own workspace as a project's.
     place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]
     return [*program, "tend", *place]
 

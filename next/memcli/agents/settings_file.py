@@ -68,16 +68,14 @@ def remove_empty_folders(folder: Path, base: Path) -> None:
 
 
 def hide_from_git(project: Path, path: Path) -> None:
-    """Let git ignore the settings of a project. Raises RejectedError if they are committed."""
+    """Make git ignore the settings of a project. Raises RejectedError if git tracks them."""
     inner = path.relative_to(project).as_posix()
     repository = find_repository(project)
     if repository is None or is_git_success(project, "check-ignore", "-q", "--", inner):
         return
     if is_tracked(project, inner):
         hint = "leave out --project: then mem writes to your own settings"
-        raise RejectedError(
-            f"git tracks {inner}, so everybody would get the path of your mem", hint
-        )
+        raise RejectedError(f"git tracks {inner}, so the path of your mem would be committed", hint)
     add_lines(repository.git_folder / "info" / "exclude", [f"/{inner}"])
 
 

@@ -1,8 +1,8 @@
 """Add values to the text of a JSON settings file, and remove them again without a trace.
 
-Settings files belong to people, so nothing is ever written anew: values are inserted after an
-opening bracket, and cut out again. Comments, tabs, line endings and a missing newline at the end
-survive. If the agent rewrites its file meanwhile, the values are still found and removed.
+Settings files belong to people, so the text is never formatted again: values are inserted after an
+opening bracket, and cut out later. Comments, tabs, line endings and a missing newline at the end
+survive. If the agent rewrites its file in between, the values are still found and removed.
 
 A container that mem creates starts with a line break. In an existing empty container, mem's first
 value follows the bracket directly. So removal knows which containers to remove with their values.
@@ -55,7 +55,7 @@ class Node:
                     raise SettingsError(start, f'the key "{key}" occurs twice')
             child = Node(self.plain, start, position, key)
             children.append(child)
-            # Past the comma, if there is one.
+            # Skip the comma, if there is one.
             position = skip_blanks(self.plain, skip_blanks(self.plain, child.end) + 1)
         return children
 

@@ -13,7 +13,8 @@ FIELDS = (*Check.__dataclass_fields__, "checks")
 def run_doctor(context: Context) -> Result:
     """Check the setup: this program, the workspace, the model, and the connected agents.
 
-    The hooks of connected agents are run as the agent would run them, and leave nothing behind.
+    mem runs the hook of each connected agent as the agent would, with a session that does not
+    exist. Nothing is saved.
     """
     checks = diagnose(context, find_program(context), find_project(context))
     lines = []

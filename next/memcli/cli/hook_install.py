@@ -36,19 +36,23 @@ def run_hook(
     action: Annotated[str, Argument(help=f"One of: {', '.join(ACTIONS)}.")] = "ls",
     target: Annotated[
         str,
-        Argument(help=f"One of: {', '.join((*AGENTS, *TARGETS))}. Default: all agents found here."),
+        Argument(
+            help=f"One of: {', '.join((*AGENTS, *TARGETS))}. Default: all agents on this machine."
+        ),
     ] = "",
     project: Annotated[
         bool, Option("--project", help="Use the settings of this project, which git ignores.")
     ] = False,
 ) -> Result:
-    """Connect agents, so that they show and save memories.
+    """Connect agents, so that they receive memories and mem records their conversations.
 
-    mem writes to your own settings of the agent, with the full path of mem. With --project it
-    writes to this project's settings and adds the protocol to CLAUDE.md or AGENTS.md.
+    mem adds its hooks to your own settings of the agent; for opencode and Cursor, its MCP server.
+    With --project it adds them to the settings of this project, and a short text about mem to
+    CLAUDE.md, AGENTS.md or GEMINI.md.
 
-    The target git checks what you commit (pre-commit) and updates the index after a merge
-    (post-merge). The targets cron and systemd run `mem tend` for this workspace every hour.
+    The target `git` adds two hooks: one checks memories before a commit, the other updates the
+    index after a merge. The targets `cron` and `systemd` run `mem tend` for this workspace every
+    hour.
     """
     targets = (*AGENTS, *TARGETS)
     if target and target not in targets:
@@ -68,7 +72,9 @@ def run_hook(
         return report(context, *call_all(calls), action)
     names = [target] if target else find_agents(context)
     if not names:
-        raise NotFoundError("no agent is found here", f"name one of: {', '.join(AGENTS)}")
+        raise NotFoundError(
+            "no agent is found on this machine", f"name one of: {', '.join(AGENTS)}"
+        )
     program = find_program(context)
     calls = []
     for name in names:
@@ -107,24 +113,26 @@ def find_program(context: Context) -> list[str]:
         path = os.environ.get("PYTHONPATH", "")
         words = [sys.executable, "-P", "-m", "memcli"]
         return ["/usr/bin/env", f"PYTHONPATH={path}", *words] if path else words
-    # Links stay: the one in ~/.local/bin survives an upgrade, its target may not.
+    # A link is not resolved: the one in ~/.local/bin survives an upgrade, its target may not.
     path = context.environment.get("PATH", "")
     is_mem = os.path.basename(started_as) == "mem"
-    beside_python = os.path.dirname(sys.executable)
+    python_folder = os.path.dirname(sys.executable)
     program = shutil.which(started_as if is_mem else "mem", path=path) or shutil.which(
-        "mem", path=beside_python
+        "mem", path=python_folder
     )
     if program is None:
         raise NotFoundError("the program mem is not found", "add its folder to PATH")
     if "/uv/archive-" in program:
-        raise UsageError("uvx runs mem from a cache, which uv may empty", "uv tool install memcli")
+        raise UsageError(
+            "uvx runs mem from a cache, which uv may empty", "install it: uv tool install memcli"
+        )
     return [os.path.normpath(context.folder / program)]
 
 
 def may_change_page(context: Context, name: str, project: Path) -> bool:
     page = get_agent(name).page
     return not is_tracked(project, page) or ask(
-        context, f"git tracks {page}. Add the protocol of mem to it?"
+        context, f"git tracks {page}. Add a short text about mem to it?"
     )
 
 
@@ -172,11 +180,11 @@ def list_all(context: Context, project: Path) -> Result:
             lines.append(f"{AGENTS[name].title}: not connected (mem hook install {name})")
             rows.append([name, "", "", ""])
     data = {"connections": connections, "agents": found}
-    return Result(data, lines or ["No agent is found here."], rows, exit_code=not lines)
+    return Result(data, lines or ["No agent is found on this machine."], rows, exit_code=not lines)
 
 
 def find_last_days(context: Context) -> dict[str, str]:
-    """Return when each agent last had a conversation that was recorded here."""
+    """Return the day of each agent's latest recorded conversation."""
     last: dict[str, str] = {}
     with suppress(MemError):
         for workspace in open_all(context):

@@ -23,25 +23,24 @@ FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
 VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
 SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
 HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
-BACKGROUND_LINE = "Your language model reads them in the background. Look later: mem ls"
+BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
 
 
 def run_init(
     context: Context,
     folder: Annotated[
-        str, Argument(help="The folder; default: memory/ of the repository; in a vault, the vault.")
+        str, Argument(help="Default: memory/ in the repository. In a vault: the vault itself.")
     ] = "",
     private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
     shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
     yes: Annotated[
-        bool, Option("--yes", help="Ask nothing: connect the agents, import conversations.")
+        bool, Option("--yes", help="Connect the agents and import conversations without asking.")
     ] = False,
 ) -> Result:
     """Create a workspace.
 
-    On a terminal, mem asks whether to connect the agents that it finds, and whether to import
-    past conversations of this project. In a script it only creates the workspace, unless you add
-    --yes.
+    On a terminal, mem offers to connect the agents that it finds, and to import past conversations
+    of this project. In a script it only creates the workspace, unless you add --yes.
 
     In an Obsidian vault or another folder of Markdown notes, mem reads the notes where they are and
     writes its own memories to mem/. It never rewrites a note unless a command names it.
@@ -66,7 +65,7 @@ def run_init(
         connected, notes = connect_agents(context, agents) if agents else ([], [])
         past = learn(context, place, transcripts)
     except KeyboardInterrupt:
-        print_message(context, "the workspace is complete; to continue: mem init")
+        print_message(context, "the workspace is complete; to import the rest: mem init")
         raise
     lines += describe_results(connected, past)
     if can_ask or yes:
@@ -103,7 +102,7 @@ def choose_git(
         return "shared" if shared else "private"
     if not can_ask and not yes and place.has_remote:
         raise UsageError(
-            "this repository has a remote, so say whether git may carry the memory",
+            "this repository has a remote: choose whether to commit the memory",
             "mem init --private, or: mem init --shared",
         )
     # A memory that is committed by accident is public, so private is the default.
@@ -150,7 +149,7 @@ def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], 
 
 
 def learn(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
-    """Import conversations, and index what is there, so that the first search is fast."""
+    """Import conversations and build the index, so that the first search is fast."""
     past = PastResult()
     if not transcripts and place.layout != "vault":
         return past
@@ -201,7 +200,7 @@ def suggest_next_step(past: PastResult) -> str:
     if past.is_in_background:
         return BACKGROUND_LINE
     if past.memories:
-        return "Look at the memories: mem ls"
+        return "See the memories: mem ls"
     if past.conversations:
         return 'Search the conversations: mem search "…"'
     return 'Try: mem write "We deploy on Fridays."'

@@ -1,4 +1,4 @@
-"""Learn from conversations that agents stored before mem was there."""
+"""Learn from conversations that agents stored before mem was installed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from .queue import run_consolidation, start_background
 
 @dataclass
 class PastResult:
-    """What was imported and learned."""
+    """Counts of imported conversations and of new memories."""
 
     conversations: int = 0
     memories: int = 0
-    is_in_background: bool = False  # a language model reads them
+    is_in_background: bool = False  # a language model still reads the conversations
     problems: list[str] = field(default_factory=list)
 
 
@@ -29,7 +29,7 @@ def learn_from_transcripts(
 ) -> PastResult:
     """Import conversations and consolidate those that have ended.
 
-    A language model takes half a minute for each, so it does that in the background.
+    With a language model, this takes half a minute for each, so it runs in the background.
     """
     result = PastResult()
     for number, path in enumerate(paths, 1):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 SIMILAR_COSINE = 0.6
 SHARED_WORDS = 0.5
 NEARLY = 0.9
-# A change is often told in other words. Then the best sign of one is that two of the best hits are
-# about as near to each other as to any other hit (102 of 120 changes, and 88 of 93 marks right).
+# The later text often uses other words. Then the best sign of a change is that two of the best hits
+# are about as near to each other as to any other hit (finds 102 of 120 changes; 88 of 93 marks are
+# right).
 COMPARED = 20
 MARGIN = -0.1  # sum over both, of their cosine minus the one to the nearest other hit
 USUAL_COSINE = 0.4  # of the nearest other hit at least: a small workspace may have no near one
@@ -138,7 +139,7 @@ def find_stems(candidate: Candidate) -> set[str]:
 
 
 def outranks(later: Candidate, earlier: Candidate) -> bool:
-    """Return whether an entry says something later about the same, and is nearly as relevant."""
+    """Return whether a later entry is about the same subject, and nearly as relevant."""
     if later.relevance < NEARLY * earlier.relevance or not is_later(later, earlier):
         return False
     ours, theirs = find_content_words(later.passage.text), find_content_words(earlier.passage.text)

@@ -290,7 +290,7 @@ def test_a_committed_page_is_changed_only_by_a_person(tmp_path: Path) -> None:
     page.write_text("# Rules\n")
     run_git(tmp_path, "add", "CLAUDE.md")
     code, output, _ = run_mem(tmp_path, "hook", "install", "claude-code", "--project")
-    assert code == 0 and "CLAUDE.md has no protocol of mem, because git tracks it." in output
+    assert code == 0 and "git tracks CLAUDE.md, so mem did not add its text." in output
     assert page.read_text() == "# Rules\n"
     assert run_git(tmp_path, "status", "--short").split() == ["A", "CLAUDE.md"]
 
