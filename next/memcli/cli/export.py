@@ -40,20 +40,20 @@ def run_export(
         str, Argument(help="A file, or a new folder for Markdown; default: standard output.")
     ] = "-",
     format_: Annotated[
-        str, Option("--format", help="jsonl or markdown; default: by the name of the file.")
+        str, Option("--format", help="jsonl or markdown. Default: from the name of the file.")
     ] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
     all_: Annotated[
-        bool, Option("--all", help="Conversations and the inbox too, which are private.")
+        bool, Option("--all", help="Also export conversations and the inbox, which are private.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be exported.")] = False,
 ) -> Result:
     """Export memories, MEMORY.md, the history and daily notes.
 
-    `mem export memory.jsonl` writes every file byte for byte; `mem import memory.jsonl` brings them
-    back. A name without an ending is a folder of Markdown files, and can be imported too.
-    `mem export memory.md` writes one document for people. Secrets are masked.
+    `mem export memory.jsonl` writes every file byte for byte, and `mem import memory.jsonl`
+    restores them. A name without an ending creates a folder of Markdown files, which you can import
+    too. `mem export memory.md` writes one document for people. Secrets are masked.
     """
     name = choose_format(file, format_)
     selection = Selection([item.lower() for item in type_], split_list(tag), all_)
@@ -89,7 +89,8 @@ def choose_format(file: str, name: str) -> str:
     if name == "jsonl" or (not name and (file == "-" or file.endswith((".jsonl", ".ndjson")))):
         return "jsonl"
     if not name and Path(file).suffix not in ("", ".md"):
-        raise UsageError(f"which format is {file}?", "add --format jsonl or --format markdown")
+        hint = "add --format jsonl or --format markdown"
+        raise UsageError(f"cannot tell the format of {file}", hint)
     return "markdown"
 
 
@@ -116,7 +117,7 @@ def write_folder(name: str, target: Path, files: Iterator[TransferFile]) -> None
             path.parent.mkdir(parents=True, exist_ok=True)
             with replace_whole(path) as output:
                 output.write(file.text.encode("utf-8", "surrogateescape"))
-            # A memory without a date has that of its file.
+            # A memory without a date has the date of its file.
             modified = parse_time(file.modified)
             if modified is not None:
                 os.utime(path, (modified.timestamp(), modified.timestamp()))

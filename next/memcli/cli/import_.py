@@ -23,15 +23,15 @@ MOST_SHOWN = 20  # rejected items; --json has all
 def run_import(
     context: Context,
     file: Annotated[str, Argument(help="A file or folder; - reads standard input.")],
-    format_: Annotated[str, Option("--format", help="The format; default: recognized.")] = "",
+    format_: Annotated[str, Option("--format", help="Default: mem recognizes the format.")] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> Result:
-    """Import what `mem export` wrote.
+    """Import memories that `mem export` wrote.
 
-    Ids, dates and owners stay as they are. Importing the same file again changes nothing. A memory
-    that has changed here since, a secret or a forgotten text is not imported, and mem says which.
+    Ids, dates and owners stay the same. Importing a file again changes nothing. mem does not import
+    secrets, forgotten texts and memories that have changed here since, and lists them.
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None

@@ -50,7 +50,7 @@ def list_formats() -> list[ModuleType]:
 def import_file(
     workspace: Workspace, path: Path, *, project: str = "", is_dry_run: bool = False
 ) -> ImportResult:
-    """Add the events of a transcript to its session, except those that it has already."""
+    """Add the new events of a transcript to its session."""
     imported = ImportResult(str(path))
     transcript = read_transcript(path, imported.problems)
     if not transcript.events:
@@ -63,7 +63,7 @@ def import_file(
     imported.session_id = name_session(session_id)
     imported.agent = transcript.agent
     if is_dry_run:
-        known = read_known_ids(workspace, session_id)
+        known = list_ids(read_recorded(workspace, session_id))
         imported.added = sum(str(event.get("id")) not in known for event in events)
         return imported
     imported.added = append_events(
@@ -128,9 +128,9 @@ def read_plain(lines: list[dict[str, Any]]) -> Transcript:
 
 
 def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) -> None:
-    """Give events without a time, or with one that is to come, the time of their file.
+    """Give events without a time, or with a future time, the time of their file.
 
-    As new statements, they would bring back what was forgotten since.
+    With the current time, they would count as new and bring back memories that were forgotten.
     """
     written = format_time(datetime.fromtimestamp(find_file(path).stat().st_mtime, UTC))
     for event in events:
@@ -139,20 +139,24 @@ def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) 
         event["timestamp"] = timestamp if is_known else min(written, workspace.stamp)
 
 
-def read_known_ids(workspace: Workspace, session_id: str) -> set[str]:
+def read_recorded(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:
+    """Return the events that a session has already."""
     path = find_events_file(workspace, name_session(session_id))
     stored = path.read_text("utf-8", "replace") if path.is_file() else ""
-    return {str(event.get("id")) for _, event in parse_events(stored)}
+    return [event for _, event in parse_events(stored)]
+
+
+def list_ids(events: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {str(event.get("id")) for event in events}
 
 
 def remove_known_messages(
     workspace: Workspace, session_id: str, events: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the events without messages that a hook has recorded under another id."""
-    path = find_events_file(workspace, name_session(session_id))
-    stored = path.read_text("utf-8", "replace") if path.is_file() else ""
-    known = Counter(build_signature(event) for _, event in parse_events(stored))
-    known_ids = read_known_ids(workspace, session_id)
+    recorded = read_recorded(workspace, session_id)
+    known = Counter(build_signature(event) for event in recorded)
+    known_ids = list_ids(recorded)
     new = []
     for event in events:
         signature = build_signature(event)
@@ -164,7 +168,7 @@ def remove_known_messages(
 
 
 def build_signature(event: Mapping[str, Any]) -> tuple[str, str]:
-    """Return who says what in an event. Tool calls are told apart by their arguments."""
+    """Return a role and a text, or a tool and its arguments, by which to compare events."""
     if event.get("type") == "tool":
         return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
     text = read_content(event.get("content", event.get("text")))
@@ -200,7 +204,7 @@ def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[P
     repository = find_repository(folder) if folder else None
     for path in sorted(files, key=lambda path: find_file(path).stat().st_mtime):
         place = find_place(path)
-        # Here mem itself asked an agent, as its language model.
+        # In such a folder, mem itself ran the agent as its language model.
         if place.name.startswith(FOLDER_PREFIX):
             continue
         if folder is None or is_about(place, folder, repository.git_folder if repository else None):
@@ -226,7 +230,7 @@ def find_place(path: Path) -> Path:
 
 
 def is_about(place: Path, folder: Path, git_folder: Path | None) -> bool:
-    """Return whether a folder is inside of another one, or in a worktree of its repository."""
+    """Return whether a folder is inside another one, or in a worktree of its repository."""
     if place.is_relative_to(folder):
         return True
     repository = find_repository(place) if place.is_dir() else None

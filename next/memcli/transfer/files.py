@@ -1,4 +1,4 @@
-"""Plan how a whole file of another workspace is saved in this one, byte for byte."""
+"""Plan how to save a whole file of another workspace in this workspace, byte for byte."""
 
 import re
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ class FilePlanner:
         elif path.endswith(METADATA):
             return None
         else:
-            raise RejectedError("differs from the file here, which stays as it is")
+            raise RejectedError("differs from the file here, which was not changed")
         # Ids of agents look like secrets.
         is_metadata = path.endswith(METADATA)
         group = ChangeGroup([change], allow_secrets=is_metadata, redact_secrets=not is_metadata)
@@ -143,7 +143,7 @@ class FilePlanner:
                 return True
             if known.status == "forgotten":
                 raise RejectedError("was forgotten here")
-            raise RejectedError(f"differs from {known.path} here, which stays as it is")
+            raise RejectedError(f"differs from {known.path} here, which was not changed")
         words = build_words_digest(entry.body or entry.title)
         same = self.index.list_entries(
             "same_words = ? and owner = ? and project = ? and status = 'active'",

@@ -105,7 +105,7 @@ def import_source(
     """Import a source. Rejected items do not stop the others."""
     name, items = find_format(source, format_name)
     result = ImportResult(name)
-    # Compared is what was there before. The files of one export agree with each other.
+    # Files are compared only with older memories, because the files of one export fit together.
     index = open_index(workspace)
     planner = FilePlanner(index)
     batch: list[Item] = []
@@ -157,7 +157,7 @@ def save_files(
     planned: list[tuple[str, TransferFile, PlannedFile]] = []
     rejected: dict[int, MemError] = {}
     with hold_lock(workspace):
-        # What the user has forgotten here, not what this import forgets.
+        # Only texts that the user has forgotten here count, not those that this import adds.
         workspace.resources["forgotten texts"] = planner.forgotten
         for (place, file), forgotten in zip(files, near, strict=True):
             try:

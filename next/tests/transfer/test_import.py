@@ -75,7 +75,7 @@ def test_a_changed_memory_stays_and_a_free_name_is_found(workspace: Workspace) -
         make_entry("entries/a.md", "The elm is young.", NEW),
     )
     assert [item.reason for item in result.rejected] == [
-        "differs from entries/a.md here, which stays as it is"
+        "differs from entries/a.md here, which was not changed"
     ]
     assert "elm" in (workspace.root / "entries/a-4kq7ty.md").read_text()
 
