@@ -19,6 +19,7 @@ from ..store.sessions import list_sessions
 from ..store.workspace import Workspace
 from .events import Event, build_answer
 from .messages import (
+    read_request_tokens,
     record_answer,
     record_event,
     record_message,
@@ -28,6 +29,8 @@ from .messages import (
 from .quick import OPEN_PROMPT, build_places, save_places
 
 PENDING_START = "pending_start"
+# Of the last request of Gemini, and of the last one before a compression that it reported.
+REQUEST_TOKENS, COMPRESSED_TOKENS = "request_tokens", "compressed_tokens"
 START_SECONDS = 1.0
 NICENESS = 10
 
@@ -158,6 +161,8 @@ def handle_prompt(hook: Hook) -> Answer:
     # Another agent's hook has received the same prompt, and saved what it asks for.
     result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()
     start = ""
+    if hook.agent == "gemini":
+        note_compression(hook)
     if shown.record.pop(PENDING_START, ""):
         start = build_start_context(hook.workspaces, shown)
     text = build_prompt_context(hook.workspaces, prompt, shown)
@@ -184,11 +189,29 @@ def handle_compaction(hook: Hook) -> Answer:
     """Let the start after the compaction show everything again."""
     # Gemini reports this event before every request to its model.
     if hook.agent == "gemini" and hook.event.source == "auto":
+        note_compression(hook)
         return Answer()
     hook.shown.forget_all()
+    if hook.agent == "gemini":
+        hook.shown.record[COMPRESSED_TOKENS] = read_request_tokens(hook.event.transcript)
     # Gemini and Copilot report no start, so the next prompt shows it.
     hook.shown.record[PENDING_START] = "1"
     return Answer()
+
+
+def note_compression(hook: Hook) -> None:
+    """Let the next prompt show the start again if Gemini has compressed the conversation.
+
+    Gemini does not report it, but its requests become much smaller.
+    """
+    record, tokens = hook.shown.record, read_request_tokens(hook.event.transcript)
+    if not tokens or tokens == record.get(COMPRESSED_TOKENS):
+        return
+    is_reported = record.pop(COMPRESSED_TOKENS, 0)
+    if tokens < record.get(REQUEST_TOKENS, 0) // 2 and not is_reported:
+        hook.shown.forget_all()
+        record[PENDING_START] = "1"
+    record[REQUEST_TOKENS] = tokens
 
 
 def handle_session_end(hook: Hook) -> Answer:

@@ -1,6 +1,7 @@
 """Record an agent's conversation: each message once, and tool calls shortened."""
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ LONGEST_MESSAGE = 20_000  # characters; a longer one is a pasted file
 SHARE_OF_EDIT = 0.75  # of the words of both prompts
 TAIL_BYTES = 128 * 1024
 TRANSCRIPT_BYTES = 1024 * 1024
+REQUEST_TOKENS = re.compile(r'"tokens": ?\{"input": ?(\d+)')  # in a transcript of Gemini
 # Copilot reports the end of a turn up to 90 ms before it writes the answer.
 ANSWER_TRIES, ANSWER_PAUSE = 10, 0.1  # seconds
 
@@ -149,6 +151,12 @@ def read_last_answer(transcript: str, prompt: str) -> str:
             if is_current and said and said[-1]["role"] == "assistant":
                 return str(said[-1]["content"])
     return ""
+
+
+def read_request_tokens(transcript: str) -> int:
+    """Return the tokens of Gemini's last request, or 0 if its transcript does not say."""
+    found = REQUEST_TOKENS.findall(read_end(transcript, TAIL_BYTES)) if transcript else []
+    return int(found[-1]) if found else 0
 
 
 def remove_withdrawn_prompt(workspace: Workspace, message: str, prompt: str) -> None:

@@ -396,3 +396,27 @@ def test_no_standard_input(tmp_path: Path) -> None:
     command = f"{sys.executable} -m memcli hook run claude-code <&-"
     environment = get_process_environment(tmp_path / "home")
     assert subprocess.run(command, shell=True, cwd=tmp_path, env=environment).returncode == 0
+
+
+def test_a_compression_that_gemini_does_not_report_is_noticed(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    rule = "Never deploy on Fridays."
+    put(workspace, "entries/rule.md", f"---\ntype: constraint\n---\n{rule}\n")
+    transcript = tmp_path / "session.jsonl"
+
+    def ask(tokens: int) -> bool:
+        transcript.write_text(json.dumps({"type": "gemini", "tokens": {"input": tokens}}))
+        fields = {"transcript_path": str(transcript)}
+        answer = send(tmp_path, "BeforeAgent", "gemini", prompt=f"{tokens} stars shine", **fields)
+        send(tmp_path, "PreCompress", "gemini", trigger="auto", **fields)
+        return rule in get_context(answer)
+
+    assert rule in get_context(send(tmp_path, "SessionStart", "gemini", source="startup"))
+    assert [ask(tokens) for tokens in (500_000, 600_000, 9_000, 90_000)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    send(tmp_path, "PreCompress", "gemini", trigger="manual", transcript_path=str(transcript))
+    assert [ask(tokens) for tokens in (90_000, 9_000, 10_000)] == [True, False, False]

@@ -212,6 +212,12 @@ def compaction(lab: Lab, screen: Terminal) -> None:
     lab.check("the session has all that was said", messages == expected, messages)
     text = say(lab, screen, "And again, tell me when backups of the wiki run.")
     lab.check_has("a memory for a prompt comes again", text, "Backups of the wiki run at 02:15")
+    # Gemini compresses before the next request if the last one had more than half a million tokens.
+    say(lab, screen, "This is the long one. [[usage 600000]]")
+    text = say(lab, screen, "This is answered from a summary.")
+    lab.check("a summary replaces the rules", text and CONSTRAINT not in text, text)
+    text = say(lab, screen, "Tell me which rules you know.")
+    lab.check("the next prompt has the rules again, once", text.count(CONSTRAINT) == 1, text)
 
 
 def import_(lab: Lab) -> None:
