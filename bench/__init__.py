@@ -1,1 +1,0 @@
-"""Measurements of mem: `python -m bench` lists them."""

@@ -1,245 +1,173 @@
-"""Write the manual pages and the tables of docs/ from the app itself; `--check` says whether they are current.
+"""Write the manual pages and docs/reference.md from the tables of commands and settings.
 
-Sources: the commands' own help, the table of settings, memcli/cli/workspace.md with the class of an entry, the results
-that memcli/api/reference.py names, and the tools of memcli/transcripts/registry.py.
+Usage: python man/generate.py [--check]
+
+With --check it writes nothing, and exits with 1 if a page is not current.
 """
 
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import typer
+from memcli.cli.commands import COMMANDS, GROUPS
+from memcli.cli.main import build_parser
+from memcli.context import build_process_context
+from memcli.store.settings import SETTINGS, format_setting
 
-from memcli import __version__
-from memcli.api.reference import TABLE, written
-from memcli.cli.app import FAMILIES, app, commands, examples
-from memcli.cli.help import page
-from memcli.transcripts.registry import TOOLS
+MAN = Path(__file__).parent
+REFERENCE = MAN.parent / "docs" / "reference.md"
+DESCRIPTION = "long-term memory for agents and people, stored as Markdown files"
+EXIT_CODES = {
+    0: "done",
+    1: "no match (search, grep, ls), or problems found (check, doctor)",
+    2: "the command line is wrong",
+    3: "partly done: some items were rejected, the others were saved",
+    4: "no such workspace, memory, session or file",
+    5: "rejected, nothing was changed: a secret, a conflict marker, a file that changed meanwhile",
+    6: "the index or the model is unavailable, and nothing could be answered",
+    7: "the LLM failed, and the fallback was stored",
+    75: "another process holds the lock; try again later",
+    130: "interrupted",
+}
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
-_EXITS = """\
-0 done · 1 nothing matched, or the check found problems · 2 the command's words make no sense · 3 partly done: some
-files had problems, the rest went through · 4 no such entry, session or workspace · 5 refused, since going on would lose
-or leak something · 6 the index, the model or the git remote is not available · 7 the LLM failed and a fallback was
-kept · 75 another process holds the workspace; try again later · 130 interrupted"""
 
-
-USUAL = (
-    *("memory.writing", "timezone", "search.limit", "search.conversations", "embedding.model", "index.include"),
-    *("recall.hard_budget", "decay.auto", "promote.auto", "llm.model", "llm.command", "hooks.enabled", "secrets.allow"),
-)
-"""The settings that docs/reference.md shows."""
+SETTINGS_NOTE = """\
+Set one with `mem config set NAME VALUE`, or with a variable: `search.limit` is `MEM_SEARCH_LIMIT`.
+A setting marked with * is never read from a workspace, because a workspace may come from a
+stranger."""
 
 
 def main() -> int:
-    """Write or check every page."""
-    pages = {HERE / name: text for name, text in manual().items()}
-    pages |= {path: with_tables(path.read_text(encoding="utf-8")) for path in sorted(DOCS.glob("*.md"))}
-    stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    extra = [path for path in HERE.glob("*.[15]") if path not in pages]
+    """Write the pages, or check them."""
+    pages = {MAN / name: text for name, text in build_manual().items()}
+    pages[REFERENCE] = build_reference()
+    stale = [path for path, text in pages.items() if read(path) != text]
+    obsolete = [path for path in MAN.glob("*.[15]") if path not in pages]
     if "--check" in sys.argv:
-        for path in [*stale, *extra]:
-            print(f"{path.relative_to(HERE.parent)} is not current: run `make man`")
-        return 1 if stale or extra else 0
+        for path in [*stale, *obsolete]:
+            print(f"{path.relative_to(MAN.parent)} is not current: run `make man`")
+        return 1 if stale or obsolete else 0
     for path in stale:
-        path.parent.mkdir(exist_ok=True)
         path.write_text(pages[path], encoding="utf-8")
-    for path in extra:
+    for path in obsolete:
         path.unlink()
     return 0
 
 
-def manual() -> dict[str, str]:
-    """Make all manual pages: name of the file → roff."""
-    found = {"mem.1": overview()}
-    for name, command in _commands().items():
-        found[f"mem-{name}.1"] = command_page(f"mem {name}", command)
-    found["mem-workspace.5"] = topic_page("mem-workspace", "the files of a workspace", page("workspace"))
-    found["mem-json.5"] = topic_page("mem-json", "the fields of every JSON document", page("json"))
-    found["mem-config.5"] = topic_page("mem-config", "settings of mem", page("settings"))
-    return found
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def overview() -> str:
-    """Make mem(1)."""
-    lines = [_title("mem", 1), ".SH NAME", r"mem \- long-term memory as plain markdown, worked from the shell"]
-    lines += [".SH SYNOPSIS", r"\fBmem\fR \fICOMMAND\fR [\fIOPTIONS\fR] [\fIARGUMENTS\fR]", ".SH DESCRIPTION"]
-    lines += _paragraphs(inspect.cleandoc(app.registered_callback.callback.__doc__ or ""))  # type: ignore[union-attr]
-    lines += [".SH COMMANDS"]
-    for family in FAMILIES:
-        named = [(name, one) for name, one in commands().items() if one.family == family]
-        if named:
-            lines += [f".SS {_roff(family.capitalize())}"]
-            for name, one in named:
-                lines += [".TP", rf"\fBmem-{_roff(name)}\fR(1)", _roff(one.help)]
-    lines += [".SH EXIT STATUS", *_paragraphs(_EXITS), ".SH SEE ALSO", r"\fBmem-workspace\fR(5), \fBmem-config\fR(5)"]
+def build_manual() -> dict[str, str]:
+    """Return the manual pages by file name."""
+    pages = {f"mem-{name}.1": build_command_page(name) for name in COMMANDS}
+    return {"mem.1": build_overview_page(), **pages, "mem-config.5": build_settings_page()}
+
+
+def build_overview_page() -> str:
+    lines = [format_head("mem", 1, DESCRIPTION)]
+    lines += [".SH SYNOPSIS", "\\fBmem\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]", ".SH COMMANDS"]
+    for group in GROUPS:
+        lines.append(f".SS {group}")
+        for name, command in COMMANDS.items():
+            if command.group == group:
+                lines += [".TP", f"\\fBmem\\-{escape(name)}\\fR(1)", escape(command.summary)]
+    lines += [".SH EXIT STATUS"]
+    for code, meaning in EXIT_CODES.items():
+        lines += [".TP", f"\\fB{code}\\fR", escape(meaning)]
+    lines += [".SH SEE ALSO", "\\fBmem\\-config\\fR(5)"]
     return "\n".join(lines) + "\n"
 
 
-def command_page(name: str, command: Any) -> str:
-    """Make the page of a command, its subcommands included."""
-    text = inspect.cleandoc(command.help or "")
-    first = text.partition("\n")[0].rstrip(".")
-    dashed = name.replace(" ", "-")
-    lines = [
-        _title(dashed, 1),
-        ".SH NAME",
-        rf"{_roff(dashed)} \- {_roff(first[:1].lower() + first[1:])}",
-        ".SH SYNOPSIS",
-    ]
-    inner = _inner(command)
-    if inner:
-        lines += [rf"\fB{_roff(name)} {_roff(key)}\fR {_roff(_usage(one))}" + "\n.br" for key, one in inner.items()]
-    else:
-        lines += [rf"\fB{_roff(name)}\fR {_roff(_usage(command))}"]
-    lines += [".SH DESCRIPTION", *_paragraphs(text)]
-    if inner:
-        for key, one in inner.items():
-            lines += [f".SS {_roff(name)} {_roff(key)}", *_paragraphs(inspect.cleandoc(one.help or "")), *_options(one)]
-    else:
-        lines += [".SH OPTIONS", *_options(command)]
-    names = [name.partition(" ")[2], *(f"{name} {key}".partition(" ")[2] for key in inner)]
-    lines += [".SH EXAMPLES", ".nf", *dict.fromkeys(_roff(line) for one in names for line in examples(one)), ".fi"]
-    lines += [".SH EXIT STATUS", *_paragraphs(_EXITS), ".SH SEE ALSO", r"\fBmem\fR(1), \fBmem-workspace\fR(5)"]
+def build_command_page(name: str) -> str:
+    parser, text = get_parser(name)
+    lines = [format_head(f"mem-{name}", 1, COMMANDS[name].summary)]
+    lines += [".SH SYNOPSIS", f"\\fBmem {escape(name)}\\fR {escape(format_usage(parser))}"]
+    lines += [".SH DESCRIPTION"]
+    for paragraph in text.replace("\b\n", "").split("\n\n"):
+        # The lines of a list, such as the actions of `mem session`, stay apart.
+        is_list = all(re.match(r"\S+ {2,}\S", line) for line in paragraph.splitlines())
+        lines += [".PP", *([".nf"] if is_list else []), escape(paragraph)]
+        lines += [".fi"] if is_list else []
+    lines.append(".SH OPTIONS")
+    for parameter in parser.params:
+        label, description = describe_parameter(parameter)
+        lines += [".TP", f"\\fB{escape(label)}\\fR", escape(description)]
+    examples = [escape(example) for example in COMMANDS[name].examples]
+    lines += [".SH EXAMPLES", ".nf", *examples, ".fi"]
+    lines += [".SH SEE ALSO", "\\fBmem\\fR(1), \\fBmem\\-config\\fR(5)"]
     return "\n".join(lines) + "\n"
 
 
-def topic_page(name: str, about: str, text: str) -> str:
-    """Make a page of section 5 from markdown of headings, paragraphs and lists."""
-    lines = [_title(name, 5), ".SH NAME", rf"{_roff(name)} \- {_roff(about)}", ".SH DESCRIPTION"]
-    for block in re.split(r"\n{2,}", text.strip()):
-        if block.startswith("# "):
-            continue
-        if block.startswith("## "):
-            lines.append(f".SH {_roff(block[3:].strip())}")
-        elif block.startswith("- "):
-            for item in re.split(r"\n(?=- )", block):
-                lines += [r".IP \(bu 2", _inline(" ".join(item[2:].split()))]
-        else:
-            lines += [".PP", _inline(" ".join(block.split()))]
+def build_settings_page() -> str:
+    lines = [format_head("mem-config", 5, "settings of mem"), ".SH SETTINGS"]
+    for name, setting in SETTINGS.items():
+        default = format_default(setting.default)
+        lines += [".TP", f"\\fB{escape(name)}\\fR ({escape(default)})", escape(setting.help)]
     return "\n".join(lines) + "\n"
 
 
-def with_tables(text: str) -> str:
-    """Put each table between its marks in a page: `<!-- NAME: run `make man` -->` and `<!-- /NAME -->`."""
-    for name, make in TABLES.items():
-        opening, closing = f"<!-- {name}: run `make man` -->\n", f"<!-- /{name} -->\n"
-        if opening in text:
-            before, _, rest = text.partition(opening)
-            rows = "".join(f"| {' | '.join(cells)} |\n" for cells in make())
-            head, _, body = rows.partition("\n")
-            line = "|---" * (head.count(" | ") + 1) + "|"
-            text = f"{before}{opening}\n{head}\n{line}\n{body}\n{closing}{rest.partition(closing)[2]}"
-    return text
+def build_reference() -> str:
+    """Return docs/reference.md."""
+    lines = ["# Reference", "", "`make man` writes this page from the program.", "", "## Commands"]
+    for group in GROUPS:
+        lines += ["", f"### {group}", "", "| command | what it does |", "|---|---|"]
+        for name, command in COMMANDS.items():
+            if command.group == group:
+                lines.append(f"| `mem {name}` | {command.summary} |")
+    lines += ["", "`mem COMMAND --help` shows the options and examples of a command."]
+    lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
+    lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    lines += ["", "## Settings", "", *SETTINGS_NOTE.splitlines(), ""]
+    lines += ["| setting | default | what it does |", "|---|---|---|"]
+    for name, setting in SETTINGS.items():
+        mark = " *" if setting.is_user_only else ""
+        default = format_default(setting.default)
+        lines.append(f"| `{name}`{mark} | {default} | {setting.help.replace('|', chr(92) + '|')} |")
+    return "\n".join(lines) + "\n"
 
 
-def _tools() -> Iterator[tuple[str, ...]]:
-    """Yield a row for each tool whose conversations are looked for."""
-    yield "tool", "where `--all` looks"
-    for tool in TOOLS:
-        places = ", ".join(f"`~/{tool.folders[0]}/{pattern}`" for pattern in tool.patterns)
-        variable = f"; `${tool.variable}` in place of `~/{tool.folders[0]}`" if tool.variable else ""
-        yield tool.title, places + variable
+def get_parser(name: str) -> tuple[Any, str]:
+    """Return the parser of a command, and its description."""
+    module = import_module(f"memcli.cli.{COMMANDS[name].module or name}")
+    function = getattr(module, f"run_{name.replace('-', '_')}")
+    parser = build_parser(build_process_context(), name, function, lambda **values: None)
+    return parser, inspect.getdoc(function) or ""
 
 
-def _index() -> Iterator[tuple[str, ...]]:
-    """Yield a row for each command, with the commands of a group behind what it says."""
-    yield "command", "what it does"
-    whole = _commands()
-    for family in FAMILIES:
-        for name, one in commands().items():
-            if one.family == family:
-                inner = ", ".join(f"`{key}`" for key in _inner(whole[name]))
-                yield f"`mem {name}`", f"{one.help.rstrip('.')}: {inner}" if inner else one.help
+def format_usage(parser: Any) -> str:
+    arguments = [parameter.metavar for parameter in parser.params if is_argument(parameter)]
+    return " ".join(["[OPTIONS]", *arguments])
 
 
-def _exit_rows() -> Iterator[tuple[str, ...]]:
-    yield "code", "when"
-    for case in " ".join(_EXITS.split()).split(" · "):
-        yield tuple(case.split(" ", 1))
+def describe_parameter(parameter: Any) -> tuple[str, str]:
+    """Return the names of an option or argument, and its help."""
+    if is_argument(parameter):
+        return parameter.metavar, parameter.help or ""
+    value = "" if parameter.is_flag else f" {parameter.metavar}"
+    return f"{', '.join(parameter.opts)}{value}", parameter.help or ""
 
 
-def _setting_rows() -> Iterator[tuple[str, ...]]:
-    yield "setting", "default", "what it says"
-    for one in TABLE:
-        if one.name in USUAL:
-            default = written(one.default)
-            yield f"`{one.name}`", f"`{default}`" if default else "empty", one.doc
+def is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
 
 
-TABLES = {"tools": _tools, "commands": _index, "exits": _exit_rows, "settings": _setting_rows}
+def format_default(default: Any) -> str:
+    return format_setting(default) if default not in ("", ()) else "none"
 
 
-def _commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return {name: group.get_command(None, name) for name in commands()}
+def format_head(name: str, section: int, summary: str) -> str:
+    title = f'.TH "{name.upper()}" {section} "" "mem" "mem manual"'
+    return f"{title}\n.SH NAME\n{escape(name)} \\- {escape(summary)}"
 
 
-def _inner(command: Any) -> dict[str, Any]:
-    """Give the commands of a group that are for people."""
-    return {key: one for key, one in getattr(command, "commands", {}).items() if not one.hidden}
-
-
-def _usage(command: Any) -> str:
-    """Write what follows a command's name: options are optional, arguments as they are needed."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    words = []
-    for one in arguments:
-        name = (one.metavar or one.name.upper()).strip("[]")
-        words.append(name if one.required else f"[{name}]")
-    return " ".join(["[OPTIONS]", *words])
-
-
-def _records(command: Any) -> list[tuple[str, str]]:
-    context = typer.Context(command, info_name=command.name)
-    records = []
-    for one in command.params:
-        record = one.get_help_record(context)
-        if record:
-            told = re.sub(r"\[default: \((.*)\)\]", r"[default: \1]", " ".join(record[1].split()))
-            records.append((" ".join(record[0].split()), told))
-    return records
-
-
-def _options(command: Any) -> list[str]:
-    lines = []
-    for words, told in _records(command):
-        lines += [".TP", rf"\fB{_roff(words)}\fR", _roff(told) or r"\&"]
-    return lines
-
-
-def _title(name: str, section: int) -> str:
-    return f'.TH "{name.upper()}" "{section}" "" "mem {__version__}" "mem manual"'
-
-
-def _paragraphs(text: str) -> list[str]:
-    lines = []
-    for paragraph in re.split(r"\n{2,}", text.strip()):
-        lines += [".PP", _roff(" ".join(paragraph.split()))]
-    return lines
-
-
-def _inline(text: str) -> str:
-    """Turn `code` and *stress* of markdown into fonts."""
-    pieces = re.split(r"(`[^`]+`|\*[^*]+\*)", text)
-    shown = [
-        rf"\fB{_roff(piece[1:-1])}\fR" if piece.startswith("`") else rf"\fI{_roff(piece[1:-1])}\fR"
-        if piece.startswith("*") and len(piece) > 1 else _roff(piece)
-        for piece in pieces
-    ]  # fmt: skip
-    joined = "".join(shown)
-    return rf"\&{joined}" if joined[:1] in ".'" else joined
-
-
-def _roff(text: str) -> str:
-    """Escape a text for roff."""
-    text = text.replace("\\", r"\e").replace("-", r"\-").replace("…", "...").replace("·", r"\(bu").replace("–", r"\(en")
-    text = text.replace('"', r"\(dq").replace("“", r"\(lq").replace("”", r"\(rq")
-    return rf"\&{text}" if text[:1] in (".", "'") else text
+def escape(text: str) -> str:
+    """Return a text for roff. A line that starts with a dot or a quote would be a request."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text)
 
 
 if __name__ == "__main__":

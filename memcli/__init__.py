@@ -1,20 +1,16 @@
-"""Long-term memory for agents and people, kept as plain markdown and worked from the shell or from Python.
+"""Long-term memory for agents and people, stored as Markdown files.
 
-`open_workspace` opens a workspace; the functions of `memcli.api` work on it.
+from memcli import open_workspace, search, write
 """
 
-__version__ = "0.1.0"
-__all__ = ["__version__", "open_workspace"]
+__version__ = "1.0.0.dev0"
+__all__ = ["open_workspace", "search", "write"]
 
-TYPE_CHECKING = False  # `typing` would cost `mem --version` more than all the rest
-if TYPE_CHECKING:
-    from .api.workspace import open_workspace
-else:
 
-    def __getattr__(name: str) -> object:
-        """Import `open_workspace` when it is first asked for; AttributeError for what the package does not have."""
-        if name == "open_workspace":
-            from .api.workspace import open_workspace
+def __getattr__(name: str) -> object:
+    # Imported when used: `import memcli` must not load the index.
+    if name in __all__:
+        from . import api
 
-            return open_workspace
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

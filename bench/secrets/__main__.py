@@ -56,11 +56,19 @@ RULE_PLUGINS = (
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="*", type=Path, help="folders or files of ordinary text")
-    parser.add_argument("--detect-secrets", metavar="PYTHON", help="an interpreter with detect-secrets installed")
-    parser.add_argument("--each", type=int, default=700, help="generated ordinary lines of each kind")
-    parser.add_argument("--show", choices=["dev", "held", "unknown", "false"], help="list what went wrong there")
+    parser.add_argument(
+        "--detect-secrets", metavar="PYTHON", help="an interpreter with detect-secrets installed"
+    )
+    parser.add_argument(
+        "--each", type=int, default=700, help="generated ordinary lines of each kind"
+    )
+    parser.add_argument(
+        "--show", choices=["dev", "held", "unknown", "false"], help="list what went wrong there"
+    )
     options = parser.parse_args()
 
     positives = [*tokens(), *passwords(), *carriers()]
@@ -69,19 +77,31 @@ def main() -> None:
     if options.detect_secrets:
         python = options.detect_secrets
         scanners["detect-secrets"] = lambda texts: by_other(texts, python, [])
-        scanners["detect-secrets, rules alone"] = lambda texts: by_other(texts, python, RULE_PLUGINS.split())
+        scanners["detect-secrets, rules alone"] = lambda texts: by_other(
+            texts, python, RULE_PLUGINS.split()
+        )
 
     lines = sum(text.count("\n") + 1 for _, text in plain)
     print(f"{len(positives)} positives, {lines} ordinary lines\n")
-    print("| scanner | recall dev | held | held, with a rule | held, no rule | false per 10,000 lines | µs per line |")
+    print(
+        "| scanner | recall dev | held | held, with a rule | held, no rule | false per 10,000 lines | µs per line |"
+    )
     print("|---|---|---|---|---|---|---|")
     for name, scanner in scanners.items():
         answers = scanner([sample.text for sample in positives])
-        verdicts = [is_found(sample, answer) for sample, answer in zip(positives, answers.found, strict=True)]
+        verdicts = [
+            is_found(sample, answer)
+            for sample, answer in zip(positives, answers.found, strict=True)
+        ]
         wrong = scanner([text for _, text in plain])
         flagged = sum(len({line for line, _ in answer}) for answer in wrong.found)
-        row = [rate(positives, verdicts, parts) for parts in (["dev"], ["held", "unknown"], ["held"], ["unknown"])]
-        print(f"| {name} | {' | '.join(row)} | {1e4 * flagged / lines:.1f} | {1e6 * wrong.seconds / lines:.1f} |")
+        row = [
+            rate(positives, verdicts, parts)
+            for parts in (["dev"], ["held", "unknown"], ["held"], ["unknown"])
+        ]
+        print(
+            f"| {name} | {' | '.join(row)} | {1e4 * flagged / lines:.1f} | {1e6 * wrong.seconds / lines:.1f} |"
+        )
         if name == "mem":
             kept = report(positives, verdicts, plain, wrong, options.show)
     print("\n" + kept)
@@ -128,7 +148,9 @@ def tokens() -> Iterator[Sample]:
                     if frame == "url" and not re.fullmatch(r"[\w.~-]+", secret):
                         continue
                     noun = draw.one(*NOUNS)
-                    yield Sample(part, family, frame, write(draw.random, family, noun, secret), secret)
+                    yield Sample(
+                        part, family, frame, write(draw.random, family, noun, secret), secret
+                    )
 
 
 def passwords() -> Iterator[Sample]:
@@ -143,7 +165,11 @@ def passwords() -> Iterator[Sample]:
                     draw = samples.Draw(f"{part}/{kind}/{frame}/{number}")
                     secret = make(draw)
                     yield Sample(
-                        part, f"password: {kind}", frame, write(draw.random, "staging", "password", secret), secret
+                        part,
+                        f"password: {kind}",
+                        frame,
+                        write(draw.random, "staging", "password", secret),
+                        secret,
                     )
 
 
@@ -156,10 +182,18 @@ def carriers() -> Iterator[Sample]:
         for scheme, url in urls.items():
             for kind, make in kinds.items():
                 secret = quote(make(samples.Draw(f"{scheme}/{kind}")), safe="!*")
-                yield Sample(part, f"url: {scheme}", kind, f"DSN is `{url.format(secret)}` for now", secret)
+                yield Sample(
+                    part, f"url: {scheme}", kind, f"DSN is `{url.format(secret)}` for now", secret
+                )
     for kind, make in samples.HELD_PASSWORDS.items():
         secret = b64encode(b"deploy:" + make(samples.Draw(kind)).encode()).decode()
-        yield Sample("held", "basic auth", kind, f"curl -H 'Authorization: Basic {secret}' https://acme.io", secret)
+        yield Sample(
+            "held",
+            "basic auth",
+            kind,
+            f"curl -H 'Authorization: Basic {secret}' https://acme.io",
+            secret,
+        )
 
 
 def ordinary(paths: list[Path], each: int) -> list[tuple[str, str]]:
@@ -168,7 +202,9 @@ def ordinary(paths: list[Path], each: int) -> list[tuple[str, str]]:
     for kind, line in contexts.ordinary(random.Random(20261121), each):
         generated.setdefault(kind, []).append(line)
     texts = [
-        (kind, "\n".join(lines[n : n + 40])) for kind, lines in generated.items() for n in range(0, len(lines), 40)
+        (kind, "\n".join(lines[n : n + 40]))
+        for kind, lines in generated.items()
+        for n in range(0, len(lines), 40)
     ]
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -192,7 +228,11 @@ def by_mem(texts: list[str]) -> Answers:
     found = [scan(text) for text in texts]
     seconds = time.perf_counter() - begin
     return Answers(
-        seconds, [[(f.line, text[f.start : f.end]) for f in each] for text, each in zip(texts, found, strict=True)]
+        seconds,
+        [
+            [(f.line, text[f.start : f.end]) for f in each]
+            for text, each in zip(texts, found, strict=True)
+        ],
     )
 
 
@@ -215,7 +255,11 @@ def by_entropy(texts: list[str]) -> Answers:
 def by_other(texts: list[str], python: str, plugins: list[str]) -> Answers:
     """Scan with detect-secrets, each text a file of its own."""
     run = subprocess.run(
-        [python, "-c", OTHER_SCANNER, *plugins], input=json.dumps(texts), capture_output=True, text=True, check=True
+        [python, "-c", OTHER_SCANNER, *plugins],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seconds, found = json.loads(run.stdout)
     return Answers(seconds, [[(line, value) for line, value in each] for each in found])
@@ -240,30 +284,48 @@ def core_of(sample: Sample) -> str:
 
 def rate(positives: list[Sample], verdicts: list[bool], parts: list[str]) -> str:
     """Show the share found of the positives of these parts."""
-    chosen = [found for sample, found in zip(positives, verdicts, strict=True) if sample.part in parts]
+    chosen = [
+        found for sample, found in zip(positives, verdicts, strict=True) if sample.part in parts
+    ]
     return f"{sum(chosen) / len(chosen):.3f} of {len(chosen)}"
 
 
 def report(
-    positives: list[Sample], verdicts: list[bool], plain: list[tuple[str, str]], wrong: Answers, show: str | None
+    positives: list[Sample],
+    verdicts: list[bool],
+    plain: list[tuple[str, str]],
+    wrong: Answers,
+    show: str | None,
 ) -> str:
     """List what mem missed and what it flagged wrongly, and say how much of what it found is gone when redacted."""
     held = [(s, v) for s, v in zip(positives, verdicts, strict=True) if s.part != "dev"]
     gone = [s for s, v in held if v and is_gone(s)]
-    lines = [f"redacted whole: {len(gone)} of the {sum(v for _, v in held)} held ones found", "", "held, by frame:"]
-    frames = {s.frame: [v for t, v in held if t.frame == s.frame] for s, _ in held if "|" not in s.frame}
+    lines = [
+        f"redacted whole: {len(gone)} of the {sum(v for _, v in held)} held ones found",
+        "",
+        "held, by frame:",
+    ]
+    frames = {
+        s.frame: [v for t, v in held if t.frame == s.frame] for s, _ in held if "|" not in s.frame
+    }
     lines += [f"  {frame}: {sum(each)}/{len(each)}" for frame, each in frames.items()]
     for sample, found in zip(positives, verdicts, strict=True):
         if show == sample.part and not found:
             lines.append(f"missed {sample.family} in {sample.frame}: {sample.text!r}"[:300])
         elif show == sample.part and not is_gone(sample):
-            lines.append(f"partly {sample.family} in {sample.frame}: {redact(sample.text, scan(sample.text))!r}"[:300])
+            lines.append(
+                f"partly {sample.family} in {sample.frame}: {redact(sample.text, scan(sample.text))!r}"[
+                    :300
+                ]
+            )
     for (kind, text), answer in zip(plain, wrong.found, strict=True):
         for line, _ in answer:
             if show == "false":
                 lines.append(f"false in {kind}:{line}: {text.split(chr(10))[line - 1]!r}"[:300])
     by_kind = Counter(
-        kind if "/" not in kind else "files" for (kind, _), a in zip(plain, wrong.found, strict=True) for _ in a
+        kind if "/" not in kind else "files"
+        for (kind, _), a in zip(plain, wrong.found, strict=True)
+        for _ in a
     )
     return "\n".join([*lines, f"false alarms by kind: {dict(by_kind)}"])
 
@@ -273,3 +335,7 @@ def is_gone(sample: Sample) -> bool:
     core = core_of(sample)
     rest = redact(sample.text, scan(sample.text))
     return not any(core[n : n + 8] in rest for n in range(max(1, len(core) - 7)))
+
+
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,9 @@ def camel(noun: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def cut(chance: random.Random, secret: str, low: float = 0.35, high: float = 0.75) -> tuple[str, str]:
+def cut(
+    chance: random.Random, secret: str, low: float = 0.35, high: float = 0.75
+) -> tuple[str, str]:
     """Split the secret somewhere in its middle."""
     at = int(len(secret) * chance.uniform(low, high))
     return secret[:at], secret[at:]
@@ -36,14 +38,27 @@ FRAMES: dict[str, Frame] = {
     "prose": lambda r, s, n, x: f"When the {s} job fails, run it again with {x} from the laptop.",
     "prose, named": lambda r, s, n, x: f"The {s} {n} is {x}.",
     "env": lambda r, s, n, x: f"NODE_ENV=production\n{upper(s, n)}={x}\nPORT=8080",
-    "yaml": lambda r, s, n, x: f"{s.replace(' ', '-')}:\n  {n.replace(' ', '_')}: {x}\n  retries: 3",
+    "yaml": lambda r, s, n, x: (
+        f"{s.replace(' ', '-')}:\n  {n.replace(' ', '_')}: {x}\n  retries: 3"
+    ),
     "json": lambda r, s, n, x: f'{{"name": "{s}", "{camel(n)}": "{x}", "debug": false}}',
-    "code": lambda r, s, n, x: f'client = Client(\n    {n.replace(" ", "_")}="{x}",\n    timeout=30,\n)',
-    "url": lambda r, s, n, x: f"https://api.{s.split()[0]}.com/v1/items?{n.replace(' ', '_')}={x}&page=2",
-    "header": lambda r, s, n, x: f'curl -H "Authorization: Bearer {x}" https://api.{s.split()[0]}.com/v1',
+    "code": lambda r, s, n, x: (
+        f'client = Client(\n    {n.replace(" ", "_")}="{x}",\n    timeout=30,\n)'
+    ),
+    "url": lambda r, s, n, x: (
+        f"https://api.{s.split()[0]}.com/v1/items?{n.replace(' ', '_')}={x}&page=2"
+    ),
+    "header": lambda r, s, n, x: (
+        f'curl -H "Authorization: Bearer {x}" https://api.{s.split()[0]}.com/v1'
+    ),
     "wrapped": wrapped,
 }
-NAMELESS = {"prose", "bare", "table", "quote, wrapped"}  # frames that do not say that a secret follows
+NAMELESS = {
+    "prose",
+    "bare",
+    "table",
+    "quote, wrapped",
+}  # frames that do not say that a secret follows
 
 
 def continued(chance: random.Random, service: str, noun: str, secret: str) -> str:
@@ -67,10 +82,16 @@ def concatenated(chance: random.Random, service: str, noun: str, secret: str) ->
 HELD_FRAMES: dict[str, Frame] = {
     "table": lambda r, s, n, x: f"| service | value | owner |\n|---|---|---|\n| {s} | {x} | ops |",
     "bullet": lambda r, s, n, x: f"- **{s} {n}**: `{x}`",
-    "toml": lambda r, s, n, x: f'[{s.replace(" ", "-")}]\n{n.replace(" ", "-")} = "{x}"\nregion = "eu"',
+    "toml": lambda r, s, n, x: (
+        f'[{s.replace(" ", "-")}]\n{n.replace(" ", "-")} = "{x}"\nregion = "eu"'
+    ),
     "export": lambda r, s, n, x: f"export {upper(s, n)}='{x}'",
-    "x-header": lambda r, s, n, x: f"X-{s.split()[0].capitalize()}-{n.title().replace(' ', '-')}: {x}",
-    "chat": lambda r, s, n, x: f"[14:15] User: here is the {s} {n}: {x} | Assistant: Thanks, I will use it.",
+    "x-header": lambda r, s, n, x: (
+        f"X-{s.split()[0].capitalize()}-{n.title().replace(' ', '-')}: {x}"
+    ),
+    "chat": lambda r, s, n, x: (
+        f"[14:15] User: here is the {s} {n}: {x} | Assistant: Thanks, I will use it."
+    ),
     "flag": lambda r, s, n, x: f"{s.split()[0]} login --{n.replace(' ', '-')} {x} --yes",
     "compose": lambda r, s, n, x: f"    environment:\n      - {upper(s, n)}={x}\n      - TZ=UTC",
     "xml": lambda r, s, n, x: f'<add key="{s.split()[0].capitalize()}{camel(n)}" value="{x}" />',
@@ -93,7 +114,9 @@ HELD_PASSWORD_FRAMES: dict[str, Frame] = {
     "bold": lambda r, s, n, x: f"**Password:** {x}",
     "code span": lambda r, s, n, x: f"- {s} admin password = `{x}`",
     "passwd": lambda r, s, n, x: f"passwd={x}",
-    "connection string": lambda r, s, n, x: f"Server=db;Database=shop;User Id=sa;Password={x};Encrypt=true",
+    "connection string": lambda r, s, n, x: (
+        f"Server=db;Database=shop;User Id=sa;Password={x};Encrypt=true"
+    ),
     "pgpassword": lambda r, s, n, x: f"PGPASSWORD='{x}' psql -h db -U app",
     "flag": lambda r, s, n, x: f"mysql -u root --password={x} shop",
     "german": lambda r, s, n, x: f"Passwort: {x}",
@@ -135,11 +158,16 @@ def ordinary(chance: random.Random, each: int) -> Iterator[tuple[str, str]]:
         return "".join(chance.choice(string.ascii_lowercase + "234567") for _ in range(size))
 
     def path() -> str:
-        parts = [f"{chance.choice(WORDS)}{chance.choice(['', '-', '_', '2'])}" for _ in range(chance.randint(3, 7))]
+        parts = [
+            f"{chance.choice(WORDS)}{chance.choice(['', '-', '_', '2'])}"
+            for _ in range(chance.randint(3, 7))
+        ]
         return "/" + "/".join(parts) + chance.choice([".py", ".tsx", ".md", ".test.js", ".json"])
 
     kinds: dict[str, Callable[[], str]] = {
-        "commit log": lambda: f"{hexes(chance.choice([7, 12, 40]))} {words(3, 9)} (#{chance.randint(1, 9999)})",
+        "commit log": lambda: (
+            f"{hexes(chance.choice([7, 12, 40]))} {words(3, 9)} (#{chance.randint(1, 9999)})"
+        ),
         "commit header": lambda: f"commit {hexes(40)}",
         "lock file": lambda: chance.choice(
             [
@@ -152,14 +180,18 @@ def ordinary(chance: random.Random, each: int) -> Iterator[tuple[str, str]]:
                 f"      resolved https://registry.example/{chance.choice(WORDS)}/-/x-2.1.tgz#{hexes(40)}",
             ]
         ),
-        "uuid": lambda: chance.choice(["request id: {}", "id={}", "session {} closed", "{}", '"trace": "{}"']).format(
-            uuid()
+        "uuid": lambda: chance.choice(
+            ["request id: {}", "id={}", "session {} closed", "{}", '"trace": "{}"']
+        ).format(uuid()),
+        "hash": lambda: chance.choice(
+            ["sha256: {}", "etag {}", "md5={}", "cache key {}", "{}  release.tar.gz"]
+        ).format(hexes(chance.choice([32, 40, 64, 128]))),
+        "base64 image": lambda: (
+            f"![](data:image/png;base64,iVBORw0KGgo{base64(chance.randint(60, 900))})"
         ),
-        "hash": lambda: chance.choice(["sha256: {}", "etag {}", "md5={}", "cache key {}", "{}  release.tar.gz"]).format(
-            hexes(chance.choice([32, 40, 64, 128]))
+        "memory id": lambda: (
+            f"see mem_{lower(16)} and hist_{lower(16)}, superseded by mem_{lower(16)}"
         ),
-        "base64 image": lambda: f"![](data:image/png;base64,iVBORw0KGgo{base64(chance.randint(60, 900))})",
-        "memory id": lambda: f"see mem_{lower(16)} and hist_{lower(16)}, superseded by mem_{lower(16)}",
         "object id": lambda: (
             f"tool call toolu_01{b64encode(chance.randbytes(24)).decode().translate({43: 65, 47: 66})[:22]} "
             f"of req_011C{lower(20)} done"
@@ -184,7 +216,9 @@ def ordinary(chance: random.Random, each: int) -> Iterator[tuple[str, str]]:
         "note": lambda: (
             f"[{chance.randint(0, 23):02}:{chance.randint(0, 59):02}] User: {words(4, 14)} | Assistant: {words(5, 20)}."
         ),
-        "url": lambda: f"https://acme.io/{chance.choice(WORDS)}/{hexes(8)}?page={chance.randint(1, 99)}&ref={hexes(7)}",
+        "url": lambda: (
+            f"https://acme.io/{chance.choice(WORDS)}/{hexes(8)}?page={chance.randint(1, 99)}&ref={hexes(7)}"
+        ),
     }
     for kind, make in kinds.items():
         for _ in range(each):

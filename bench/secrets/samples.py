@@ -68,7 +68,9 @@ TOKENS: dict[str, list[Make]] = {
         lambda d: (
             f"DefaultEndpointsProtocol=https;AccountName=acme;AccountKey={d.base64(64)};EndpointSuffix=core.windows.net"
         ),
-        lambda d: f"Endpoint=sb://acme.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey={d.base64(32)}",
+        lambda d: (
+            f"Endpoint=sb://acme.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey={d.base64(32)}"
+        ),
         lambda d: d.some(ALNUM, 3) + "8Q~" + d.some(URL64 + "~.", 34),
     ],
     "github": [
@@ -80,8 +82,13 @@ TOKENS: dict[str, list[Make]] = {
         lambda d: "glpat-" + d.some(URL64, 27) + ".01." + d.some(LOWER, 9),
     ],
     "slack": [
-        lambda d: d.one("xoxb", "xoxp") + f"-{d.some('123456789', 12)}-{d.some('123456789', 12)}-{d.some(ALNUM, 24)}",
-        lambda d: f"https://hooks.slack.com/services/T{d.some(UPPER, 8)}/B{d.some(UPPER, 10)}/{d.some(ALNUM, 24)}",
+        lambda d: (
+            d.one("xoxb", "xoxp")
+            + f"-{d.some('123456789', 12)}-{d.some('123456789', 12)}-{d.some(ALNUM, 24)}"
+        ),
+        lambda d: (
+            f"https://hooks.slack.com/services/T{d.some(UPPER, 8)}/B{d.some(UPPER, 10)}/{d.some(ALNUM, 24)}"
+        ),
         lambda d: f"xapp-1-A{d.some(UPPER, 10)}-{d.some('123456789', 13)}-{d.some(HEX, 64)}",
     ],
     "stripe": [
@@ -90,9 +97,19 @@ TOKENS: dict[str, list[Make]] = {
     ],
     "openai": [
         lambda d: "sk-" + d.some(ALNUM, 20) + "T3Blbk" + "FJ" + d.some(ALNUM, 20),
-        lambda d: "sk-" + d.one("proj", "svcacct") + "-" + d.some(URL64, 74) + "T3Blbk" + "FJ" + d.some(URL64, 74),
+        lambda d: (
+            "sk-"
+            + d.one("proj", "svcacct")
+            + "-"
+            + d.some(URL64, 74)
+            + "T3Blbk"
+            + "FJ"
+            + d.some(URL64, 74)
+        ),
     ],
-    "anthropic": [lambda d: "sk-ant-" + d.one("api03-", "admin01-", "oat01-") + d.some(URL64, 93) + "AA"],
+    "anthropic": [
+        lambda d: "sk-ant-" + d.one("api03-", "admin01-", "oat01-") + d.some(URL64, 93) + "AA"
+    ],
     "huggingface": [lambda d: "hf_" + d.some(LETTERS, 34)],
     "npm": [lambda d: "npm_" + d.some(ALNUM, 36)],
     "pypi": [lambda d: "pypi-" + "AgEIcHlwaS5vcmc" + d.some(URL64, 120, 170)],
@@ -100,8 +117,17 @@ TOKENS: dict[str, list[Make]] = {
     "sendgrid": [lambda d: "SG." + d.some(URL64, 22) + "." + d.some(URL64, 43)],
     "telegram": [lambda d: d.some("123456789", 9, 10) + ":AA" + d.some(URL64, 33)],
     "discord": [
-        lambda d: d.one("MT", "OD", "NT") + d.some(ALNUM, 24) + "." + d.some(URL64, 6) + "." + d.some(URL64, 38),
-        lambda d: "https://discord.com/api/webhooks/" + d.some("123456789", 18) + "/" + d.some(URL64, 68),
+        lambda d: (
+            d.one("MT", "OD", "NT")
+            + d.some(ALNUM, 24)
+            + "."
+            + d.some(URL64, 6)
+            + "."
+            + d.some(URL64, 38)
+        ),
+        lambda d: (
+            "https://discord.com/api/webhooks/" + d.some("123456789", 18) + "/" + d.some(URL64, 68)
+        ),
     ],
     "jwt": [web_token],
     "pem": [private_key],
@@ -113,9 +139,15 @@ NAMED: dict[str, list[Make]] = {
     "billing service": [lambda d: d.some(URL64, 43), lambda d: d.base64(32)],
 }
 PASSWORDS: dict[str, Make] = {
-    "word, digits, sign": lambda d: d.one("hunter", "summer", "dragon") + d.some("23456789", 1, 4) + d.one(*"!?#$"),
-    "word and digits": lambda d: d.one("hunter", "Sunshine", "monkey", "Winter") + d.some("23456789", 1, 4),
-    "leetspeak": lambda d: d.one("Tr0ub4dor", "P4ssw0rt", "s3cr3tS4uce") + d.one(*"&!%") + d.some("23456789", 1),
+    "word, digits, sign": lambda d: (
+        d.one("hunter", "summer", "dragon") + d.some("23456789", 1, 4) + d.one(*"!?#$")
+    ),
+    "word and digits": lambda d: (
+        d.one("hunter", "Sunshine", "monkey", "Winter") + d.some("23456789", 1, 4)
+    ),
+    "leetspeak": lambda d: (
+        d.one("Tr0ub4dor", "P4ssw0rt", "s3cr3tS4uce") + d.one(*"&!%") + d.some("23456789", 1)
+    ),
     "random": lambda d: d.some(ALNUM + "!@#%^&*-_=+?", 14, 22),
 }
 URLS: dict[str, str] = {
@@ -140,7 +172,10 @@ HELD_TOKENS: dict[str, list[Make]] = {
     "figma": [lambda d: "figd_" + d.some(URL64, 40)],
     "shopify": [lambda d: d.one("shpat_", "shpca_", "shppa_", "shpss_") + d.some(HEX, 32)],
     "square": [lambda d: "sq0atp-" + d.some(URL64, 22), lambda d: "EAAA" + d.some(URL64, 60)],
-    "mailgun": [lambda d: "key-" + d.some(HEX, 32), lambda d: f"{d.some(HEX, 32)}-{d.some(HEX, 8)}-{d.some(HEX, 8)}"],
+    "mailgun": [
+        lambda d: "key-" + d.some(HEX, 32),
+        lambda d: f"{d.some(HEX, 32)}-{d.some(HEX, 8)}-{d.some(HEX, 8)}",
+    ],
     "databricks": [lambda d: "dapi" + d.some(HEX, 32)],
     "doppler": [lambda d: "dp." + d.one("pt", "st.prd") + "." + d.some(ALNUM, 43)],
     "grafana": [lambda d: "glsa_" + d.some(ALNUM, 32) + "_" + d.some(HEX, 8)],
@@ -158,7 +193,9 @@ HELD_TOKENS: dict[str, list[Make]] = {
     "groq": [lambda d: "gsk_" + d.some(ALNUM, 52)],
     "airtable": [lambda d: "pat" + d.some(ALNUM, 14) + "." + d.some(HEX, 64)],
     "atlassian": [lambda d: "ATATT3xFfGF0" + d.some(URL64, 170) + "=" + d.some(HEX.upper(), 8)],
-    "age": [lambda d: "AGE-SECRET" + "-KEY-1" + d.some("QPZRY9X8GF2TVDW0" + "S3JN54KHCE6MUA7L", 58)],
+    "age": [
+        lambda d: "AGE-SECRET" + "-KEY-1" + d.some("QPZRY9X8GF2TVDW0" + "S3JN54KHCE6MUA7L", 58)
+    ],
     "jwt": [lambda d: web_token(d, "SUzI1NiIsImtpZCI6IjEifQ"), lambda d: web_token(d, "FZERTQSJ9")],
     "pem": [
         lambda d: private_key(d, "OPENSSH ", 5),
@@ -246,7 +283,9 @@ HELD_PASSWORDS: dict[str, Make] = {
         f"-{d.one('River', 'copper')}"
     ),
     "keyboard": lambda d: (
-        d.one("Qwerty", "Asdf", "1qaz2wsx", "zaq1ZAQ") + d.some("123456789", 2, 4) + d.one("!", "@", "")
+        d.one("Qwerty", "Asdf", "1qaz2wsx", "zaq1ZAQ")
+        + d.some("123456789", 2, 4)
+        + d.one("!", "@", "")
     ),
     "season and year": lambda d: (
         d.one("Spring", "Autumn", "Herbst") + d.one("2024", "2025", "2026") + d.one("!", "", "$")

@@ -1,155 +1,202 @@
-"""`mem consolidate`."""
+"""mem consolidate: turn conversations into history and memories."""
 
-import shlex
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from ..api import consolidate as api
-from ..errors import UsageError
-from ..results import number_of
-from . import completion, output, workspaces
-from .options import COMMON, Common, DryRun, Judge, Quiet
-from .output import counted, judge_progress, tell_redacted, tell_unheard
+from ..api import open_recording
+from ..consolidate.consolidate import (
+    BatchResult,
+    build_agent_prompt,
+    consolidate_sessions,
+    find_due_sessions,
+    save_agent_reply,
+)
+from ..consolidate.queue import hold_queue, run_consolidation
+from ..context import Context
+from ..errors import BusyError, LlmError, UsageError
+from ..formats.text import count_noun, shorten
+from ..reconcile.changes import Outcome
+from ..store.sessions import Session, get_session
+from ..store.workspace import Workspace
+from .render import Result
+
+SESSION_FIELDS = (
+    "session",
+    "messages",
+    "method",
+    "history",
+    "memories",
+    "forgotten",
+    "error",
+    "undo",
+)
+FIELDS = (*SESSION_FIELDS, "batch", "prompt")
+WAIT_SECONDS = 120.0  # for a consolidation in the background
+SAVED = ("saved", "restored", "confirmed")
+LABELS = {
+    "saved": "Saved",
+    "confirmed": "Confirmed",
+    "restored": "Restored",
+    "held": "In the inbox",
+    "would save": "Would save",
+}
 
 
-def consolidate(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION...]",
-            autocompletion=completion.sessions,
-            help="Sessions, or files of transcripts; - reads one from standard input. Without: all that wait.",
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every session with messages that wait.")] = False,
-    since: Annotated[
-        str,
-        typer.Option("--since", metavar="TIME", help="Of these, only what went on then or later.", show_default=False),
+def run_consolidate(
+    context: Context,
+    name: Annotated[
+        str, Argument(metavar="[SESSION]", help="Only this conversation, up to its end.")
     ] = "",
-    dry_run: DryRun = False,
-    since_git: Annotated[
-        str,
-        typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
-    ] = "",
-    keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
-    ask: Annotated[bool, typer.Option("--ask", help="Print what an LLM would be asked about a session.")] = False,
+    all_: Annotated[
+        bool, Option("--all", help="Every conversation up to its end, including running ones.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be saved.")] = False,
+    no_llm: Annotated[bool, Option("--no-llm", help="Do not ask the language model.")] = False,
+    ask: Annotated[
+        bool,
+        Option("--ask", help="Print the prompt, for an agent that answers instead of a model."),
+    ] = False,
     answer: Annotated[
         str,
-        typer.Option("--answer", metavar="FILE", help="Take this reply for the LLM's; - reads it from standard input."),
+        Option(metavar="FILE", help="Save the agent's answer to --ask; - reads standard input."),
     ] = "",
-    upto: Annotated[
-        str, typer.Option("--upto", metavar="FIRST..LAST", help="It is about these messages, as --ask said.")
-    ] = "",
-    judge: Judge = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
-    quiet: Quiet = False,
-    common: Common = COMMON,
-) -> None:
+    background: Annotated[
+        bool,
+        Option(
+            "--background", help="Process what is due; do nothing if another process already does."
+        ),
+    ] = False,
+) -> Result:
     """Turn conversations into history and memories.
 
-    What is new since the last time becomes one history record, entries and lines of MEMORY.md; with an LLM in your
-    own settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. What is known
-    already is confirmed; what contradicts it is flagged, or takes its place where it says so outright ("no longer
-    …"), as `mem write` does. Messages stay due until all of it is on disk. When the LLM fails, the last messages go
-    to history as they are, the exit code is 7, and the next run tries again. With --judge the LLM also says what a
-    memory is to those that stand.
-
-    An agent can answer in the LLM's place: --ask prints the question about a session and writes nothing, --answer takes
-    the reply as it would the LLM's. What repeats whole sentences of the user is the user's, what rewords them is
-    observed and has the sentence in its sources. A reply that cannot be read changes nothing (exit code 2).
+    Without SESSION, mem processes the conversations that are due: those that have ended, and long
+    running ones except their latest messages. A language model reads them if you configured one.
+    Otherwise mem saves only what you asked for, your rules, preferences and corrections.
     """
-    where = workspaces.writing(common)
-    if sum(map(bool, (everything, names, since_git))) > 1:
-        raise UsageError("--all, --since-git and names of sessions", "give one of them")
-    if since and (names or since_git):
-        raise UsageError("--since is for all sessions that wait", "give --all with it")
-    _require_one_answer(names or [], ask, answer, upto, is_more=bool(everything or since or since_git))
-    reply = workspaces.text_of(answer, "the reply") if answer else ""
-    with ExitStack() as files:
-        asked: list[str | BinaryIO] = [
-            files.enter_context(workspaces.opened(name, "the transcript")) if name == "-" else name
-            for name in names or ()
-        ]
-        if ask:
-            _tell_request(api.reply_request(where, asked[0], keep=keep), (names or [""])[0], as_json=common.as_json)
-            return
-        how: dict[str, Any] = {"keep": keep, "dry_run": dry_run, "judge": judge, "wait": 0.0 if no_wait else api.WAIT}
-        report = (
-            api.hand_in(where, asked[0], reply, upto=upto, **how)
-            if answer
-            else api.consolidate(where, asked, since=since, commits=since_git, progress=judge_progress(), **how)
+    if sum((bool(name) or all_, bool(answer), background)) > 1 or (name and all_):
+        raise UsageError("use one of SESSION, --all, --answer and --background")
+    workspace = open_recording(context)
+    if answer:
+        return save_agent_answer(context, workspace, answer)
+    is_forced = bool(name) or all_
+    if ask or dry_run:
+        sessions = (
+            [get_session(workspace, name)]
+            if name
+            else find_due_sessions(workspace, is_forced=is_forced or ask)
         )
-    _tell_remarks(report)
-    if report.failed and report.asked == 1:
-        raise report.failed[0]
-    if common.as_json:
-        output.say_json(report.as_dict())
-    elif not quiet:
-        _tell(report)
-    for failure in report.failed:
-        output.note(str(failure))
-    if report.is_partial:
-        raise typer.Exit(7)
-    if report.failed:
-        raise typer.Exit(3)
+        if ask:
+            return print_prompt(context, workspace, sessions)
+        done = consolidate_sessions(
+            workspace, sessions, is_forced=is_forced, use_llm=not no_llm, is_dry_run=True
+        )
+        return render(context, workspace, done, [])
+    try:
+        done, messages = run_consolidation(
+            workspace,
+            name=name,
+            is_forced=is_forced,
+            use_llm=not no_llm,
+            actor="hook" if background else "person",
+            seconds=0.0 if background else WAIT_SECONDS,
+        )
+    except BusyError:
+        if background:
+            return Result()
+        raise
+    result = render(context, workspace, done, messages)
+    if background:
+        # The log of the workspace records problems, and nobody reads anything else.
+        result = Result(messages=result.messages if result.exit_code else ())
+    return result
 
 
-def _require_one_answer(names: Sequence[str], ask: bool, answer: str, upto: str, *, is_more: bool) -> None:
-    """Raise UsageError where a question, or a reply, is not about one session."""
-    if (ask and answer) or (upto and not answer):
-        raise UsageError("--ask shows the question, --answer takes the reply, up to --upto", "give one of them")
-    if answer and not upto:
-        raise UsageError("what was said since the question would be passed over", "give --upto, as --ask said it")
-    if (ask or answer) and (is_more or len(names) != 1):
-        raise UsageError("an LLM is asked about one session at a time", "name it")
-    if answer == "-" and "-" in names:
-        raise UsageError("the session and the reply cannot both be standard input", "name a file")
+def print_prompt(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:
+    prompt = build_agent_prompt(workspace, sessions)
+    if prompt is None:
+        return Result({"batch": "", "prompt": ""}, ["Nothing to consolidate"], exit_code=1)
+    hint = "save the answer: mem consolidate --answer FILE"
+    messages = [hint] if context.is_terminal and not context.common.as_json else []
+    lines = prompt.prompt.split("\n")
+    return Result(prompt._asdict(), lines, None, messages)
 
 
-def _tell_request(request: "api.ReplyRequest", name: str, *, as_json: bool) -> None:
-    if as_json:
-        output.say_json(request.as_dict())
-        return
-    if request.upto:
-        output.say("\n".join(message["content"] for message in request.messages))
-        rest = f"; {request.parts - 1} more parts wait" if request.parts > 1 else ""
-        words = ("consolidate", name, "--answer", "REPLY" if name == "-" else "-", "--upto", request.upto)
-        output.note(f"hand in: mem {shlex.join(words)}{rest}")
+def save_agent_answer(context: Context, workspace: Workspace, answer: str) -> Result:
+    if answer == "-":
+        text = context.stdin.read()
     else:
-        output.note("nothing waits")
+        try:
+            text = (context.folder / answer).expanduser().read_text("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"cannot read {answer}: {error.strerror}") from None
+    with hold_queue(workspace, WAIT_SECONDS):
+        try:
+            return render(context, workspace, [save_agent_reply(workspace, text)], [])
+        except LlmError as error:
+            # Nothing was stored, and the agent can answer again.
+            raise UsageError(error.message, "answer again with one JSON object") from None
 
 
-def _tell_remarks(report: "api.ConsolidationReport") -> None:
-    """Say what was passed over, which secrets were blanked out, and what an LLM did not do."""
-    output.notes(report.notices)
-    for name, session in report.imported:
-        tell_redacted(session.redacted)
-        if session.unreadable:
-            output.note(f"{name}: {number_of(session.unreadable, 'part')} could not be read")
-    tell_redacted([secret for session in report.sessions for secret in session.redacted])
-    for done in report.sessions:
-        for remark in done.remarks:
-            output.note(remark)
-        if done.error:
-            output.note(f"{done.session}: the LLM failed ({done.error}); the messages stay due")
-        tell_unheard(done.unheard)
+def render(
+    context: Context, workspace: Workspace, done: Sequence[BatchResult], messages: Sequence[str]
+) -> Result:
+    """Return the sentences that were saved, and one line for the person."""
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    outcomes = [outcome for item in done for outcome in item.memories]
+    for outcome in outcomes:
+        if outcome.action in LABELS:
+            lines.append(f"{LABELS[outcome.action]}: {outcome.text}{format_id(outcome)}")
+            rows.append([outcome.action, outcome.id, outcome.path, outcome.text])
+    for item in done:
+        lines += [f"Forgotten: {text}" for text in item.forgotten]
+        if item.history_path:
+            lines.append(f"Added to {item.history_path}: {shorten(item.history, 100)}")
+            rows.append(["history", item.session, item.history_path, shorten(item.history, 300)])
+    errors = [
+        f"not saved: {shorten(item.text, 60)}: {item.error.message}"
+        for item in outcomes
+        if item.error
+    ]
+    problems = [problem for item in done for problem in item.problems]
+    failed = [item.error for item in done if item.error]
+    if not done:
+        lines.append("Nothing to consolidate")
+    elif not lines:
+        count = sum(item.messages for item in done)
+        lines.append(f"Read {count_noun(count, 'message')}: nothing to remember")
+    notes = [*messages, *errors, *problems]
+    if failed:
+        notes.append(f"the language model failed ({failed[0]}): the next run tries again")
+    summary = summarize_saved(done) if workspace.settings["notify"] else ""
+    if summary and context.is_terminal:
+        lines.append(f"mem: {summary}")
+    elif summary:
+        notes.append(summary)
+    data = {"sessions": [to_json(item) for item in done]}
+    return Result(data, lines, rows, notes, exit_code=LlmError.exit_code if failed else 0)
 
 
-def _tell(report: "api.ConsolidationReport") -> None:
-    done = [session for session in report.sessions if session.how != "nothing"]
-    for session in done:
-        besides = [remark for remark in (counted(session.memories),) if remark]
-        if session.diff is not None:
-            for reason in session.plan.reasons:
-                output.note(reason)
-            output.say(session.diff, end="")
-        elif output.is_watched():
-            parts = (number_of(session.messages, "message"), number_of(session.entries, "memory"), *besides)
-            output.say_wrapped(f"{session.session}: {', '.join(parts)} ({session.how})")
-        else:
-            output.say_row((session.session, session.how, session.messages, session.entries, *besides))
-    if not done and output.is_heard():
-        output.note("nothing waits")
+def summarize_saved(done: Sequence[BatchResult]) -> str:
+    """Return how many memories were saved, and how to revert that."""
+    counts = [sum(outcome.action in SAVED for outcome in item.memories) for item in done]
+    commands = [item.undo for item, count in zip(done, counts, strict=True) if count]
+    if not commands:
+        return ""
+    undo = "mem undo" if len(commands) == 1 else "mem undo --list"
+    return f"saved {count_noun(sum(counts), 'memory')} ({undo})"
+
+
+def format_id(outcome: Outcome) -> str:
+    return f"  ({outcome.short_id})" if outcome.short_id else ""
+
+
+def to_json(item: BatchResult) -> dict[str, object]:
+    fields = {name: getattr(item, name) for name in SESSION_FIELDS}
+    memories = [
+        {"action": outcome.action, "id": outcome.id, "path": outcome.path, "text": outcome.text}
+        for outcome in item.memories
+    ]
+    return {**fields, "memories": memories}

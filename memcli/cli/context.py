@@ -1,37 +1,52 @@
-"""`mem context`."""
+"""mem context: print the text for the start of a session."""
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from ..api.context import START_CHARACTERS, session_start
-from . import output, workspaces
-from .options import COMMON, Common
+from ..api import open_all
+from ..context import Context
+from ..recall.shown import load_shown
+from ..recall.start import HEADINGS, PAGE, build_start
+from .render import Result
+
+FIELDS = ("section", "text", "why", "id", "lines", "tokens", "left_out")
 
 
-def context(
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show each line with its tokens and why it is told.")
+def run_context(
+    context: Context,
+    session: Annotated[str, Option(help="Id of a session: record what it was shown.")] = "",
+    resumed: Annotated[
+        bool, Option("--resumed", help="Print only what the session was not shown yet.")
     ] = False,
-    session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Note it as shown in this session.", show_default=False)
-    ] = "",
-    characters: Annotated[int, typer.Option(min=500, help="Characters never exceeded.")] = START_CHARACTERS,
-    common: Common = COMMON,
-) -> None:
-    """Print what an agent is told at the start of a session.
+    explain: Annotated[
+        bool, Option("--explain", help="Show why each line is there, and how many tokens it uses.")
+    ] = False,
+) -> Result:
+    """Print what an agent is shown when a session starts.
 
-    Long-term memory, then at most 6,000 characters: rules and preferences, where the last session stood, the last
-    days, and an index of what is known here with the ids that `mem read` takes.
+    It consists of the protocol, MEMORY.md, the rules of this project, where work stopped, and the
+    latest memories.
     """
-    found_in = workspaces.reading(common)
-    start = session_start(found_in, session=session, characters=characters)
-    if common.as_json:
-        output.say_json(start.as_dict())
-    elif explain:
-        for line in start.lines:
-            output.say(f"{line.tokens:>5}  {line.text}\n       {line.why}")
-        output.say(f"{start.tokens:>5}  in all")
-    elif start.text:
-        output.say(start.text, end="")
-    workspaces.tell_problems(found_in, start.problems)
+    workspaces = open_all(context)
+    shown = load_shown(str(context.state_folder or ""), session)
+    start = build_start(workspaces, shown, is_resumed=resumed)
+    shown.save()
+    data = {
+        "lines": start.lines,
+        "text": start.text,
+        "tokens": start.count_tokens(),
+        "left_out": start.left_out,
+    }
+    if not explain:
+        return Result(data, start.text.splitlines())
+    page_tokens = start.count_tokens(PAGE)
+    lines = [f"{start.count_tokens() - page_tokens} tokens, plus {page_tokens} for MEMORY.md"]
+    for section, heading in HEADINGS.items():
+        chosen = [line for line in start.lines if line.section == section]
+        if chosen:
+            lines.append(f"{heading[3:]}: {start.count_tokens(section)} tokens")
+            lines += [f"  {line.text}  ({line.why})" for line in chosen if line.text.strip()]
+    if start.left_out:
+        lines.append(f"Left out: {start.left_out:,}")
+    return Result(data, lines)

@@ -1,114 +1,69 @@
-"""`mem decay`."""
+"""mem decay: show the memories that have faded, and mark them."""
 
-import shlex
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
-from ..api import maintain
-from ..api.workspace import Workspace
-from . import output, workspaces
-from .options import COMMON, Common
+from ..api import open_existing
+from ..context import Context
+from ..formats.text import count_noun
+from ..index.index import open_index
+from ..upkeep.decay import check_fraction, check_trusted, find_fading, mark_faded
+from .render import Result
 
-if TYPE_CHECKING:
-    from ..api.maintain import DecayReport, Judged
+FIELDS = ("id", "path", "text", "retention", "access_count", "memories", "undo")
 
 
-NEAREST = 10
-"""Entries shown on a terminal besides those that have faded."""
-
-
-def decay(
-    apply: Annotated[bool, typer.Option("--apply", help="Archive what has faded.")] = False,
-    as_of: Annotated[
-        str,
-        typer.Option("--as-of", metavar="DATE", help="Judge as on that day: see the future.", show_default=False),
-    ] = "",
-    all_: Annotated[bool, typer.Option("--all", help="Show every entry on a terminal too.")] = False,
+def run_decay(
+    context: Context,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what has faded.")] = False,
     max_fraction: Annotated[
-        float, typer.Option("--max-fraction", metavar="F", help="Archive at most this share of the active entries.")
-    ] = 0.25,
-    common: Common = COMMON,
-) -> None:
-    """Show how far entries have faded, and archive those that have.
+        float | None,
+        Option(
+            min=0.0,
+            max=1.0,
+            help="Stop if a larger share of the memories would fade, 0 to 1.",
+        ),
+    ] = None,
+) -> Result:
+    """Mark memories that have faded, so that searches and agents no longer show them.
 
-    score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
-    entry goes to the archive with --apply, and what it had taken the place of with it. `mem restore` brings either
-    back; the age of what was restored counts from that day. Spared are pinned entries, constraints, entities, what the
-    user prefers, episodes and summaries, and what was read or recalled within 30 days. A terminal shows what has
-    faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
+    A memory fades with its age. Use and trust slow this down. Pinned memories, your preferences,
+    constraints, entities, episodes and summaries never fade.
     """
-    where = workspaces.writing(common)
-    report = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
-    if common.as_json:
-        output.say_json(report.as_dict())
-    elif report.applied:
-        _show_archived(where, report)
-    else:
-        words = f" --scope {common.scope}" if common.scope else ""
-        words = f" --workspace {shlex.quote(common.workspace)}" if common.workspace else words
-        _show(where, report, words, everything=all_ or not output.is_watched())
-    if report.failed:
-        raise typer.Exit(3)
-
-
-def _show_archived(where: Workspace, report: "DecayReport") -> None:
-    for identifier, path in report.archived:
-        output.say_row(("archived", identifier, workspaces.here(where, path)))
-    output.notes(report.notices)
-    for file in report.failed:
-        output.note(f"{workspaces.here(where, file.path)}: {file.reason}")
-    if output.is_heard():
-        count = len(report.archived) - len(report.superseded)
-        output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
-
-
-def _show(where: Workspace, report: "DecayReport", words: str, *, everything: bool) -> None:
-    entries, faded = report.entries, report.faded
-    if not output.is_watched():
-        for entry in entries:
-            numbers = f"{entry.age_days:.1f}", entry.accesses, f"{entry.trust:g}", f"{entry.score:.3f}"
-            output.say_row((entry.id, *numbers, entry.verdict, entry.reason))
-        return
-    others = [entry for entry in entries if entry.verdict != "archive"]
-    shown = others if everything else [entry for entry in others if entry.verdict == "keep"][:NEAREST]
-    if faded:
-        count = f"{len(faded):,} of {len(entries):,}"
-        output.say_wrapped(f"{count} faded (below {report.threshold:g}, or expired); search loses these:")
-        _table(faded)
-    if shown:
-        output.say("these stay:" if everything else "the next ones:")
-        _table(shown)
-    if not entries:
-        output.say("no memory is here that could fade")
-    else:
-        output.say_wrapped("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
-        left = len(others) - len(shown)
-        output.say_wrapped(_advice(where, report, words) + (f"; {left:,} more: `mem decay --all`" if left else ""))
-
-
-def _advice(where: Workspace, report: "DecayReport", words: str) -> str:
-    """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
-    if not report.faded:
-        return "nothing has faded"
-    if not (where.layout.is_mems or where.layout.is_vault):
-        return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
-    more = f" --max-fraction {report.needed_fraction:g}" if report.needed_fraction else ""
-    return f"archive them, to be had back with `mem restore`: `mem decay --apply{more}{words}`"
-
-
-def _table(entries: "Sequence[Judged]") -> None:
-    """Print entries by type, the largest group first, each with the lowest score first."""
-    sizes = Counter(entry.type for entry in entries)
-    ordered = sorted(entries, key=lambda entry: (-sizes[entry.type], entry.type, entry.score))
-    output.table(("type", "id", "age", "score", "what it says"), [_cells(entry) for entry in ordered], 4)
-    output.say("")
-
-
-def _cells(entry: "Judged") -> tuple[str, ...]:
-    """Return the cells of a row; where the score does not decide, what does stands in its place."""
-    score = f"{entry.score:.3f}" if entry.verdict in ("keep", "archive") else entry.verdict
-    score = "expired" if entry.is_expired else "pinned" if entry.verdict == "spare" and entry.pinned else score
-    return entry.type, entry.id, f"{entry.age_days:.0f}d", score, entry.summary
+    workspace = open_existing(context)
+    check_trusted(workspace)
+    fading = find_fading(workspace)
+    messages = list(open_index(workspace, refresh_first=False).messages)
+    number = 0
+    is_changed = False
+    if fading and not dry_run:
+        limit = workspace.settings["decay.max_fraction"] if max_fraction is None else max_fraction
+        check_fraction(workspace, fading, limit)
+        done = mark_faded(workspace, fading)
+        fading, number = done.faded, done.result.number
+        messages += done.messages
+        is_changed = bool(done.result.paths)
+    index = open_index(workspace, refresh_first=False)
+    lines, rows, items = [], [], []
+    for entry, retention, count in fading:
+        day = workspace.describe_day(max(entry.created_at, entry.updated_at))
+        short_id = index.shorten_id(entry.id)
+        label = "Faded" if is_changed else "Would fade"
+        lines.append(f"{label}: {entry.summary}  ({short_id})")
+        lines.append(f"  {entry.type} · {day} · used {count_noun(count, 'time')} · {retention:.2f}")
+        rows.append([entry.id, f"{retention:.4f}", count, entry.path, entry.summary])
+        items.append(
+            {
+                "id": entry.id,
+                "path": entry.path,
+                "text": entry.summary,
+                "retention": round(retention, 4),
+                "access_count": count,
+            }
+        )
+    if is_changed:
+        lines += ["To bring one back: mem restore ID", "Undo: mem undo"]
+    if not fading:
+        lines = ["Nothing has faded."]
+    return Result({"memories": items, "undo": number}, lines, rows, messages)

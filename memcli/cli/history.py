@@ -1,86 +1,76 @@
-"""`mem history`."""
+"""mem history: list the log, or add to it."""
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from ..api.history import add_history, add_note, read_history
-from . import output, workspaces
-from .app import STYLE
-from .options import COMMON, Commands, Common
-from .output import tell_redacted
+from ..api import open_all, open_target
+from ..context import Context
+from ..errors import UsageError
+from ..formats.dates import format_time
+from ..formats.ids import build_id
+from ..formats.records import format_history_record, split_history
+from ..index.filters import parse_date
+from ..index.index import open_index
+from ..store.commit import Append, commit_one
+from .render import Result
 
-history_app = Commands(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
-
-
-@history_app.command("add")
-def add(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What happened; - reads standard input.")],
-    common: Common = COMMON,
-) -> None:
-    """Add a record to the month's history; it is kept whole. Secrets are blanked out and told."""
-    if text == "-":
-        text = workspaces.standard_input("the record")
-    where = workspaces.writing(common, make=True)
-    done = add_history(where, text)
-    tell_redacted(done.redacted)
-    path = workspaces.here(where, done.path)
-    if common.as_json:
-        output.say_json(done.as_dict())
-    elif output.is_watched():
-        output.say_wrapped(f"recorded {done.id} ({path})")
-    else:
-        output.say_row(("recorded", done.id, path))
+FIELDS = ("id", "timestamp", "text", "path")
 
 
-@history_app.command("show")
-def show(
-    since: Annotated[str, typer.Option(help="Only from then on: 2026-11-21, 2026-11, yesterday, 7d.")] = "",
-    until: Annotated[str, typer.Option(help="Only up to then.")] = "",
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Only the last so many.", show_default="all")] = 0,
-    common: Common = COMMON,
-) -> None:
-    """Show history, the oldest first: all files as one, each record once."""
-    found_in = workspaces.reading(common)
-    log = read_history(found_in, since=since, until=until, limit=limit)
-    workspaces.tell_problems(found_in, log.problems)
-    if common.as_json:
-        output.say_json(log.as_dict())
-    elif output.is_watched():
-        for record in log.records:
-            output.say(f"{record.text}\n")
-        if not log.records and output.is_heard():
-            output.note("no history yet: `mem consolidate` and `mem history add` write it")
-    else:
-        for line in log.records:
-            output.say_row(
-                (
-                    line.id or f"{line.path}#L{line.line}",
-                    line.timestamp,
-                    line.text,
-                )
-            )
+def run_history(
+    context: Context,
+    add: Annotated[
+        str, Option(help="Add this text to the log; - reads it from standard input.")
+    ] = "",
+    limit: Annotated[
+        int, Option("-n", "--limit", min=1, help="Show at most this many records.")
+    ] = 20,
+    since: Annotated[str, Option(help="Only records since this date.")] = "",
+    until: Annotated[str, Option(help="Only records until this date.")] = "",
+) -> Result:
+    """List the log of the workspace, the latest record last, or add a record."""
+    if add:
+        return add_record(context, context.stdin.read() if add == "-" else add)
+    first, last = "", "9999"
+    records = []
+    for workspace in open_all(context):
+        if since:
+            first = format_time(parse_date(since, workspace.now, workspace.zone)[0])
+        if until:
+            last = format_time(parse_date(until, workspace.now, workspace.zone)[1])
+        index = open_index(workspace)
+        rows = index.run(
+            "select path, text from files join texts using(file) where kind = 'history'"
+        )
+        for path, text in rows.fetchall():
+            for record in split_history(text):
+                body = text[record.start : record.end].strip()
+                if first <= record.timestamp <= last:
+                    records.append(
+                        {"id": record.id, "timestamp": record.timestamp, "text": body, "path": path}
+                    )
+    # Months and workspaces come in the order of their paths.
+    records.sort(key=lambda record: record["timestamp"])
+    records = records[-limit:]
+    lines = [line for record in records for line in record["text"].splitlines()]
+    cells = [[record["timestamp"], record["id"], record["text"]] for record in records]
+    return Result({"records": records}, lines, cells)
 
 
-def note(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to note; - reads standard input.")] = "",
-    user: Annotated[str, typer.Option(help="What the user said.")] = "",
-    assistant: Annotated[str, typer.Option(help="What the assistant answered.")] = "",
-    common: Common = COMMON,
-) -> None:
-    """Add a line to the notes of today.
-
-    With --user and --assistant the line says both, cut to 200 and 300 characters. Secrets are blanked out and told.
-    """
-    if text == "-" and not (user or assistant):
-        text = workspaces.standard_input("the note")
-    where = workspaces.writing(common, make=True)
-    done = add_note(where, text, user=user, assistant=assistant)
-    tell_redacted(done.redacted)
-    path = workspaces.here(where, done.path)
-    if common.as_json:
-        output.say_json(done.as_dict())
-    elif output.is_watched():
-        output.say_wrapped(f"noted in {path}")
-    else:
-        output.say_row(("noted", path))
+def add_record(context: Context, text: str) -> Result:
+    if not text.strip():
+        raise UsageError("the record is empty")
+    workspace = open_target(context)
+    record_id = build_id("hist", workspace.now, context.noise)
+    project = workspace.project if workspace.is_own else ""
+    record = format_history_record(record_id, workspace.now, workspace.zone, text, project)
+    done = commit_one(
+        workspace,
+        "history",
+        [Append(workspace.history_path, record)],
+        summary=" ".join(text.split()),
+        is_said_by_user=context.is_terminal,
+    )
+    data = {"id": record_id, "path": workspace.history_path, "undo": done.number}
+    return Result(data, [f"Added to {workspace.history_path}"], None, done.messages)

@@ -1,144 +1,217 @@
-"""`mem init`, `mem trust` and `mem config`."""
+"""mem init: create a workspace, connect agents, and learn from past conversations."""
 
-import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from ..api import configure
-from ..results import number_of
-from . import completion, output, workspaces
-from .app import STYLE
-from .options import AsJson, Commands, Common, InWorkspace
-from .workspaces import shown
+from ..api import open_recording
+from ..consolidate.past import PastResult, learn_from_transcripts
+from ..context import Context
+from ..errors import MemError, UsageError
+from ..formats.text import count_noun
+from ..index.index import open_index
+from ..store.init import create_workspace
+from ..store.place import Place, choose_place
+from ..store.workspace import Workspace
+from .progress import build_progress
+from .render import Result, print_message
+from .terminal import ask, is_interactive
 
-
-def init(
-    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="Where to make it.", show_default="./memory")] = "",
-    layout: Annotated[
-        str,
-        typer.Option(
-            "--layout",
-            metavar="NAME",
-            help=f"How the folder is laid out: {', '.join(configure.LAYOUTS)}.",
-            show_default="as it looks",
-        ),
-    ] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Create a workspace, by default in ./memory.
-
-    A folder that exists keeps everything in it as it is; that of another tool is recognised and used in its own
-    layout. Run again, it completes what is missing.
-    """
-    report = configure.init(folder, layout=layout)
-    if as_json:
-        output.say_json(report.as_dict())
-        return
-    names = f" ({', '.join(report.made)})" if report.made else ""
-    output.say_wrapped(f"{'made' if report.made else 'already a workspace:'} {shown(report.root)}{names}")
-    for line in _remarks(report):
-        output.note(line)
-    if output.is_watched() and report.made:
-        output.note('try `mem write "User prefers dark mode"`, then `mem search "which theme"`')
+FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
+VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
+SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
+HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
+BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
 
 
-def _remarks(report: configure.Made) -> list[str]:
-    """Say whose layout was taken and why, and that the new files will show in somebody's git."""
-    remarks = []
-    if report.outside:
-        what = number_of(report.outside, "markdown file", "here is", "here are")
-        folder = "" if report.root == Path.cwd() else f" {shlex.quote(str(shown(report.root)))}"
-        remarks.append(f"{what} outside the workspace: `mem init --layout markdown{folder}`")
-    if report.is_markdown:
-        remarks.append(f"what mem writes goes to mem/; {configure.IGNORE} leaves files out, as .gitignore does")
-    if not report.is_own_layout:
-        why = f" ({report.why})" if report.why else ""
-        remarks.append(f"the layout is {report.layout}{why}: the files there are used as they are")
-        if report.has_items:
-            remarks.append("memory/items/ is searched as it is; `mem session import sessions` takes conversations")
-        if report.top and report.made:
-            files = ", ".join(report.made)
-            remarks.append(f"{shown(report.top)} is a git repository: {files} will show in its status")
-    return remarks
-
-
-def trust(
+def run_init(
+    context: Context,
     folder: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="The workspace, or the folder above it.", show_default="the nearest")
+        str, Argument(help="Default: memory/ in the repository. In a vault: the vault itself.")
     ] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Trust it no longer.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Believe what a workspace says that came from others, such as one in a cloned repository.
+    private: Annotated[bool, Option("--private", help="Hide it from git (the default).")] = False,
+    shared: Annotated[bool, Option("--shared", help="Commit it with the code.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Connect the agents and import conversations without asking.")
+    ] = False,
+) -> Result:
+    """Create a workspace.
 
-    A workspace made here by `mem init` is trusted from the start. In any other, memories count as said by `repository`
-    (trust 0.5), whatever their files say: none is the user's word, pinned or confirmed. A setting that is wrong there
-    is passed over, and `mem check` names it. Look through them first: `mem ls`, `mem read MEMORY.md`. The answer is
-    kept on this machine ($XDG_STATE_HOME/mem), not in the folder; another folder in the same place is asked about
-    again.
+    On a terminal, mem offers to connect the agents that it finds, and to import past conversations
+    of this project. In a script it only creates the workspace, unless you add --yes.
+
+    In an Obsidian vault or another folder of Markdown notes, mem reads the notes where they are and
+    writes its own memories to mem/. It never rewrites a note unless a command names it.
     """
-    where = workspaces.reading(Common(folder, "" if folder else "project"))[0]
-    done = configure.trust(where, remove=remove)
-    if as_json:
-        output.say_json(done.as_dict())
+    if private and shared:
+        raise UsageError("--private and --shared cannot be used together")
+    place = choose_place(context, folder)
+    can_ask = is_interactive(context) and not yes
+    exists = place.exists
+    if not exists:
+        place = confirm_vault(context, place, can_ask=can_ask)
+    # Every question comes before the first change, so Ctrl-C at a question changes nothing.
+    git = "" if exists else choose_git(context, place, private, shared, can_ask=can_ask, yes=yes)
+    agents, transcripts = choose_sources(context, place, yes=yes) if can_ask or yes else ((), ())
+    lines = [place.reason] if place.reason and not exists else []
+    if exists:
+        lines.append(f"{place.root} is already a workspace")
     else:
-        output.say_row(("trusted" if done.trusted else "not trusted", done.workspace))
+        is_hidden = create_workspace(context, place.root, place.layout, is_private=git == "private")
+        lines += describe_workspace(context, place, git, is_hidden=is_hidden)
+    try:
+        connected, notes = connect_agents(context, agents) if agents else ([], [])
+        past = learn(context, place, transcripts)
+    except KeyboardInterrupt:
+        print_message(context, "the workspace is complete; to import the rest: mem init")
+        raise
+    lines += describe_results(connected, past)
+    if can_ask or yes:
+        lines += notes
+        lines.append(suggest_next_step(past))
+    data = {
+        "path": str(place.root),
+        "layout": "" if exists else place.layout,
+        "git": git,
+        "connected": list(agents),
+        "conversations": past.conversations,
+        "memories": past.memories,
+    }
+    return Result(data, lines, None, past.problems)
 
 
-config_app = Commands(help="Show and change settings.", no_args_is_help=True, **STYLE)
+def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
+    """Ask about a folder that only looks like a folder of notes."""
+    if place.is_certain or not can_ask:
+        return place
+    question = "This folder has Markdown notes. Read them where they are, as memories?"
+    if ask(context, question, default=True):
+        return place
+    return place._replace(root=place.root / "memory", layout="standard")
 
 
-_Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="The name of a setting.", autocompletion=completion.settings)
-]
+def choose_git(
+    context: Context, place: Place, private: bool, shared: bool, *, can_ask: bool, yes: bool
+) -> str:
+    """Return private, shared, or nothing outside a repository."""
+    if place.repository is None:
+        return ""
+    if private or shared:
+        return "shared" if shared else "private"
+    if not can_ask and not yes and place.has_remote:
+        raise UsageError(
+            "this repository has a remote: choose whether to commit the memory",
+            "mem init --private, or: mem init --shared",
+        )
+    # A memory that is committed by accident is public, so private is the default.
+    is_shared = can_ask and ask(context, "Commit this memory with the code?")
+    return "shared" if is_shared else "private"
 
 
-@config_app.command("get")
-def get(name: _Name, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
-    """Print the value of one setting."""
-    value = configure.setting(name, workspace)
-    if as_json:
-        output.say_json(value.as_dict())
-    else:
-        output.say(value.text)
+def choose_sources(
+    context: Context, place: Place, *, yes: bool
+) -> tuple[Sequence[str], Sequence[Path]]:
+    """Return the agents to connect and the conversations to import."""
+    from ..agents.install import list_connections
+    from ..agents.places import find_agents
+    from ..agents.table import AGENTS
+    from ..transcripts.importer import find_transcripts
+
+    known = {connection.agent for connection in list_connections(context, None)}
+    agents = [name for name in find_agents(context) if name not in known]
+    titles = join_names([AGENTS[name].title for name in agents])
+    if agents and not yes and not ask(context, f"Connect {titles}?", default=True):
+        agents = []
+    paths = list(find_transcripts(context, None if place.is_own else place.project_folder))
+    count = count_noun(len(paths), "past conversation")
+    question = f"Import {count}{'' if place.is_own else ' of this project'}?"
+    if paths and not yes and not ask(context, question, default=True):
+        paths = []
+    return agents, paths
 
 
-@config_app.command("set")
-def set_(
-    name: _Name,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its new value; commas separate those of a list.")],
-    user: Annotated[bool, typer.Option("--user", help="Write it to your own settings, for all workspaces.")] = False,
-    workspace: InWorkspace = "",
-    as_json: AsJson = False,
-) -> None:
-    """Write one setting, keeping the comments of the file.
+def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Connect agents. Return the titles of those that are connected now, and notes."""
+    from ..agents.install import connect
+    from ..agents.table import AGENTS
+    from .hook_install import find_program
 
-    It goes into the workspace's mem.yaml; what runs, connects or spends goes into your own settings. A secret is
-    refused but for llm.api_key, which is not shown again.
-    """
-    done = configure.set_setting(name, value, workspace, user=user)
-    output.notes(done.notices)
-    if as_json:
-        output.say_json(done.as_dict())
-    else:
-        output.say_row((f"{name} = {done.text}", done.file))
+    titles, notes = [], []
+    for name in agents:
+        try:
+            notes += connect(context, name, find_program(context)).notes
+            titles.append(AGENTS[name].title)
+        except MemError as error:
+            notes.append(f"{AGENTS[name].title} is not connected: {error.message}")
+    return titles, notes
 
 
-@config_app.command("list")
-def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
-    """Print every setting, its value and where that comes from."""
-    report = configure.settings(workspace)
-    if as_json:
-        output.say_json(report.as_dict())
-        return
-    for line in report.ignored:
-        output.note(line)
-    cells = [(row.name, row.text, row.from_, row.doc) for row in report.settings]
-    if output.is_watched():
-        shown = [(name, output.cut(value, 30), whence, doc) for name, value, whence, doc in cells]
-        output.table(("setting", "value", "from", "what it does"), shown, flexible=3)
-    else:
-        for row in cells:
-            output.say_row(row)
+def learn(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
+    """Import conversations and build the index, so that the first search is fast."""
+    past = PastResult()
+    if not transcripts and place.layout != "vault":
+        return past
+    common = context.common._replace(workspace=str(place.root), scope="")
+    if place.is_own:
+        common = common._replace(workspace="", scope="user")
+    workspace = open_recording(context._replace(common=common))
+    if transcripts:
+        progress = build_progress(context, "importing")
+        past = learn_from_transcripts(workspace, transcripts, progress)
+    past.problems += build_index(context, workspace)
+    return past
+
+
+def build_index(context: Context, workspace: Workspace) -> list[str]:
+    index = open_index(workspace, refresh_first=False)
+    index.refresh(build_progress(context, "reading"))
+    try:
+        index.embed_missing(None, progress=build_progress(context, "embedding"))
+    except MemError as error:
+        return [error.message]
+    return list(index.messages)
+
+
+def describe_workspace(context: Context, place: Place, git: str, *, is_hidden: bool) -> list[str]:
+    lines = [f"Created {describe_folder(context, place.root)}"]
+    if place.layout == "vault":
+        lines.append(VAULT_LINE)
+    if git == "shared":
+        lines.append(SHARED_LINE)
+    if is_hidden:
+        lines.append(HIDDEN_LINE)
+    return lines
+
+
+def describe_results(connected: Sequence[str], past: PastResult) -> list[str]:
+    lines = []
+    if connected:
+        lines.append(f"Connected {join_names(connected)}, from the next session on.")
+    if past.conversations:
+        count = count_noun(past.conversations, "conversation")
+        learned = "" if past.is_in_background else f": {count_noun(past.memories, 'memory')} found"
+        lines.append(f"Imported {count}{learned}.")
+    return lines
+
+
+def suggest_next_step(past: PastResult) -> str:
+    if past.is_in_background:
+        return BACKGROUND_LINE
+    if past.memories:
+        return "See the memories: mem ls"
+    if past.conversations:
+        return 'Search the conversations: mem search "…"'
+    return 'Try: mem write "We deploy on Fridays."'
+
+
+def join_names(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+
+
+def describe_folder(context: Context, root: Path) -> str:
+    if root.is_relative_to(context.folder.resolve()):
+        inner = root.relative_to(context.folder.resolve()).as_posix()
+        return f"a workspace in {root}" if inner == "." else f"{inner}/ in {context.folder}"
+    return str(root)

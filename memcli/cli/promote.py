@@ -1,67 +1,64 @@
-"""`mem promote`."""
+"""mem promote: put confirmed memories into MEMORY.md, or remove their lines."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from ..api import maintain
-from ..api.choice import require_source
+from ..api import open_existing
+from ..context import Context
 from ..errors import UsageError
-from . import output, workspaces
-from .options import COMMON, Common, Source
+from ..index.index import open_index
+from ..upkeep.decay import check_trusted
+from ..upkeep.promote import commit_promotion, promote, remove_lines
+from .render import Result
 
-if TYPE_CHECKING:
-    from ..api.maintain import Promotion
+FIELDS = ("id", "path", "text", "memories", "changed", "undo")
 
 
-def promote(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="ID...", help="Ids, unique parts of them, or paths.")
-    ] = None,
-    demote: Annotated[bool, typer.Option("--demote", help="Take the lines of these entries off the page.")] = False,
-    auto: Annotated[bool, typer.Option("--auto", help="Show what the rule would promote and drop.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="With --auto: do it.")] = False,
-    source: Source = "",
-    common: Common = COMMON,
-) -> None:
-    """Add confirmed memories to MEMORY.md as lines, or remove them.
+def run_promote(
+    context: Context,
+    names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")] = [],
+    auto: Annotated[
+        bool,
+        Option("--auto", help="Promote all confirmed memories that MEMORY.md does not have yet."),
+    ] = False,
+    remove: Annotated[
+        bool, Option("--remove", help="Remove the lines of these memories instead.")
+    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be changed.")] = False,
+) -> Result:
+    """Put memories into MEMORY.md, which agents see at the start of every session.
 
-    Entries named are promoted at once, and with --demote taken off at once. --auto shows as a diff what the rule
-    proposes (confirmed three times, or trusted and sure: settings promote.*), and does it with --apply. Lines of
-    entries that are superseded, archived or gone leave; over promote.budget bytes the least valuable ones do. Only
-    lines between the marks `<!-- mem:promoted -->` are mem's, and one that you change there is yours.
-
-    What no person said goes there on the user's word alone: typed at a terminal, or with --source user.
+    --auto promotes confirmed memories: said three times, or with trust and confidence of at least
+    0.75, or your own rules and preferences.
     """
-    require_source(source)
-    if auto and demote:
-        raise UsageError("--auto with ids" if names else "nothing to promote", "name entries, or give --auto alone")
-    where = workspaces.writing(common)
-    if demote:
-        report = maintain.demote(where, names or ())
+    if not names and not auto:
+        raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")
+    if remove and auto:
+        raise UsageError("name the memories whose lines to remove")
+    workspace = open_existing(context)
+    check_trusted(workspace)
+    if remove:
+        done = remove_lines(workspace, names)
     else:
-        by = workspaces.speaker()
-        found_in = workspaces.reading(common) if names else [where]
-        report = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
-    if common.as_json:
-        output.say_json(report.as_dict())
-    else:
-        _show_promotion(report)
-
-
-def _show_promotion(report: "Promotion") -> None:
-    if report.applied:
-        rows = [("promoted", *line) for line in report.promoted] + [("changed", *line) for line in report.changed]
-        for identifier, why in report.dropped:
-            rows.append(("demoted", identifier, "") if why == "demoted" else ("dropped", identifier, why))
-        for row in rows:
-            output.say_row(row)
-    else:
-        output.say(report.diff, end="")
-        if output.is_heard():
-            output.note("`mem promote --auto --apply` does this" if report.plan else "nothing to promote or drop")
-    by_reason: dict[str, list[str]] = {}
-    for identifier, why in report.passed:
-        by_reason.setdefault(why, []).append(identifier)
-    for why, ids in by_reason.items():
-        output.note(f"{ids[0]}{f' and {len(ids) - 1:,} more stay' if len(ids) > 1 else ' stays'} out: {why}")
+        done = promote(workspace, names, auto=auto, is_said_by_user=context.is_terminal)
+    if done.changes and not dry_run:
+        commit_promotion(workspace, done, verb="remove: " if remove else "")
+    label = "Removed from MEMORY.md" if remove else "Promoted"
+    if dry_run:
+        label = "Would remove from MEMORY.md" if remove else "Would promote"
+    index = open_index(workspace, refresh_first=False)
+    lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
+    if done.result.number:
+        lines.append("Undo: mem undo")
+    if not done.entries and not done.messages:
+        lines = ["Nothing to promote."] if context.is_terminal else []
+    data = {
+        "memories": [
+            {"id": entry.id, "path": entry.path, "text": entry.summary} for entry in done.entries
+        ],
+        "changed": done.result.paths,
+        "undo": done.result.number,
+    }
+    rows = [[entry.id, entry.path, entry.summary] for entry in done.entries]
+    return Result(data, lines, rows, [*done.messages, *done.result.messages])

@@ -1,65 +1,99 @@
-"""`mem recall`."""
+"""mem recall: print the memories for a prompt."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from ..api import recall as api
-from ..api.recall import FORMATS, Budget
-from . import output, workspaces
-from .options import COMMON, Common, in_format
+from ..api import open_all
+from ..context import Context
+from ..errors import UsageError
+from ..recall.gate import get_least_relevance, measure_need, needs_memory
+from ..recall.pack import FORMATS, Pack, build_pack
+from ..recall.prompt import queue_memories
+from ..recall.shown import load_shown
+from .render import Result
+
+MEMORY_FIELDS = (
+    *("id", "name", "layer", "kind", "type", "text", "date", "source", "path"),
+    *("relevance", "score", "parts"),
+)
+FIELDS = (*MEMORY_FIELDS, "memories", "sections", "left_out", "tokens")
 
 
-def recall(
-    query: Annotated[
-        str, typer.Argument(metavar="[QUERY]", help="The prompt; - reads standard input.", show_default=False)
-    ] = "",
+def run_recall(
+    context: Context,
+    prompt: Annotated[list[str], Argument(help="The prompt; - reads it from standard input.")],
+    format_: Annotated[
+        str, Option("--format", help="context (default), block or json.")
+    ] = "context",
+    tokens: Annotated[int, Option(min=0, help="Print at most this many tokens.")] = 0,
     session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Show nothing twice in this session.", show_default=False)
+        str, Option(help="Id of a session: print only what it was not shown yet.")
     ] = "",
-    form: Annotated[str, in_format(FORMATS, "markdown or block.")] = "markdown",
-    gate: Annotated[bool, typer.Option("--gate", help="Give nothing for a prompt that asks for no memory.")] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="SECTION", help="Only this: long_term, notes, recent, relevant, documents."),
-    ] = None,
-    budget: Annotated[
-        int | None, typer.Option(help="Tokens after which nothing more is begun.", show_default="1,800")
-    ] = None,
-    characters: Annotated[
-        int | None, typer.Option(help="Characters never exceeded.", show_default="those of 3,500 tokens")
-    ] = None,
-    as_of: Annotated[
-        str,
-        typer.Option(
-            "--as-of", metavar="DATE", help="Give what was believed then; without MEMORY.md.", show_default=False
-        ),
-    ] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what the session was shown.")] = False,
-    common: Common = COMMON,
-) -> None:
-    """Return the memories that a prompt should have, as text to put before it.
+    explain: Annotated[
+        bool, Option("--explain", help="Show why each memory was chosen or left out.")
+    ] = False,
+    late: Annotated[
+        bool, Option("--late", help="Save the result for the next prompt of the session.")
+    ] = False,
+) -> Result:
+    """Print the memories that fit a prompt, then MEMORY.md, today's notes and the last days.
 
-    Long-term memory, today's notes, the days before and what fits the prompt, within a budget, each with its source and
-    date; where no memory fits, passages of conversations do. Where there is nothing, nothing is printed. --json tells
-    what was chosen, what was left out and why.
+    With a session, each memory is printed once. Agents get memories through their hooks, and only
+    for prompts that need memory.
     """
-    if query == "-":
-        query = workspaces.standard_input("the prompt")
-    found_in = workspaces.reading(common)
-    pack = api.recall(
-        found_in,
-        query,
-        session=session,
-        sections=tuple(only or ()),
-        budget=Budget(soft=budget, characters=characters),
-        gate=gate,
-        as_of=as_of,
-        fresh=fresh,
-    )
-    if common.as_json:
-        output.say_json(pack.as_dict())
-    elif text := pack.text(form):
-        output.say(text, end="" if text.endswith("\n") else "\n")
-    output.notes(pack.notices)
-    workspaces.tell_problems(found_in, pack.problems)
+    if format_ not in FORMATS:
+        raise UsageError(f"unknown format {format_!r}", f"one of: {', '.join(FORMATS)}")
+    text = context.stdin.read() if prompt == ["-"] else " ".join(prompt)
+    if not text.strip():
+        raise UsageError("the prompt is empty")
+    if late and not session:
+        raise UsageError("--late needs --session")
+    workspaces = open_all(context)
+    shown = load_shown(str(context.state_folder or ""), session)
+    if late:
+        # The record of the session belongs to the hook, which may be changing it now.
+        queue_memories(workspaces, text, shown)
+        return Result()
+    pack = build_pack(workspaces, text, shown, tokens=tokens)
+    shown.save()
+    data = describe_pack(pack)
+    messages = list(pack.messages)
+    if explain:
+        return Result(data, explain_pack(pack, text), None, messages)
+    if format_ == "json":
+        return Result(data, [json.dumps(data, ensure_ascii=False)], None, messages)
+    output = pack.render(format_)
+    if not output:
+        messages.append("no memory fits this prompt")
+    return Result(data, output.splitlines(), None, messages)
+
+
+def describe_pack(pack: Pack) -> dict[str, Any]:
+    return {
+        "memories": [
+            {name: getattr(memory, name) for name in MEMORY_FIELDS} for memory in pack.memories
+        ],
+        "sections": pack.sections,
+        "left_out": [vars(item) for item in pack.left_out],
+        "tokens": pack.count_tokens(),
+    }
+
+
+def explain_pack(pack: Pack, prompt: str) -> list[str]:
+    """Return lines that say what was chosen, what was left out, and what a hook would do."""
+    least = get_least_relevance(measure_need(prompt))
+    gate = f"With this prompt, a hook shows memories of relevance {least:.2f} or more."
+    if not needs_memory(prompt):
+        gate = "With this prompt, a hook shows nothing: the prompt says too little."
+    lines = [gate, f"{pack.count_tokens():,} tokens"]
+    for memory in pack.memories:
+        parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
+        relevance = f"relevance {memory.relevance:.2f}"
+        relevance += f" ({', '.join(parts)})" if parts else ""
+        why = " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])
+        lines += [memory.text, f"  {why}"]
+    for item in pack.left_out:
+        lines += [item.text, f"  left out: {item.why}"]
+    return lines

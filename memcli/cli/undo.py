@@ -1,69 +1,115 @@
-"""`mem undo`."""
+"""mem undo: revert a command."""
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from ..api import sync as api
-from ..results import number_of
-from . import output, workspaces
-from .options import COMMON, Common, DryRun
+from ..api import open_existing
+from ..context import Context
+from ..errors import NotFoundError, RejectedError
+from ..store.undo import undo
+from ..store.undo_log import Record, find_undone_numbers, read_failure, read_log
+from ..store.workspace import Workspace
+from .render import Result
+from .terminal import ask
+
+FIELDS = ("number", "command", "text", "time", "state", "undo", "paths")
 
 
-def undo(
-    number: Annotated[
-        int | None,
-        typer.Argument(min=1, metavar="[ID]", help="The number of a command in the list.", show_default="the last one"),
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Show what can be taken back, the newest first.")] = False,
-    dry_run: DryRun = False,
-    common: Common = COMMON,
-) -> None:
-    """Take back what a command changed, exactly.
+def run_undo(
+    context: Context,
+    number: Annotated[int, Argument(help="The number of the command; default: the last one.")] = 0,
+    list_: Annotated[bool, Option("--list", help="List the commands in the undo log.")] = False,
+    redo: Annotated[bool, Option("--redo", help="Redo the last undone command.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+) -> Result:
+    """Revert the last command, or the command with a number.
 
-    Without an ID it is the last command that somebody typed and that was not taken back: once more takes back the one
-    before. Files that were changed since, by hand, by git or by a later command, stand in the way: they are named, and
-    nothing is changed. An undo is undone by its own number in the list. Noted are the last 50 commands of this machine,
-    in `.mem/undo/`. Not taken back are `--purge`, redaction, what counts in `.mem/` alone, and what git brought:
-    use git for that.
+    Later changes to other lines of the same files stay. An undo can be undone: mem undo --redo.
     """
-    where = workspaces.writing(common, "taken back in")
-    if listed:
-        _list(api.list_undoable(where), as_json=common.as_json)
-        return
-    done = api.undo(where, number or 0, dry_run=dry_run)
-    if common.as_json:
-        output.say_json(done.as_dict())
-    elif dry_run:
-        output.say(done.diff, end="")
-    else:
-        output.say_row(("taken back", done.id, done.command, done.did))
-    if done.passed and not common.as_json and output.is_heard():
-        newest = done.passed[0]
-        output.note(f"`mem {newest.command}` ran since, unasked: `mem undo {newest.id}` takes that back")
-    for path, ours in done.unapplied:
-        output.note(
-            f"{workspaces.here(where, path)} was changed meanwhile: our text is in {workspaces.here(where, ours)}"
-        )
-    if done.unapplied:
-        raise typer.Exit(3)
+    workspace = open_existing(context)
+    records = read_log(workspace)
+    undone = find_undone_numbers(records)
+    if list_:
+        return list_commands(workspace, records, undone)
+    failure = read_failure(workspace)
+    # Somebody who undoes after an error means the command that failed.
+    if failure and not number and not redo:
+        question = f"The last command ({failure}) failed and changed nothing. Undo an older one?"
+        if not yes and not ask(context, question):
+            raise RejectedError(
+                f"the last command ({failure}) failed and changed nothing",
+                "undo an older command: mem undo --yes",
+            )
+    record = choose_record(records, undone, number, redo)
+    done = undo(workspace, record.number)
+    text = record.summary or ", ".join(done.paths)
+    shown = next((item for item in records if redo and item.number == record.undoes), record)
+    label = f"{'Redone' if redo else 'Undone'} ({shown.command})"
+    data = {
+        "number": record.number,
+        "command": record.command,
+        "text": text,
+        "paths": done.paths,
+        "undo": done.number,
+    }
+    lines = [f"{label}: {text}  ({shown.number})"]
+    if not done.paths:
+        lines.append("  nothing changed: its files were reverted or deleted already")
+    return Result(data, lines)
 
 
-def _list(undo_list: api.UndoList, *, as_json: bool) -> None:
-    if as_json:
-        output.say_json(undo_list.as_dict())
-        return
-    rows = [(str(row.id), row.at, f"{row.command}: {row.did}", row.state) for row in undo_list.commands]
-    if output.is_watched() and rows:
-        # The path of a file that stands in the way is left to `mem undo ID`, which names each.
-        shown = [(*row[:3], row[3].rpartition(": ")[2]) for row in rows]
-        output.table(("id", "when", "what it did", "state"), shown, flexible=2)
+def choose_record(records: list[Record], undone: set[int], number: int, redo: bool) -> Record:
+    """Return the command to revert."""
+    if number:
+        chosen = [record for record in records if record.number == number]
+        if not chosen:
+            raise NotFoundError(f"no command {number} in the undo log", "list it: mem undo --list")
+    elif redo:
+        # The undo of an undo is a redo already, and not to be redone.
+        undos = {record.number for record in records if record.undoes}
+        chosen = [
+            record
+            for record in records
+            if record.undoes and record.undoes not in undos and record.number not in undone
+        ]
+        if not chosen:
+            raise NotFoundError("nothing to redo", "list the commands: mem undo --list")
     else:
-        for row in rows:
-            output.say_row(row)
-    if not rows and output.is_heard():
-        output.note("nothing is noted")
-    if undo_list.strangers:
-        output.note(
-            f"{number_of(undo_list.strangers, 'record', 'is', 'are')} in .mem/undo that another wrote: never used"
+        chosen = [
+            record
+            for record in records
+            if not record.undoes and record.number not in undone and record.actor != "hook"
+        ]
+        if not chosen:
+            raise NotFoundError("nothing to undo", "list the commands: mem undo --list")
+        if chosen[-1].is_purge:
+            older = [record for record in chosen if not record.is_purge]
+            hint = (
+                f"the next one you can undo is {older[-1].number} ({older[-1].command})"
+                if older
+                else ""
+            )
+            raise RejectedError(f"cannot undo {chosen[-1].number}: it was a purge", hint)
+    return chosen[-1]
+
+
+def list_commands(workspace: Workspace, records: list[Record], undone: set[int]) -> Result:
+    lines, rows, items = [], [], []
+    for record in reversed(records):
+        state = "undone" if record.number in undone else "purge" if record.is_purge else ""
+        day = workspace.describe_day(record.time)
+        note = f"  ({state})" if state else ""
+        lines.append(f"{record.number:4}  {record.command:8} {day}  {record.summary}{note}")
+        rows.append([record.number, record.command, record.time, state, record.summary])
+        items.append(
+            {
+                "number": record.number,
+                "command": record.command,
+                "text": record.summary,
+                "time": record.time,
+                "state": state,
+                "paths": [change.path for change in record.changes],
+            }
         )
+    return Result({"commands": items}, lines, rows)

@@ -1,205 +1,156 @@
-"""`mem write`."""
+"""mem write: save a memory, or replace one."""
 
-import os
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from ..api import workspace as api
-from ..api.write import SOURCES, TYPES, NewEntry, Written
-from ..api.write import write as write_entry
-from ..errors import UsageError
-from . import completion, output, workspaces
-from .app import FIELDS
-from .options import COMMON, MORE, AllowSecret, Common, Judge, Redact
-from .output import judge_progress, relations, tell_redacted, tell_unheard
+from ..api import open_target
+from ..context import Context
+from ..errors import MemError, SecretError, UsageError
+from ..formats.dates import format_time, parse_end
+from ..formats.entry import SOURCES, TYPES
+from ..reconcile.admit import Draft, write_memories
+from ..reconcile.changes import Outcome
+from ..reconcile.edit import update_entry
+from ..store.workspace import Workspace
+from .render import Result
 
-_more = partial(typer.Option, rich_help_panel=MORE)
-_field = partial(typer.Option, rich_help_panel=FIELDS)
-PRIVATE = "project, on this machine"
-"""The audience of a memory that goes without saying."""
+FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
+LABELS = {
+    "saved": "Saved",
+    "restored": "Restored",
+    "edited": "Saved",
+    "moved": "Moved",
+    "unchanged": "Known",
+    "held": "In the inbox",
+}
+HELD = "it resembles a forgotten memory, so it is in the inbox: mem review"
 
 
-def write(
-    text: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.", show_default=False)
-    ] = "",
-    entry_type: Annotated[
-        str | None,
-        typer.Option(
-            "--type",
-            "-t",
-            autocompletion=completion.types,
-            help=f"What it claims: {', '.join(TYPES)}.",
-            show_default="fact",
-        ),
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeat it, or use commas.")] = None,
+def run_write(
+    context: Context,
+    text: Annotated[str, Argument(help="The memory; - reads it from standard input.")] = "",
+    type_: Annotated[str, Option("--type", help=f"One of: {', '.join(TYPES)}.")] = "",
+    title: Annotated[str, Option(help="A short name.")] = "",
+    tag: Annotated[list[str], Option("--tag", help="A tag; can be repeated.")] = [],
     key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            autocompletion=completion.keys,
-            help="Its slot, as staging/port: what filled it is superseded.",
-        ),
-    ] = None,
-    project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
+        str, Option(help="A slot that holds one current value, such as staging/port.")
+    ] = "",
+    supersedes: Annotated[list[str], Option(help="The memory that this one replaces.")] = [],
+    id_: Annotated[
+        str, Option("--id", help="Update this memory instead of saving a new one.")
+    ] = "",
+    path: Annotated[str, Option(help="File below entries/.")] = "",
     source: Annotated[
-        str | None,
-        typer.Option(help=f"Who said it: {', '.join(SOURCES)}.", show_default="user at a terminal, else observed"),
-    ] = None,
-    supersedes: Annotated[
         str,
-        typer.Option(
-            metavar="ID",
-            autocompletion=completion.ids,
-            help="The entry it takes the place of.",
-            show_default=False,
-        ),
+        Option(help="user (default at a terminal), observed, or inferred (default in scripts)."),
     ] = "",
-    identifier: Annotated[
-        str,
-        typer.Option(
-            "--id",
-            metavar="ID",
-            autocompletion=completion.ids,
-            help="Change this entry instead of making one.",
-            show_default=False,
-        ),
-    ] = "",
-    common: Common = COMMON,
-    file: Annotated[str, _more("--file", metavar="FILE", help="Read the text from a file.", show_default=False)] = "",
-    about: Annotated[
-        list[str] | None, _more("--about", metavar="FILE", help="A file it is about; a.py:12-20 watches lines.")
-    ] = None,
-    origin: Annotated[list[str] | None, _more("--origin", help="The session, messages or commit it came from.")] = None,
-    path: Annotated[
-        str, _more("--path", metavar="PATH", help="Its place below the entries, as shop/port.md.", show_default=False)
-    ] = "",
-    title: Annotated[str | None, _more(help="A short name.")] = None,
-    alias: Annotated[list[str] | None, _more("--alias", help="Another name for it; repeat it.")] = None,
-    pinned: Annotated[bool | None, _more("--pinned/--no-pinned", help="Never let it decay.")] = None,
-    expires_at: Annotated[str | None, _more(metavar="DATE", help="When it stops being true.")] = None,
-    no_dedup: Annotated[bool, _more("--no-dedup", help="Compare it with nothing; loads no model.")] = False,
-    created_at: Annotated[
-        str | None, _field(metavar="DATE", help="When it was first known.", show_default="now")
-    ] = None,
-    trust: Annotated[str | None, _field(metavar="0..1", help="How far to trust it; follows from the source.")] = None,
-    confidence: Annotated[str | None, _field(metavar="0..1", help="How sure whoever wrote it was.")] = None,
-    salience: Annotated[str | None, _field(metavar="0..1", help="How much it matters.")] = None,
-    strength: Annotated[int | None, _field(help="How often it was confirmed.")] = None,
-    references: Annotated[list[str] | None, _field("--references", help="An id or a link it refers to.")] = None,
-    status: Annotated[str | None, _field(help="active, superseded or archived.")] = None,
-    superseded_by: Annotated[str | None, _field(metavar="ID", help="The entry that took its place.")] = None,
-    conflicts_with: Annotated[list[str] | None, _field(metavar="ID", help="An entry that says otherwise.")] = None,
-    metadata: Annotated[list[str] | None, _field(metavar="KEY=VALUE", help="Anything else worth keeping.")] = None,
-    judge: Judge = False,
-    redact: Redact = False,
-    allow_secret: AllowSecret = False,
-) -> None:
-    """Write an entry, or change one with --id.
+    expires: Annotated[str, Option(help="Date after which it no longer applies.")] = "",
+    pinned: Annotated[bool, Option("--pinned", help="Never let it fade.")] = False,
+    no_dedup: Annotated[
+        bool, Option("--no-dedup", help="Do not compare it with other memories.")
+    ] = False,
+    redact: Annotated[bool, Option("--redact", help="Save it without the secrets.")] = False,
+    allow_secret: Annotated[
+        bool, Option("--allow-secret", help="Save it even though it contains a secret.")
+    ] = False,
+) -> Result:
+    """Save a memory as a Markdown file.
 
-    What is known already is confirmed, and not kept twice. A new entry takes the place of what --supersedes names, of
-    what fills its --key, and of what it repeats with another value after "Correction:"; what is trusted more, such as
-    the user's word, is flagged with it instead. What else lies near is named: `mem supersede` says which one holds.
-
-    What is typed at a terminal is the user's word; elsewhere --source user says so. With --id only what is given
-    changes, an empty value takes a field away, and the old text stays in the archive.
+    The same words confirm a memory instead of storing it twice. At a terminal, mem assumes that
+    you are the source. In a script, pass --source.
     """
-    entry = NewEntry(
-        text=_body(text, file, allow_secret=allow_secret),
-        id=identifier,
+    workspace = open_target(context)
+    body = context.stdin.read() if text == "-" else text
+    chosen = choose_source(context, source)
+    fields: dict[str, Any] = {
+        "type": check_type(type_),
+        "title": title,
+        "tags": split_list(tag),
+        "key": key,
+        "expires_at": parse_expiry(workspace, expires),
+        "pinned": pinned,
+    }
+    # Writing to the path of a memory updates it, as a file would be overwritten.
+    if id_ or (path and not no_dedup and is_existing(workspace, path)):
+        changes = {name: value for name, value in {**fields, "source": source}.items() if value}
+        if not body.strip() and not changes:
+            raise UsageError("nothing to change", "write the new text: mem write --id ID TEXT")
+        try:
+            outcome = update_entry(
+                workspace,
+                id_ or path,
+                body.strip() or None,
+                changes,
+                source=chosen,
+                allow_secrets=allow_secret,
+                redact_secrets=redact,
+            )
+        except MemError as error:
+            raise add_secret_hint(error) from None
+        return render_outcome(outcome)
+    draft = Draft(
+        body,
+        **fields,
+        source=chosen,
         path=path,
         supersedes=supersedes,
-        type=entry_type,
-        key=key,
-        title=title,
-        tags=_split(tag),
-        aliases=_split(alias),
-        project=project,
-        source=source,
-        trust=trust,
-        confidence=confidence,
-        salience=salience,
-        strength=strength,
-        sources=origin,
-        references=references,
-        files=about,
-        status=status,
-        superseded_by=superseded_by,
-        conflicts_with=conflicts_with,
-        pinned=pinned,
-        expires_at=expires_at,
-        created_at=created_at,
-        metadata=_pairs(metadata),
+        allow_secrets=allow_secret,
+        redact_secrets=redact,
     )
-    done = write_entry(
-        workspaces.reading(common) if identifier else workspaces.writable(common, make=True),
-        entry,
-        by=workspaces.speaker(),
-        dedup=not no_dedup,
-        judge=judge,
-        redact=redact,
-        allow_secret=allow_secret,
-        routes=not (common.scope or common.workspace or os.environ.get("MEM_WORKSPACE")),
-        progress=judge_progress(),
-    )
-    _tell(done, as_json=common.as_json)
-    if done.error:
-        raise typer.Exit(7)
+    outcomes, done = write_memories(workspace, [draft], deduplicate=not no_dedup)
+    if outcomes[0].error is not None:
+        raise add_secret_hint(outcomes[0].error)
+    return render_outcome(outcomes[0], done.messages)
 
 
-def _tell(done: Written, *, as_json: bool) -> None:
-    tell_redacted(done.redacted)
-    output.notes(done.notices)
-    tell_unheard(done.error)
-    if as_json:
-        output.say_json(done.as_dict())
-    else:
-        _tell_row(done)
-        for near in done.near:
-            output.note(near.line(done.id))
+def add_secret_hint(error: MemError) -> MemError:
+    """Name the options for a text with a secret, which only this command has."""
+    if isinstance(error, SecretError):
+        error.hint = "use --redact to save it without the secret, or --allow-secret to keep it"
+    return error
 
 
-def _tell_row(done: Written) -> None:
-    path = workspaces.here(done.workspace, done.path)
-    remark = relations(done.supersedes, done.superseded_by, done.conflicts_with)
-    if not output.is_watched():
-        row = [done.action, done.id, path]
-        output.say_row([*row, remark] if remark else row)
-        return
-    remark_shown = f"confirmed {done.strength} times" if done.action == "merged" else remark
-    action = "merged into" if done.action == "merged" else done.action
-    seen_by = api.audience(done.workspace) if done.action == "created" else PRIVATE
-    where = "" if seen_by == PRIVATE else f", {seen_by.removeprefix('project, ')}"
-    output.say_wrapped(f"{action} {done.id} ({path}){where}" + (f": {remark_shown}" if remark_shown else ""))
-    if done.conflicts_with:
-        output.note("`mem review` settles which of them holds")
+def choose_source(context: Context, source: str) -> str:
+    """Return the source: the user at a terminal, otherwise an agent that may be wrong."""
+    if source and source not in SOURCES:
+        raise UsageError(f"unknown source {source!r}", f"one of: {', '.join(SOURCES)}")
+    return source or ("user" if context.is_terminal else "inferred")
 
 
-def _body(text: str, file: str, *, allow_secret: bool) -> str | None:
-    if text and file:
-        raise UsageError("two texts", "give the text or --file, not both")
-    if file or text == "-":
-        return workspaces.text_of(file or text, "the text", allow_secret=allow_secret, gitignored=False)
-    return text or None
+def check_type(name: str) -> str:
+    if name and name not in TYPES:
+        raise UsageError(f"unknown type {name!r}", f"one of: {', '.join(TYPES)}")
+    return name
 
 
-def _split(values: list[str] | None) -> list[str] | None:
-    if values is None:
-        return None
-    return [tag.strip() for value in values for tag in value.split(",") if tag.strip()]
+def split_list(values: list[str]) -> tuple[str, ...]:
+    items = [item.strip().lstrip("#") for value in values for item in value.split(",")]
+    return tuple(dict.fromkeys(item for item in items if item))
 
 
-def _pairs(values: list[str] | None) -> dict[str, str] | None:
-    if values is None:
-        return None
-    pairs = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--metadata {value!r}", "write KEY=VALUE")
-        pairs[key.strip()] = text.strip()
-    return pairs
+def parse_expiry(workspace: Workspace, text: str) -> str:
+    moment = parse_end(text, workspace.now, workspace.zone) if text else None
+    if text and moment is None:
+        raise UsageError(f"cannot read the date {text!r}", "for example: 2026-11-28, tomorrow, 3d")
+    return format_time(moment) if moment else ""
+
+
+def is_existing(workspace: Workspace, path: str) -> bool:
+    name = path if path.endswith(".md") else f"{path}.md"
+    return (workspace.root / workspace.entries_folder / name).is_file()
+
+
+def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Result:
+    """Return the sentence that was saved, then its id, then the memories that it concerns."""
+    label = LABELS.get(outcome.action, "")
+    if outcome.action == "confirmed":
+        label = f"Confirmed ({outcome.strength} times)"
+    lines = [f"{label}: {outcome.text}  ({outcome.short_id})"]
+    lines += [
+        f"  {related.relation}: {related.text}  ({related.short_id})" for related in outcome.related
+    ]
+    rows = [[outcome.action, outcome.id, outcome.path, outcome.text]]
+    data = {name: getattr(outcome, name) for name in FIELDS}
+    held = [HELD] if outcome.action == "held" else []
+    return Result(data, lines, rows, [*(messages or []), *held])

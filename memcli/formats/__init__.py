@@ -1,1 +1,1 @@
-"""The formats of files: parsed from text and rendered to text; no disk, no clock, no network."""
+"""Files as values: text in, values out. Nothing here touches the disk."""

@@ -1,328 +1,356 @@
-"""An entry: one memory, read from a markdown file's frontmatter and body, whoever wrote it."""
+"""An entry: one memory, read from the frontmatter and body of a Markdown file.
 
+`FIELDS` declares every key once: its type, default, the spellings of other tools, and its text in
+the documentation. Reading, writing, filters and help all come from there.
+"""
+
+import re
 import unicodedata
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from ..dataclass import dataclass, field, fields_stated
-from .entry_fields import (
-    EARLIEST,
-    EITHER,
-    JOINED,
-    KEPT,
-    LATEST,
-    LOWER,
-    MOST,
-    SUM,
-    UNION,
-    Field,
-    about,
-    read_count,
-    read_key,
-    read_map,
-    read_salience,
-    read_sentences,
-    read_share,
-    read_source,
-    read_status,
-    read_strength,
-    read_tags,
-    read_text,
-    read_texts,
-    read_things,
-    read_time,
-    read_truth,
-    read_type,
-    stated,
-)
-from .entry_fields import EPISODIC as EPISODIC
-from .entry_fields import LAYERS as LAYERS
-from .entry_fields import PROCEDURAL as PROCEDURAL
-from .entry_fields import REPOSITORY as REPOSITORY
-from .entry_fields import SEMANTIC as SEMANTIC
-from .entry_fields import SOURCES as SOURCES
-from .entry_fields import STATUSES as STATUSES
-from .entry_fields import TRUST as TRUST
-from .entry_fields import TYPES as TYPES
-from .frontmatter.document import Document
-from .ids import day_in, parse_time, stamp
-from .text_lines import Problem, first_line, shorten, summarise
+from . import frontmatter
+from .dates import find_day_in_name, format_time, parse_time
+from .ids import SHORT_LENGTH
+from .text import Problem, summarize
+
+SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
+PROCEDURAL = ("procedure", "lesson")
+EPISODIC = ("episode", "summary")
+TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
+TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, "repository": 0.5}
+SOURCES = ("user", "observed", "inferred")
+STATUSES = ("active", "superseded", "forgotten", "faded")
+SOURCE_SPELLINGS = {
+    "user_stated": "user",
+    "human": "user",
+    "agent": "observed",
+    "assistant": "observed",
+}
+STATUS_SPELLINGS = {
+    "obsolete": "superseded",
+    "deprecated": "superseded",
+    "replaced": "superseded",
+    "archived": "faded",
+}
+KEY_LENGTH = 200
+
+
+class Field(NamedTuple):
+    """One key of the frontmatter."""
+
+    read: Callable[[Any], Any]
+    default: Any
+    help: str
+    spellings: tuple[str, ...] = ()
+
+
+def read_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise ValueError("should be a text")
+    return str(value).strip()
+
+
+def read_list(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError("should be a list")
+    texts = [read_text(item) for item in items if item is not None]
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def read_tags(value: Any) -> tuple[str, ...]:
+    tags = [tag.lstrip("#") for tag in read_list(value)]
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+def read_key(value: Any) -> str:
+    parts = [" ".join(part.split()) for part in read_text(value).split("/")]
+    key = "/".join(part for part in parts if part)
+    if len(key) > KEY_LENGTH or not key.isprintable():
+        raise ValueError(f"should be at most {KEY_LENGTH} printable characters")
+    return key
+
+
+def read_time(value: Any) -> str:
+    moment = parse_time(read_text(value))
+    if moment is None:
+        raise ValueError("should be a date such as 2026-11-21 or 2026-11-21T20:15:03Z")
+    return format_time(moment)
+
+
+def read_share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("should be a number")
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("should be a number between 0 and 1")
+    return number
+
+
+def read_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("should be a whole number, 1 or more")
+    return value
+
+
+def read_bool(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in ("true", "yes", "on", "false", "no", "off"):
+        raise ValueError("should be true or false")
+    return word in ("true", "yes", "on")
+
+
+def read_source(value: Any) -> str:
+    word = read_text(value).lower()
+    source = SOURCE_SPELLINGS.get(word, word)
+    return source if source in TRUST else "observed"
+
+
+def read_status(value: Any) -> str:
+    word = str(value).strip().lower()
+    return STATUS_SPELLINGS.get(word, word) or "active"
+
+
+def read_type(value: Any) -> str:
+    return read_text(value).lower()
+
+
+def read_map(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("should be a map of keys and values")
+    return dict(value)
+
+
+# In the order in which a new file has them.
+FIELDS: dict[str, Field] = {
+    "id": Field(
+        read_text, "", "`mem_` and 16 characters; ids sort by creation time", ("memory_id", "uuid")
+    ),
+    "type": Field(read_type, "fact", ", ".join(TYPES), ("category", "kind", "memory_type")),
+    "title": Field(read_text, "", "a short name", ("name",)),
+    "tags": Field(read_tags, (), "a list of words", ("tag", "keywords", "labels")),
+    "aliases": Field(read_list, (), "other names; search and links accept them", ("alias",)),
+    "key": Field(read_key, "", "a slot such as `staging/port` that holds one current value"),
+    "project": Field(read_text, "", "the project that the memory belongs to"),
+    "owner": Field(read_text, "", "whose memory it is, if several people share the workspace"),
+    "source": Field(
+        read_source, "observed", "user, observed, inferred or repository", ("provenance",)
+    ),
+    "trust": Field(
+        read_share, 0.7, "0 to 1; by default from the source", ("trust_score", "trustScore")
+    ),
+    "confidence": Field(read_share, None, "0 to 1", ("confidence_score",)),
+    "strength": Field(read_count, 1, "how often it was confirmed", ("confirmations",)),
+    "pinned": Field(read_bool, False, "true: it never fades", ("pin",)),
+    "status": Field(read_status, "active", ", ".join(STATUSES), ("state",)),
+    "superseded_by": Field(
+        read_text, "", "the id of the memory that replaced it", ("supersededBy",)
+    ),
+    "conflicts_with": Field(
+        read_list, (), "ids of memories that disagree with it", ("conflictsWith",)
+    ),
+    "created_at": Field(read_time, "", "when it was said", ("createdAt", "created", "date")),
+    "updated_at": Field(
+        read_time,
+        "",
+        "when its text changed",
+        ("updatedAt", "updated", "modified", "last_modified"),
+    ),
+    "expires_at": Field(
+        read_time, "", "when it stops being true", ("expiresAt", "expires", "valid_until")
+    ),
+    "forgotten_at": Field(read_time, "", "when it was forgotten"),
+    "reason": Field(read_text, "", "why it was forgotten"),
+    "sources": Field(read_list, (), "messages, commits or imports it came from"),
+    "files": Field(read_list, (), "files it is about"),
+    "metadata": Field(read_map, None, "a map of anything else"),
+}
+# Every spelling, in lower case, with its key. Our own name ranks before other spellings.
+SPELLINGS = {
+    spelling.lower(): (key, rank)
+    for key, spec in FIELDS.items()
+    for rank, spelling in enumerate((key, *spec.spellings))
+}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory as the file states it, with the defaults of what it leaves out.
+    """One memory, with the default of every key that its file does not have."""
 
-    A field that is `stated` is a key of the frontmatter, and this is all there is to say of it: from here it is read,
-    written in this order, merged, and told in the documents by the text below it.
-    """
-
-    id: str = field(metadata=about(read_text, "memory_id", "uuid", merge=KEPT))
-    """`mem_` and 16 characters; ids sort by the time they were made. A unique beginning or ending is enough in
-    commands."""
+    id: str
     body: str
-    type: str = stated("fact", read_type, "category", "kind", "memory_type", merge=KEPT)
-    """fact, preference, constraint, correction, observation, entity (layer semantic); procedure, lesson (procedural);
-    episode, summary (episodic)."""
-    key: str = stated("", read_key)
-    """The slot it fills, such as `staging/port`. One active entry a key and project: a new value supersedes the old
-    one, unless that is trusted more; then both are flagged. `mem read --key KEY --history` lists every value."""
-    title: str = stated("", read_text, "name")
-    """A short name."""
-    tags: tuple[str, ...] = stated((), read_tags, "tag", "keywords", "labels", merge=JOINED, branches=UNION)
-    """A list of words."""
-    aliases: tuple[str, ...] = stated((), read_texts, "alias", merge=JOINED, branches=UNION)
-    """Other names of what the title names, or names of one thing, such as `[Kate, Emi]`: a search for one of them, or
-    for the title, finds what names another too, and `mem read` and `[[links]]` take each of them for the entry. "Kate
-    = Emi" is two, "(until 2021)" and "formerly" are left out, an everyday word such as Will is one as it is spelt."""
-    project: str = stated("")
-    """What it belongs to."""
-    created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT, branches=EARLIEST)
-    """A time, RFC 3339 in UTC."""
-    updated_at: str = stated(
-        "", read_time, "updatedAt", "updated", "modified", "last_modified", merge=KEPT, branches=LATEST
-    )
-    """A time, RFC 3339 in UTC."""
-    source: str = stated("observed", read_source, "provenance", merge=KEPT, branches=LOWER, is_claim=True)
-    """`user` (trust 1.0), `observed` (0.7), `inferred` (0.5); `repository` (0.5) in a workspace not trusted. Words that
-    are put in by who is not known to be the user make it `observed` at most."""
-    trust: float = stated(
-        TRUST["observed"], read_share, "trust_score", "trustScore", merge=KEPT, branches=LOWER, is_claim=True
-    )
-    """From 0 to 1."""
-    confidence: float | None = stated(None, read_share, "confidence_score", merge=MOST, is_claim=True)
-    """From 0 to 1."""
-    salience: float | None = stated(None, read_salience, "importance", "priority", merge=MOST, is_claim=True)
-    """From 0 to 1."""
-    strength: int = stated(1, read_strength, "confirmations", merge=KEPT, branches=SUM, is_claim=True)
-    """How often it was confirmed, 1 or more. A confirmation counts beside the file, in `.mem/`, until
-    `mem decay --apply` folds it in with its sources, so that confirming makes no noise in git."""
-    sources: tuple[Any, ...] = stated((), read_things, merge=KEPT, branches=UNION)
-    """Sessions with message ranges (`session:ID#3:8`), commits (`commit:SHA`) or imported memories (`import:ID`) it
-    came from; of a rewording also what the user said (`user: …`)."""
-    references: tuple[str, ...] = stated((), read_texts, "refs", "related", merge=JOINED, branches=UNION)
-    """Ids or links it refers to."""
-    files: tuple[str, ...] = stated((), read_texts, merge=JOINED, branches=UNION)
-    """Files it is about."""
-    cited: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
-    """Lines of these that are watched, as `src/api.py:12-20@3f2a19c4d5e6#…`: the start of git's id of the file, and a
-    hash of the lines. Paths are as from the top of the repository the workspace lies in, or from the folder around it.
-    Lines that only moved within their file, or that end in CRLF now, have not changed. A path and its lines alone,
-    written by hand, is filled in by `mem check --refresh ID`."""
-    status: str = stated("active", read_status, "state", merge=KEPT)
-    """active, superseded or archived. What has another status is not recalled, found only when asked for it
-    (`--status proposed`), and named by `mem check`."""
-    superseded_by: str = stated("", read_text, "supersededBy", merge=KEPT)
-    """The id of what took its place."""
-    superseded_at: str = stated("", read_time, "supersededAt", merge=KEPT, branches=LATEST)
-    """The time something took its place."""
-    version_of: str = stated("", merge=KEPT)
-    """The id of the entry whose text this was, until `write --id` or an edit put another one in its place. Such a
-    version lies in `archive/`; `mem read ID --history` lists it and `mem restore` brings it back. Of MEMORY.md and
-    notes the whole text of before lies there, named by the time."""
-    forgotten_at: str = stated("", read_time, merge=KEPT, branches=LATEST, is_claim=True)
-    """The time it was forgotten, of a file in `archive/`: in a trusted workspace what says the same does not come back
-    without a yes. What decay puts there has none; `mem restore` takes it off."""
-    forgotten_by: str = stated("", merge=KEPT, is_claim=True)
-    """Who forgot it: `user`, or `observed` where an agent or a script did."""
-    reason: str = stated("", merge=KEPT)
-    """Why it was forgotten, as `mem forget --reason` told."""
-    wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
-    """Other texts that say the same, found by search as the entry itself is."""
-    conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT, branches=UNION)
-    """Flag: ids of entries that say otherwise, by their key or a verdict; `mem review` settles it."""
-    verdicts: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
-    """Those of `conflicts_with` that rest on a verdict: of an LLM, of a merge of two clones, or of a correction that is
-    trusted less."""
-    verdict_reasons: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
-    """Why an LLM let another entry take its place or flagged it with one, as the LLM said, behind the id of that one:
-    `mem_…: the LLM finds it an update: …`. Goes with the mark it is about."""
-    distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
-    """Ids of entries that stand beside this one: the two are not flagged again."""
-    pinned: bool = stated(False, read_truth, "pin", merge=MOST, branches=EITHER, is_claim=True)
-    """true keeps it from decaying."""
-    expires_at: str = stated("", read_time, "expiresAt", "expires", "valid_until", merge=KEPT)
-    """The time it stops being true, RFC 3339 in UTC."""
-    access_count: int = stated(0, read_count, "accessCount", "access", merge=KEPT, branches=SUM, is_claim=True)
-    """How often it was read, folded in by `mem decay --apply`."""
-    last_accessed_at: str = stated("", read_time, "lastAccessedAt", "last_accessed", merge=KEPT, branches=LATEST)
-    """The time it was read last, RFC 3339 in UTC."""
-    metadata: Mapping[str, Any] = field(default_factory=dict, metadata=about(read_map))
-    """A map of anything else."""
-    description: str = ""  # a one-line summary that some tools keep beside the title
-
-    @property
-    def layer(self) -> str:
-        """Return the layer of the type; a type of another tool is semantic."""
-        return layer_of(self.type)
+    type: str = "fact"
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    key: str = ""
+    project: str = ""
+    owner: str = ""
+    source: str = "observed"
+    trust: float = 0.7
+    confidence: float | None = None
+    strength: int = 1
+    pinned: bool = False
+    status: str = "active"
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
+    created_at: str = ""
+    updated_at: str = ""
+    expires_at: str = ""
+    forgotten_at: str = ""
+    reason: str = ""
+    sources: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
-        """Return the memory in one line."""
-        return summarise(self.title, self.description or self.body)
+        """The memory in one line."""
+        return summarize(self.body) or self.title or "(empty)"
 
 
-_STATED = {name: (spec.metadata["field"], spec.stated.get("default")) for name, spec in fields_stated(Entry).items()}
-FIELDS: dict[str, Field] = {name: spec for name, (spec, _) in _STATED.items()}
-"""The keys of the frontmatter in the order a new file has them."""
-SPELLINGS = {name: spec.spellings for name, spec in FIELDS.items()}
-_KEYS = {name: (key, rank) for key, others in SPELLINGS.items() for rank, name in enumerate((key, *others))}
-"""Every spelling with the key it stands for; the lower rank wins where a file has two of them."""
-_CLAIMS: dict[str, Any] = {name: default for name, (spec, default) in _STATED.items() if spec.is_claim}
-_FROM_OTHERS: dict[str, Any] = {"source": REPOSITORY, "trust": TRUST[REPOSITORY]}
+def read_id(text: str) -> str:
+    """Return the id in a file, or an empty string."""
+    try:
+        return str(frontmatter.parse(text).fields.get("id", ""))
+    except frontmatter.FrontmatterError:
+        return ""
 
 
-def as_from_others(entry: Entry) -> Entry:
-    """Return an entry of a workspace that is not trusted: what it says of its own weight does not count."""
-    from dataclasses import replace
+def read_entry(
+    document: frontmatter.Document, path: str, modified: datetime
+) -> tuple[Entry, list[Problem]]:
+    """Read the entry of a parsed file, and the keys whose values are wrong.
 
-    return replace(entry, **{**_CLAIMS, **_FROM_OTHERS})
-
-
-def as_own_note(entry: Entry) -> Entry:
-    """Return a note that a person keeps and mem does not: a `status`, `key` or `source` of it is a word of theirs."""
-    names = ("type", "title", "tags", "aliases", "project", "created_at", "updated_at", "description", "metadata")
-    own = {name: getattr(entry, name) for name in names}
-    return Entry(id=entry.id, body=entry.body, source="observed", trust=TRUST["observed"], **own)
-
-
-def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an entry's file as `as_from_others` reads them."""
-    unclaimed = {name: value for name, value in fields.items() if key_of(name) not in _CLAIMS}
-    return {**unclaimed, **_FROM_OTHERS}
-
-
-def layer_of(kind: str) -> str:
-    """Return the layer of a type; an unknown type is semantic."""
-    if kind in PROCEDURAL:
-        return "procedural"
-    return "episodic" if kind in EPISODIC else "semantic"
-
-
-def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry, tuple[Problem, ...]]:
-    """Return the entry of a parsed file and its problems; a key with a wrong value is one, and its default is used.
-
-    A file that states no id has `path` as its id, and one that states no time has `modified`.
+    A wrong value counts as absent. A file without an id has its path as id, and a file without a
+    date has `modified`.
     """
-    fields = document.fields
-    problems: list[Problem] = []
-
-    def wrong(key: str, reason: str) -> None:
-        problems.append(Problem(_line_of(document, key), reason))
-
-    nested = fields.get("metadata")
-    metadata = nested if isinstance(nested, Mapping) else {}
     values: dict[str, Any] = {}
     ranks: dict[str, int] = {}
-    for name, value in fields.items():
-        key, rank = _KEYS.get(name, ("", 0))
-        if not key or value is None or ranks.get(key, rank) < rank:
-            continue
-        if isinstance(value, str) and not value.strip():  # an empty id would be shared by many files
+    problems: list[Problem] = []
+    for name, value in document.fields.items():
+        key, rank = SPELLINGS.get(name.lower(), ("", 0))
+        is_empty = value is None or value == ""
+        if not key or is_empty or ranks.get(key, rank) < rank:
             continue
         try:
-            value = FIELDS[key].read(value)
-            if key == "status" and name != key and value not in STATUSES:  # `state` may be that of an address
-                continue
-            values[key] = value
-            ranks[key] = rank
-        except (TypeError, ValueError) as error:
-            if name == key:  # another tool's key may mean something else, such as importance from 1 to 10
-                wrong(name, shorten(f"{name}: {error}"))
-    if "type" not in values and isinstance(metadata.get("type"), str):
-        values["type"] = checked("type", metadata["type"])
-    if fields.get("active") is False and "status" not in values:
+            read_value = FIELDS[key].read(value)
+        except ValueError as error:
+            # Another tool's key of the same name may mean something else, so it is no problem.
+            if name == key:
+                problems.append(Problem(find_key_line(document.head, name), f"{name} {error}"))
+            continue
+        if key == "status" and name.lower() == "state" and read_value not in STATUSES:
+            continue  # the state of a postal address, for example
+        values[key] = read_value
+        ranks[key] = rank
+    nested = values.get("metadata") or {}
+    if "type" not in values and isinstance(nested.get("type"), str):
+        values["type"] = read_type(nested["type"])  # Claude Code writes it there
+    # Jarvis marks replaced memories this way.
+    if document.fields.get("active") is False:
+        values.setdefault("status", "superseded")
+    values.setdefault("status", "active")
+    # A merge of two clones may bring a forgetting together with an older status.
+    if values.get("forgotten_at"):
+        values["status"] = "forgotten"
+    elif values.get("superseded_by") and values["status"] == "active":
         values["status"] = "superseded"
-    source = values.setdefault("source", "observed")
-    values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
-    if "created_at" not in values and "modified" not in metadata and (day := parse_time(day_in(path))):
-        values["created_at"] = stamp(day)
-    # Claude Code stamps its files there; their mtime is lost in every clone.
-    if "created_at" not in values or "modified" in metadata:
-        moment = stamp(parse_time(str(metadata.get("modified", ""))) or modified)
-        created = values.setdefault("created_at", moment)
-        values.setdefault("updated_at", max(created, moment) if "modified" in metadata else created)
+    values.setdefault("trust", TRUST[values.get("source", "observed")])
+    day = parse_time(find_day_in_name(path))
+    values.setdefault("created_at", format_time(day or modified))
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
-    if settled := values.get("distinct"):  # a merge of two clones may bring a flag back that one of them settled
-        for key in ("conflicts_with", "verdicts"):
-            values[key] = tuple(identifier for identifier in values.get(key, ()) if identifier not in settled)
-    if isinstance(fields.get("description"), str):
-        values["description"] = fields["description"]
-    values.setdefault("title", "")
     body = document.body.strip("\r\n")
-    if not values["title"] and body.startswith("# "):
-        values["title"] = first_line(body)
-    return Entry(body=body, **values), tuple(problems)
+    # Notes of Obsidian and Notion begin with their title as a heading.
+    if "title" not in values and body.startswith("# "):
+        values["title"] = body.splitlines()[0][2:].strip()
+    return Entry(body=body, **values), problems
 
 
-def spelled(fields: Mapping[str, object], key: str) -> str:
-    """Return the name under which a file's fields have a key, our own before others; empty where they have none."""
-    return next((name for name in (key, *SPELLINGS[key]) if name in fields), "")
+def distrust_entry(entry: Entry) -> Entry:
+    """Return an entry of an untrusted clone: claims about its own weight do not count."""
+    from dataclasses import replace
+
+    return replace(
+        entry,
+        source="repository",
+        trust=TRUST["repository"],
+        confidence=None,
+        strength=1,
+        pinned=False,
+        # A clone cannot make mem refuse or hide texts.
+        forgotten_at="",
+        status="faded" if entry.status == "forgotten" else entry.status,
+    )
 
 
-def key_of(name: str) -> str:
-    """Return the key for which a name stands in frontmatter; empty for a name of no field."""
-    return _KEYS.get(name, ("", 0))[0]
-
-
-def as_spelled(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes of fields under the names that a file has for their keys, tuples as lists."""
-    return {
-        spelled(fields, key) or key: list(value) if isinstance(value, tuple) else value
-        for key, value in changes.items()
-    }
-
-
-def stated_id(fields: Mapping[str, object]) -> str:
-    """Return the id that a file's fields state, under any spelling, or an empty text."""
-    for name in ("id", *SPELLINGS["id"]):
-        value = fields.get(name)
-        if isinstance(value, str | int | float) and (identifier := read_text(value)):
-            return identifier
-    return ""
-
-
-def entry_fields(entry: Entry) -> dict[str, Any]:
-    """Return the frontmatter of a new entry: the keys always written, and those whose value is not the default."""
-    always = {"id", "type", "tags", "created_at", "updated_at", "source"}
-    plain = Entry(id="", body="", source=entry.source, trust=TRUST.get(entry.source, 0.5))
-    fields = {}
-    for key in SPELLINGS:
+def format_entry(entry: Entry) -> str:
+    """Return the text of a new file. Keys without information are left out."""
+    fields: dict[str, Any] = {}
+    for key, spec in FIELDS.items():
         value = getattr(entry, key)
-        if key in always or value != getattr(plain, key):
+        default = TRUST.get(entry.source) if key == "trust" else spec.default
+        is_default = value == default or value in ((), {}, None, "")
+        if key == "updated_at" and value == entry.created_at:
+            is_default = True
+        if key in ("id", "type", "source") or not is_default:
             fields[key] = list(value) if isinstance(value, tuple) else value
-    return fields
+    return frontmatter.format_document(fields, entry.body.strip("\n"))
 
 
-def same_key(key: str) -> str:
-    """Return a key as keys are compared: without letter case and without white space around its parts."""
-    parts = (" ".join(part.split()) for part in unicodedata.normalize("NFC", key).split("/"))
-    return "/".join(part for part in parts if part).casefold()
+def edit_entry(text: str, changes: Mapping[str, Any]) -> str:
+    """Set keys in the text of an entry, under the spelling that the file uses.
+
+    None, an empty string and an empty list delete the key. Raises FrontmatterError.
+    """
+    fields = frontmatter.parse(text).fields
+    spelled: dict[str, Any] = {}
+    for key, value in changes.items():
+        names = [name for name in fields if SPELLINGS.get(name.lower(), ("", 0))[0] == key]
+        name = min(names, key=lambda name: SPELLINGS[name.lower()][1], default=key)
+        is_empty = value is None or value in ("", (), [])
+        spelled[name] = None if is_empty else value
+    return frontmatter.edit(text, spelled)
 
 
-def slot_of(key: str, project: str) -> tuple[str, str]:
-    """Return what two memories with a key share that fill the same slot."""
-    return same_key(key), project
+def replace_body(text: str, body: str) -> str:
+    """Return an entry's text with another body and the same frontmatter and line ends."""
+    match = frontmatter.FENCES.match(text)
+    # A file has the line ends that its author's editor uses.
+    if "\r\n" in text:
+        body = body.replace("\r\n", "\n").replace("\n", "\r\n")
+    if match is None:
+        return body
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return f"{text[: match.end()]}{newline}{body.strip(chr(10))}{newline}"
 
 
-def checked(key: str, value: object) -> Any:
-    """Return a value as its key demands; raise ValueError or TypeError, which say what is wrong with it."""
-    return FIELDS[key].read(value)
+def shorten_id(entry_id: str) -> str:
+    """Return the part of an id that file names and commands show."""
+    return entry_id[-SHORT_LENGTH:] if re.fullmatch(r"[a-z]+_\w{16}", entry_id) else entry_id
 
 
-def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a file under its own names for them, with the ids it conflicts with always as a list."""
-    names = ("conflicts_with", *SPELLINGS["conflicts_with"])
-    return {
-        name: (list(read_texts(value)) if isinstance(value, str | list) else [str(value)]) if name in names else value
-        for name, value in fields.items()
-    }
+def fold_key(key: str) -> str:
+    """Return a key as keys are compared."""
+    return unicodedata.normalize("NFC", key).casefold()
 
 
-def _line_of(document: Document, key: str) -> int:
-    for number, line in enumerate((document.head or "").splitlines(), document.head_line):
-        if line.startswith((f"{key}:", f'"{key}"', f"'{key}'")):
-            return number
-    return max(document.head_line, 1)
+def find_key_line(head: str, key: str) -> int:
+    """Return the line of a key in the file."""
+    start, _ = frontmatter.find_key_lines(head, key)
+    return head.count("\n", 0, start) + 2
+
+
+def read_file_time(nanoseconds: int) -> datetime:
+    """Return the time of a file, kept within the years that a date can have."""
+    seconds = min(max(nanoseconds // 10**9, 0), 253402300799)
+    return datetime.fromtimestamp(seconds, UTC)

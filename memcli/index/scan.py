@@ -1,213 +1,169 @@
-"""Look at what is on disk now: names and stats of a workspace's files, nothing of their content."""
+"""List the files of a workspace with their stats. Reads no contents and follows no links out."""
 
 import marshal
 import os
-import time
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import field
-from pathlib import Path
-from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from stat import S_ISREG
 
-from ..dataclass import dataclass
-from ..formats.ids import blake2b
-from ..formats.ignore_patterns import ignored
-from ..store.file_steps import is_abandoned, is_temporary
-from ..store.layouts import DOCUMENTS, Layout
-from ..store.privacy import IGNORE, kept_out, small_text
-
-if TYPE_CHECKING:
-    import socket
+from ..formats.text import build_digest
+from ..store.ignore import is_ignored, read_patterns
+from ..store.workspace import TEMPORARY_PREFIX, Workspace
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
 
+ENDINGS = (".md", ".txt", ".jsonl")
+
 
 @dataclass
-class FileListing:
-    """The files found, and what could not be looked into."""
+class Listing:
+    """The files of a workspace, and what could not be read."""
 
     stats: dict[str, Stat] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
-    unread: list[str] = field(default_factory=list)  # paths that could not be looked at: what begins so is unknown
-    unfinished: list[str] = field(default_factory=list)  # paths of files being written, or that a killed writer left
-    ignoring: list[str] = field(default_factory=list)  # folders that have a `.secretsignore`
+    unread: list[str] = field(default_factory=list)  # folders whose files are unknown
+    leftovers: list[str] = field(default_factory=list)  # temporary files of killed writers
 
-    @property
-    def hash(self) -> bytes:
-        """Return what is the same where the disk is."""
-        return blake2b(marshal.dumps((self.stats, self.problems, self.unread), 2), digest_size=16).digest()
+    def build_digest(self) -> str:
+        """Return a digest that is the same as long as nothing on disk changed."""
+        return build_digest(marshal.dumps((self.stats, self.problems, self.unread), 2))
 
 
-def scan(root: Path, layout: Layout) -> FileListing:
-    """List every file that may be a memory, following no symbolic link out of the workspace."""
-    listing = FileListing()
-    for prefix in ("", layout.archive):
-        for folder, deep in layout.roots:
-            top = f"{prefix}{folder}".rstrip("/")
-            if top and _leaves(root, top):
-                listing.problems[top] = "a symbolic link that leaves the workspace: not followed"
+def scan_workspace(workspace: Workspace) -> Listing:
+    """List every file that the index may contain, and some that it ignores."""
+    listing = Listing()
+    root = os.fspath(workspace.root)
+    if workspace.is_vault:
+        walk(workspace, root, "", listing)
+    else:
+        list_folder(workspace, root, "", listing)
+        for name in ("entries", "notes", "sessions", *workspace.settings["index.include"]):
+            if is_inside(root, name):
+                walk(workspace, root, f"{name.rstrip('/')}/", listing)
             else:
-                _walk(root, f"{top}/" if top else "", deep, listing, layout)
-    if layout is DOCUMENTS:  # which nobody brought in one by one
-        for path in kept_out(root, listing.stats):
+                listing.problems[name] = "a folder outside of the workspace: not searched"
+    patterns = [*read_patterns(workspace.root), *workspace.settings["index.exclude"]]
+    if patterns:
+        for path in [path for path in listing.stats if is_ignored(patterns, path)]:
             del listing.stats[path]
-    for folder in filter(None, listing.ignoring if layout.is_vault else ()):  # that of the top is in the layout
-        patterns = small_text(root / folder, IGNORE)
-        for path in [path for path in listing.stats if path.startswith(folder)]:
-            if ignored(patterns, path.removeprefix(folder)):
-                del listing.stats[path]
     return listing
 
 
-helper: "socket.socket | None" = None
-"""Leads to a process that scans for others, if there is one: while it does they go on as if nothing had changed."""
-_LARGEST = 1 << 16  # bytes of a request
+def list_all_files(workspace: Workspace) -> list[str]:
+    """Return every text file of the workspace: ignored ones, archives and the inbox too."""
+    listing = Listing()
+    root = os.fspath(workspace.root)
+    list_folder(workspace, root, "", listing)
+    for name in ("entries", "notes", "sessions", "inbox", *workspace.settings["index.include"]):
+        folder = f"{workspace.prefix}{name}".rstrip("/")
+        if is_inside(root, folder):
+            walk(workspace, root, f"{folder}/", listing)
+    if workspace.is_vault:
+        walk(workspace, root, "", listing)
+    return sorted(listing.stats)
 
 
-def help_others(requests: "socket.socket") -> None:
-    """Scan for the processes that ask for it, until none is left that could."""
-    import pickle
-    import socket
-    from select import select
-
-    while (message := socket.recv_fds(requests, _LARGEST, 1))[0]:
-        with socket.socket(fileno=message[1][0]) as answer, suppress(OSError):
-            if not select([answer], [], [], 0)[0]:  # else whoever asked has gone
-                answer.send(scan(*pickle.loads(message[0])).hash)
+def is_inside(root: str, name: str) -> bool:
+    """Return whether a folder is inside the workspace, without links on its way out."""
+    if "\0" in name:
+        return False
+    real_root = os.path.realpath(root)
+    return os.path.realpath(f"{root}/{name}").startswith(f"{real_root}/")
 
 
-def ask_helper(root: Path, layout: Layout) -> "socket.socket | None":
-    """Have the helper scan, and return where the listing's hash will come; None where nobody helps with that."""
-    import pickle
-    import socket
-
-    if helper is None or layout is DOCUMENTS:  # which is known by its identity
-        return None
-    if len(request := pickle.dumps((Path.cwd() / root, layout))) > _LARGEST:
-        return None
-    answer, theirs = socket.socketpair()
-    with theirs:
-        try:
-            socket.send_fds(helper, [request], [theirs.fileno()], socket.MSG_DONTWAIT)
-        except OSError:
-            answer.close()
-            return None
-    return answer
-
-
-def abandoned(root: Path, listing: FileListing) -> list[str]:
-    """Return the paths of a listing's unfinished files that no living process writes, sorted."""
-    now = time.time()  # the machine's own clock, which stamped the files
-    return sorted(path for path in listing.unfinished if is_abandoned(root / path, now))
-
-
-def stat_of(status: os.stat_result) -> Stat:
-    """Return the part of a stat that changes whenever the content does."""
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def shown(path: str) -> str:
-    """Return a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _walk(root: Path, top: str, deep: bool, listing: FileListing, layout: Layout) -> None:
-    """Walk below a folder; an explicit stack, since a path may be deeper than Python's calls."""
-    base = os.fspath(root)
+def walk(workspace: Workspace, root: str, top: str, listing: Listing) -> None:
+    """List a folder and everything below it."""
+    # With a stack of our own, because folders can be nested more deeply than Python calls.
+    if top and os.path.islink(f"{root}/{top.rstrip('/')}"):
+        listing.problems[top.rstrip("/")] = "a symbolic link to a folder: not followed"
+        return
     stack = [top]
     while stack:
-        inside = stack.pop()
-        try:
-            folder = os.open(f"{base}/{inside}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:  # by its number, from which the stat of a file takes half as long as from its whole path
-                stack += _folders(folder, root, inside, deep, listing, layout)
-            finally:
-                os.close(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            listing.problems[inside] = f"cannot be looked into: {error.strerror}"
-            listing.unread.append(inside)
+        stack += list_folder(workspace, root, stack.pop(), listing)
 
 
-def _folders(folder: int, root: Path, inside: str, deep: bool, listing: FileListing, layout: Layout) -> list[str]:
-    """Note what is in an open folder, and return the paths of the folders in it that are to be walked."""
-    with os.scandir(folder) as items:
-        others = _take_files(items, inside, listing, layout.endings)
+def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) -> list[str]:
+    """Add the files of one folder to the listing, and return the folders in it."""
     folders = []
-    for item in others:
-        path = f"{inside}{item.name}"
-        try:
-            if item.is_dir(follow_symlinks=False):
-                if deep and f"{path}/" != layout.archive:  # which is walked by itself
-                    folders.append(f"{path}/")
-            elif item.is_symlink():
-                _look_behind(root, path, deep, listing, layout)
-            elif path.endswith(layout.endings) and item.stat(follow_symlinks=False) and layout.kind_of(path):
-                listing.problems[path] = "no regular file: move it out of the workspace"
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            listing.problems[path] = f"cannot be looked at: {error.strerror}"
-            listing.unread.append(path)
+    try:
+        # Files are looked up by the folder's descriptor, which takes half as long as by whole path.
+        descriptor = os.open(f"{root}/{inside}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        listing.problems[inside.rstrip("/")] = f"cannot be opened: {error.strerror}"
+        listing.unread.append(inside)
+        return []
+    try:
+        with os.scandir(descriptor) as items:
+            for item in items:
+                name = item.name
+                if name[0] == ".":
+                    if name.startswith(TEMPORARY_PREFIX):
+                        listing.leftovers.append(inside + name)
+                    continue
+                if name.endswith(ENDINGS):
+                    status = get_status(item)
+                    if status is not None and S_ISREG(status.st_mode):
+                        # The kind of a file is looked up only if it changed: with 10,000
+                        # files every call in this loop is felt.
+                        listing.stats[inside + name] = (
+                            status.st_mtime_ns,
+                            status.st_ctime_ns,
+                            status.st_size,
+                            status.st_ino,
+                        )
+                        continue
+                if item.is_symlink():
+                    note_link(workspace, root, inside + name, listing)
+                elif item.is_dir(follow_symlinks=False):
+                    folders.append(f"{inside}{name}/")
+                elif name.endswith(ENDINGS) and workspace.get_kind(inside + name):
+                    listing.problems[inside + name] = "not a regular file"
+    finally:
+        os.close(descriptor)
     return folders
 
 
-def _take_files(
-    items: Iterable[os.DirEntry[str]], inside: str, listing: FileListing, endings: tuple[str, ...]
-) -> list[os.DirEntry[str]]:
-    """Note the files among the items of a folder, and return the others; with thousands of files each step is felt."""
-    others = []
-    for item in items:
-        name = item.name
-        if name[0] == ".":  # hidden
-            if is_temporary(name):
-                listing.unfinished.append(inside + name)
-            elif name == IGNORE:
-                listing.ignoring.append(inside)
-            continue
-        if name.endswith(endings):
-            try:
-                seen = item.stat(follow_symlinks=False)
-            except OSError:
-                others.append(item)
-                continue
-            if S_ISREG(seen.st_mode):
-                listing.stats[inside + name] = (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
-                continue
-        others.append(item)
-    return others
-
-
-def _look_behind(root: Path, path: str, deep: bool, listing: FileListing, layout: Layout) -> None:
-    """List the file behind a link, unless it is listed anyway under its own name; folders are not followed."""
-    kind = layout.kind_of(path) if path.endswith(layout.endings) else None
+def get_status(item: "os.DirEntry[str]") -> os.stat_result | None:
     try:
-        real = (root / path).resolve(strict=True)
-        status = real.stat()
-    except (OSError, RuntimeError):
-        if kind:
-            listing.problems[path] = "a symbolic link to nothing: mend or remove it"
-        return
-    folder = S_ISDIR(status.st_mode)
-    if not (deep if folder else kind):
-        return
-    inner = real.relative_to(root.resolve()).as_posix() if real.is_relative_to(root.resolve()) else None
-    if inner is None:
-        listing.problems[path] = "a symbolic link that leaves the workspace: not followed"
-    elif folder:
-        if layout.kind_of(f"{inner}/x.md".removeprefix("./")) is None:
-            listing.problems[path] = "a symbolic link to a folder: not followed"
-    elif not S_ISREG(status.st_mode):
-        listing.problems[path] = "no regular file: move it out of the workspace"
-    elif layout.kind_of(inner) != kind or layout.is_archived(inner) != layout.is_archived(path):
-        listing.stats[path] = stat_of(status)
+        return item.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
-def _leaves(root: Path, folder: str) -> bool:
-    """Return whether a folder lies, links followed, outside the workspace."""
-    real = os.path.realpath(root / folder)
-    base = os.path.realpath(root)
-    return real != base and not real.startswith(base.rstrip("/") + "/")
+def note_link(workspace: Workspace, root: str, path: str, listing: Listing) -> None:
+    """Report a link that might lead to memories. No link is followed."""
+    target = os.path.realpath(f"{root}/{path}")
+    is_inside = target.startswith(f"{os.path.realpath(root)}/")
+    if os.path.isdir(target):
+        if not is_inside and (workspace.is_vault or path.startswith(("entries/", "notes/"))):
+            listing.problems[path] = "a symbolic link to a folder outside: not followed"
+    elif workspace.get_kind(path):
+        reason = "to a file outside" if os.path.exists(target) else "to nothing"
+        # A link inside the workspace leads to a file that is listed anyway.
+        if not is_inside or not os.path.exists(target):
+            listing.problems[path] = f"a symbolic link {reason}: not followed"
+
+
+def format_path(path: str) -> str:
+    """Return a path as text that SQLite accepts.
+
+    Python represents bytes that are not UTF-8 by lone surrogates.
+    """
+    return (
+        path
+        if path.isascii()
+        else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    )
+
+
+def remove_leftovers(workspace: Workspace) -> list[str]:
+    """Delete the temporary files of killed commands, and return their paths."""
+    from ..store.commit import hold_lock, remove_temporary_file
+
+    with hold_lock(workspace):
+        leftovers = scan_workspace(workspace).leftovers
+        for path in leftovers:
+            remove_temporary_file(workspace, path)
+    return leftovers

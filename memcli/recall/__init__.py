@@ -1,1 +1,1 @@
-"""Recall the memories that a prompt should have, within a budget of tokens."""
+"""Choose the memories for a start, a prompt, an action and a failure."""

@@ -1,133 +1,159 @@
-"""Show later memories of the same subject: changes the order of hits, and nothing on disk.
+"""Prefer what was said later: order similar hits, and mark those that a later one may replace.
 
-Of two alike and nearly equal hits the later comes first; a later one that is alike and would not be shown is added.
-What is alike is measured, what holds is not decided: a verdict, a key or an expiry says that.
+Similarity does not decide what is true, so no hit is left out, and nothing is written.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
+import re
 from typing import TYPE_CHECKING
 
-from ..language.keyword_tokens import query_terms
-from .ranking import Scored
+from ..index.index import Index
+from ..index.words import find_content_words
+from .candidates import Candidate
+from .query import stem_word
 
 if TYPE_CHECKING:
-    from ..index.index import Piece
+    import numpy as np
 
-COSINE = 0.6
-"""Least cosine of two texts that may be about the same."""
-SHARED = 0.5
-"""Least share of the content words of the shorter of two entries that stand in the other."""
+# Of two similar, nearly equal hits the later comes first: FactConsolidation, 36 → 98 of 100.
+SIMILAR_COSINE = 0.6
+SHARED_WORDS = 0.5
 NEARLY = 0.9
-"""Share of an earlier entry's relevance from which a later one stands before it."""
-OVER_TALK = 0.5
-"""The same between an entry and a note, turn or record of another day, and of one that is added."""
-MOST_ADDED = 2
-"""Hits, the best ones, for each of which a later one may be added; for all ten, dense talk would add one or two."""
-_TALK = ("note", "session", "history")
+# The later text often uses other words. Then the best sign of a change is that two of the best hits
+# are about as near to each other as to any other hit (finds 102 of 120 changes; 88 of 93 marks are
+# right).
+COMPARED = 20
+MARGIN = -0.1  # sum over both, of their cosine minus the one to the nearest other hit
+USUAL_COSINE = 0.4  # of the nearest other hit at least: a small workspace may have no near one
+# A text that speaks of a change, or has a telling word of the earlier one, may be less near. Of the
+# 60 changes on which this was chosen, 49 instead of 45 are found, and 70 of 82 marks are right.
+SIGN_BONUS = 0.2
+CHANGE = re.compile(
+    r"(?i)\b(?:now|since|as of|from (?:today|now|next)|these days|nowadays|instead|new"
+    r"|any ?more|no longer|not any|gone|dropped|finally|after all|actually|make (?:it|that)|gave in"
+    r"|(?:moved|switched|changed|renamed|migrated|replaced|swapped|raised|lowered|cut|bumped|capped)"
+    r"|took over|goes by|used to|turns out|jetzt|seit|ab (?:heute|sofort|jetzt)|nicht mehr|neue?r?"
+    r"|stattdessen|lieber|maintenant|désormais|depuis|ahora|desde|ya no)\b|[→⇒]"
+)
+# The earlier one seems to answer the query, and the later one is not far behind.
+GOOD_SHARE = 0.7  # of the relevance of the best hit
+LAST_RANK = 6
 
 
-class LaterFirst:
-    """Compares the documents of a search by their vectors; texts without a vector are like nothing."""
+def put_later_first(
+    index: Index, candidates: list[Candidate]
+) -> tuple[list[Candidate], dict[int, str]]:
+    """Move the later of two similar, nearly equal entries before the earlier one.
 
-    def __init__(
-        self, now: str, pieces: Mapping[int, "Piece"], alike: Mapping[int, frozenset[int]], *, marks: bool = False
-    ) -> None:
-        """Take the chunks of all documents of a search, and those that are alike by a cosine of `COSINE`.
-
-        With `marks`, note of each which other one it is later than. A time after `now` counts as now.
-        """
-        self._marks = marks
-        self._pieces = pieces
-        self._now = now
-        self._alike = alike
-
-    def view(
-        self, shown: Sequence[Scored], ranked: Sequence[Scored], limit: int
-    ) -> tuple[list[Scored], dict[int, int], list[Scored]]:
-        """Return documents in their order, the chunks they are later than, and up to `MOST_ADDED` later documents.
-
-        The later documents are taken from those in `ranked` that are not among the first `limit`. The mapping has,
-        for the chunk of each of them, and with `marks` of each other later document, the chunk of the earlier one.
-        """
-        order, later = self._ordered(shown)
-        shown_documents = {scored.document for scored in order[:limit]}
-        missing = self._missing(order[:limit], [scored for scored in ranked if scored.document not in shown_documents])
-        return order, later | {scored.chunk: than for scored, than in missing}, [scored for scored, _ in missing]
-
-    def _ordered(self, shown: Sequence[Scored]) -> tuple[list[Scored], dict[int, int]]:
-        """Return documents with the later of two alike and nearly equal ones first, as relevant as the earlier.
-
-        Return also, for the chunk of each later one, the chunk of the first that it is later than.
-        """
-        result: list[Scored] = []
-        later: dict[int, int] = {}
-        for scored in shown:
-            alike = self._alike.get(scored.chunk, ())
-            near = [(position, other) for position, other in enumerate(result) if other.chunk in alike]
-            outranked = [position for position, other in near if self._stands_before(scored, other)]
-            if not outranked:
-                if earlier := next((other for _, other in near if self._marks and self._is_later(scored, other)), None):
-                    later[scored.chunk] = earlier.chunk
-                result.append(scored)
+    Return the order, and for the chunk of an entry that a later one may replace, the later id.
+    """
+    entries, cosines = compare_entries(index, candidates)
+    if len(entries) < 2:
+        return candidates, {}
+    order: list[Candidate] = []
+    newer: dict[int, str] = {}
+    similar = find_similar_pairs(entries, cosines)
+    for candidate in candidates:
+        rank = len(order)
+        for position, better in enumerate(order):
+            if (better.chunk, candidate.chunk) not in similar:
                 continue
-            other = result[outranked[0]]
-            if self._marks:
-                later[scored.chunk] = other.chunk
-            gain = other.relevance - scored.relevance
-            parts = {**scored.parts, "later": gain} if gain > 0 else scored.parts
-            result.insert(outranked[0], replace(scored, relevance=max(other.relevance, scored.relevance), parts=parts))
-        return result, later
-
-    def _missing(self, shown: Sequence[Scored], others: Sequence[Scored]) -> list[tuple[Scored, int]]:
-        """Return the later documents to show besides, each with the chunk of the document it is later than."""
-        added: dict[int, tuple[Scored, int]] = {}
-        for scored in shown[:MOST_ADDED]:
-            alike = self._alike.get(scored.chunk, ())
-            near = [each for each in others if each.chunk in alike and each.relevance >= OVER_TALK * scored.relevance]
-            after = [other for other in near if other.chunk not in added and self._is_later(other, scored)]
-            if after:
-                latest = max(after, key=lambda other: self._moment(self._pieces[other.chunk]))
-                added[latest.chunk] = latest, scored.chunk
-        return list(added.values())
-
-    def _stands_before(self, later: Scored, earlier: Scored) -> bool:
-        is_talk = _is_talk(self._pieces[later.chunk]) or _is_talk(self._pieces[earlier.chunk])
-        least = OVER_TALK if is_talk else NEARLY
-        return later.relevance >= least * earlier.relevance and self._is_later(later, earlier)
-
-    def _is_later(self, later: Scored, earlier: Scored) -> bool:
-        """Return whether of two documents that are alike by their vectors `later` was written after `earlier`."""
-        new, old = self._pieces[later.chunk], self._pieces[earlier.chunk]
-        is_talk = _is_talk(new), _is_talk(old)
-        if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):
-            return False
-        if any(is_talk):
-            is_repeat = _plain(old.text) in _plain(new.text)  # such as the record of what was said before it was kept
-            if is_repeat or new.timestamp[:10] == old.timestamp[:10]:
-                return False
-        elif new.entry["id"] == old.entry["id"] or new.entry["trust"] < old.entry["trust"]:
-            return False
-        return self._moment(new) > self._moment(old) and (any(is_talk) or self._share_words(new, old))
-
-    def _share_words(self, new: "Piece", old: "Piece") -> bool:
-        ours, theirs = _content_words(new.text), _content_words(old.text)
-        return len(ours & theirs) >= SHARED * min(len(ours), len(theirs))
-
-    def _moment(self, piece: "Piece") -> tuple[str, str]:
-        """Return what sorts memories by when they changed, then by when they were made, as ids sort."""
-        return min(piece.timestamp, self._now), str(piece.entry.get("id") or "")
+            if outranks(candidate, better):
+                newer.setdefault(better.chunk, get_id(candidate))
+                rank = min(rank, position)
+            elif outranks(better, candidate):
+                newer.setdefault(candidate.chunk, get_id(better))
+        # Otherwise hits of several workspaces would be sorted the other way round.
+        if rank < len(order):
+            candidate = candidate._replace(
+                relevance=max(candidate.relevance, order[rank].relevance)
+            )
+        order.insert(rank, candidate)
+    for earlier, later in find_changes(entries[:COMPARED], cosines[:COMPARED, :COMPARED]):
+        newer.setdefault(earlier.chunk, get_id(later))
+    return order, newer
 
 
-@lru_cache(1000)
-def _content_words(text: str) -> frozenset[str]:
-    return frozenset(query_terms(text))
+def compare_entries(
+    index: Index, candidates: list[Candidate]
+) -> "tuple[list[Candidate], np.ndarray]":
+    """Return the candidates that are entries with a vector, and their cosines, (n, n) float32.
+
+    The cosine of an entry with itself is set to -1.
+    """
+    import numpy as np
+
+    stored = index.matrix.load()
+    entries: list[Candidate] = []
+    rows: list[int] = []
+    for item in candidates:
+        row = item.passage.vector
+        if item.entry is not None and row is not None and row < len(stored):
+            entries.append(item)
+            rows.append(row)
+    matrix = stored[rows]
+    cosines = matrix @ matrix.T
+    np.fill_diagonal(cosines, -1.0)
+    return entries, cosines
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold().rstrip(".")
+def find_similar_pairs(entries: list[Candidate], cosines: "np.ndarray") -> set[tuple[int, int]]:
+    """Return the chunks of similar entries, the better one first."""
+    firsts, seconds = (cosines >= SIMILAR_COSINE).nonzero()
+    return {
+        (entries[first].chunk, entries[second].chunk)
+        for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True)
+        if first < second
+    }
 
 
-def _is_talk(piece: "Piece") -> bool:
-    return piece.kind in _TALK
+def find_changes(
+    entries: list[Candidate], cosines: "np.ndarray"
+) -> list[tuple[Candidate, Candidate]]:
+    """Return the entries that seem to answer, each with a later one that may replace it."""
+    changes = []
+    rows = cosines.tolist()
+    for first, earlier in enumerate(entries[:LAST_RANK]):
+        if earlier.relevance < GOOD_SHARE * entries[0].relevance:
+            break
+        best_margin, best = MARGIN, None
+        for second, later in enumerate(entries[first + 1 : LAST_RANK], first + 1):
+            margin = 2 * rows[first][second]
+            for row, other in ((rows[first], second), (rows[second], first)):
+                margin -= max([*row[:other], *row[other + 1 :], USUAL_COSINE])
+            margin += SIGN_BONUS * bool(CHANGE.search(later.passage.text))
+            margin += SIGN_BONUS * share_word(earlier, later)
+            if margin >= best_margin and is_later(later, earlier):
+                best_margin, best = margin, later
+        if best is not None:
+            changes.append((earlier, best))
+    return changes
+
+
+def share_word(first: Candidate, second: Candidate) -> bool:
+    """Return whether two texts have a telling word in common."""
+    return bool(find_stems(first) & find_stems(second))
+
+
+def find_stems(candidate: Candidate) -> set[str]:
+    return {stem_word(word) for word in find_content_words(candidate.passage.text)}
+
+
+def outranks(later: Candidate, earlier: Candidate) -> bool:
+    """Return whether a later entry is about the same subject, and nearly as relevant."""
+    if later.relevance < NEARLY * earlier.relevance or not is_later(later, earlier):
+        return False
+    ours, theirs = find_content_words(later.passage.text), find_content_words(earlier.passage.text)
+    return len(ours & theirs) >= SHARED_WORDS * min(len(ours), len(theirs))
+
+
+def is_later(later: Candidate, earlier: Candidate) -> bool:
+    """Return whether an entry was changed after another one, by a source trusted as much."""
+    new, old = later.entry, earlier.entry
+    if new is None or old is None or new.trust < old.trust:
+        return False
+    return (new.updated_at, new.id) > (old.updated_at, old.id)
+
+
+def get_id(candidate: Candidate) -> str:
+    assert candidate.entry is not None
+    return candidate.entry.id

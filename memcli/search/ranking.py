@@ -1,287 +1,286 @@
-"""Fuse what words and meaning say of each candidate into one relevance that can be explained and compared.
+"""Rank chunks for a query. Relevance is a sum of few signals and means the same in every query.
 
-Owns the formula. Refuses: searching, reading texts from disk, decay and trust (they order a recall, not a search).
+relevance = share × meaning + (1 − share) × words + bonuses, cut to 0…1.
+
+Meaning is the cosine of chunk and query; of a long entry it is half the mean of its chunks. Words
+is Σ idf × tf / (tf + SATURATION) / Σ idf, with idf as in BM25 (Robertson and Zaragoza 2009); of a
+long entry, two fifths are counted over the whole entry. The constants were measured on twelve
+public retrieval sets; each signal left out costs .003 to .008 of recall@5 and nDCG@10.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
-from datetime import date
+from collections.abc import Mapping
 from heapq import nlargest
-from itertools import chain
 from math import log
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..dataclass import dataclass
-from ..formats.ids import day_of, parse_time
-from ..index.index import Piece
-from ..index.vector_file import CosinesAmong
-from ..language.keyword_tokens import clean, query_terms
-from ..language.lexicon import ENGLISH, asks_within, common_share, names_a_time
-from ..language.sentences import QUESTION_MARKS, is_question
-from ..store.workspace import Workspace
-from .query import Query
-from .ranking_weights import WEIGHTS, Weights
+from ..index.filters import Filter, build_chunk_sql
+from ..index.index import KINDS, Index
+from .query import Term
 
 if TYPE_CHECKING:
-    from ..language.dates import Period
+    import numpy as np
 
-_MOST_LIFTED, _NEIGHBOURS, _UNLIKE = 50, 5, 0.3
-"""Texts that are compared with one another, how many of them count for each, and the cosine of texts about anything."""
-ARMS = ("vector", "keyword")
-"""Parts that are listed even where they are zero."""
-_LEAST_EDGE, _MOST_EDGE = 3, 30
-"""Days away from a time at which a text is half outside it: half as many as the time has, but no fewer and no more."""
-
-
-@dataclass(frozen=True)
-class ChunkCandidate:
-    """A chunk with its scores and its signs of relevance."""
-
-    chunk: int
-    document: Hashable  # chunks of one document are one hit
-    is_turn: bool  # of a session
-    keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk
-    whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
-    cosine: float | None  # None where it has no vector
-    mean: float | None = None  # cosine of the chunks of its entry, where that has several
-    readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
-    title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
-    speaker: str = ""  # of a turn
-    pieces: int = 1  # of a turn
-    is_question: bool = False  # of a turn
-    only_asks: bool = False  # of anything else: it asks the query again and says little else
-    exact: float = 0.0  # the share of the query's phrases that stand in it
-    is_named: bool = False  # the query gives its id, path or address
-    outside: float = 0.0  # how far outside the time that the query names, from 0 to 1
-    timestamp: str = ""
+SHARE_TEXT, SHARE_TALK = 0.5, 0.45  # of meaning
+SATURATION = 0.4
+# Pretend to know this many more texts, so that words in a small workspace do not all look rare.
+PSEUDO_TEXTS = 3000
+PSEUDO_SHARE = 0.002
+LEAST_WEIGHT = 2.0  # of each query word in the denominator: common words alone are no match
+WHOLE_ENTRY_WORDS = 0.4
+WHOLE_ENTRY_MEANING = 0.5
+TURN_WEIGHTS = (0.4, 0.25, 0.15, 0.1)  # words of the turns around a turn, by distance
+# Characters. A longer turn speaks of many things, so its words say less about the turns around it.
+SHORT_TURN = 100
+# For each ln(piece) of a turn: the best of many pieces fits a query by chance alone.
+LONG_TURN_MALUS = 0.05
+TITLE_BONUS = SPEAKER_BONUS = 0.06
+LAST_LINE = 0.7  # of a prompt with several lines
+FREQUENT_NAME = 20  # chunks; a name is half of what the model sees, and then answers with anything
+NAME = re.compile(r"(?<![.!?\n]\s)(?<!^)\b([A-Z]\w+)(?:['’]s)?\b")
+WORD = re.compile(r"[^\W_]+")
+SESSION = KINDS.index("session")
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A document found: its best chunk, its relevance in [0, 1] and the parts that add up to it."""
+class ScoredChunk(NamedTuple):
+    """A chunk with its score."""
 
     chunk: int
-    document: Hashable
+    file: int
     relevance: float
-    parts: Mapping[str, float]
+    meaning: float
+    words: float
 
 
-def fuse(
-    candidates: Iterable[ChunkCandidate],
-    question: Query,
-    weights: Weights = WEIGHTS,
-    vector: float | None = None,
-    cosines: CosinesAmong | None = None,
-) -> list[Scored]:
-    """Return documents scored by their chunks, the best first, of equals the newer; leave out those without any sign.
+class WordScores(NamedTuple):
+    """The share of the query's words, weighted by rarity, 0 to 1."""
 
-    sum = v × cosine + (1 − v) × words + bonuses, with v for turns or for other texts (`vector` overrides it: 1
-    asks by meaning alone, 0 by words alone), the best cosine of the document's chunks, and words the best chunk's,
-    both mixed with the whole entry's where it has several. Relevance is a line over the sum, lifted by the texts
-    nearest by `cosines`, and cut to [0, 1].
-    """
-    documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
-    for chunk in candidates:
-        documents[chunk.document].append(chunk)
-    named = named_speakers({chunk.speaker for chunks in documents.values() for chunk in chunks}, question)
-    rated = [_rate(chunks, question, weights, vector, named) for chunks in documents.values()]
-    rated = [(chunk, parts) for chunk, parts in rated if any(part > 0 for part in parts.values())]
-    if cosines is not None:
-        _lift_by_neighbours([(chunk, parts) for chunk, parts in rated if not chunk.is_turn], cosines, weights)
-    rated.sort(key=lambda item: (sum(item[1].values()), item[0].timestamp, -item[0].chunk), reverse=True)
-    return [_scored(chunk, parts) for chunk, parts in rated]
+    chunks: Mapping[int, float]
+    files: Mapping[int, float]  # counted over a whole entry
+    file_of: Mapping[int, int]  # the file of each chunk
+    talk: Mapping[int, int]  # chunks of conversations, and their lengths
+
+    def get(self, chunk: int) -> float:
+        own = self.chunks[chunk]
+        if chunk in self.talk:
+            return own
+        return (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * self.files[self.file_of[chunk]]
 
 
-def named_speakers(speakers: Collection[str], question: Query) -> frozenset[str]:
-    """Return the speakers that a query names: by their whole name, or by a word of it that is no everyday one.
-
-    Of several who share a word those of whose names the query says most: "Dr. Okafor" is not Dr. Lee.
-    """
-    words = {name: frozenset(query_terms(name, language=question.language)) for name in speakers}
-    shares = {name: len(parts & question.speakers) / max(len(parts), 1) for name, parts in words.items()}
-    named: set[str] = set()
-    for word in question.speakers.intersection(chain.from_iterable(words.values())):
-        sharing = {name: shares[name] for name in speakers if word in words[name]}
-        most = max(sharing.values())
-        if most == 1 or not common_share(word, question.language):
-            named.update(name for name, share in sharing.items() if share == most)
-    return frozenset(named)
+def rank_by_words(index: Index, terms: list[Term], wanted: Filter, count: int) -> list[ScoredChunk]:
+    """Return the best chunks by words alone. Needs neither numpy nor the model."""
+    words = score_words(index, terms, wanted)
+    scores = {chunk: words.get(chunk) for chunk in words.chunks}
+    best = nlargest(count, scores, key=lambda chunk: scores[chunk])
+    return [
+        ScoredChunk(chunk, words.file_of[chunk], scores[chunk], 0.0, scores[chunk])
+        for chunk in best
+    ]
 
 
-def _rate(
-    chunks: list[ChunkCandidate], question: Query, weights: Weights, vector: float | None, named: Collection[str]
-) -> tuple[ChunkCandidate, dict[str, float]]:
-    """Return the best chunk of a document, and the parts of the document's relevance."""
-    share = {id(chunk): _vector_share(chunk, question, weights) if vector is None else vector for chunk in chunks}
-    best = max(
-        chunks, key=lambda chunk: share[id(chunk)] * (chunk.cosine or 0.0) + (1 - share[id(chunk)]) * chunk.keyword
+def rank_by_meaning_and_words(
+    index: Index,
+    query: str,
+    terms: list[Term],
+    wanted: Filter,
+    count: int,
+    *,
+    share: float | None = None,
+) -> list[ScoredChunk]:
+    """Return the best chunks. `share` overrides the measured weight of meaning."""
+    import numpy as np
+
+    rows = select_rows(index, wanted)
+    if not len(rows):
+        return []
+    chunks, files, vectors = rows[:, 0], rows[:, 1], rows[:, 2]
+    is_talk = rows[:, 3] == SESSION
+    _, owner = np.unique(files, return_inverse=True)
+    cosine, has_vector = score_meaning(index, query, terms, vectors)
+    of_entry = np.bincount(owner, cosine, minlength=1) / np.maximum(
+        np.bincount(owner, minlength=1), 1
     )
-    cosines = [chunk.cosine for chunk in chunks if chunk.cosine is not None]
-    v = share[id(best)] if cosines else 0.0
-    words = (1 - weights.whole) * max(chunk.keyword for chunk in chunks) + weights.whole * best.whole
-    near = max(cosines, default=0.0)
-    if cosines and best.mean is not None:
-        near += weights.mean_cosine * (best.mean - near)
-    slope = weights.slope_turn if best.is_turn else 1.0
-    parts = {
-        "vector": v * near,
-        "keyword": (1 - v) * words,
-        "title": weights.titled * (bool(best.title) and best.title <= question.words),
-        "speaker": weights.speaker * (best.speaker in named),
-        "length": weights.pieces * log(min(best.pieces, weights.most_pieces)),
-        "question": weights.asked * best.is_question,
-        "exact": weights.exact * max(chunk.exact for chunk in chunks),
-        "name": weights.named * any(chunk.is_named for chunk in chunks),
-        "date": weights.dated * min(chunk.outside for chunk in chunks),
-    }
-    parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
-    parts["base"] = weights.base_turn if best.is_turn else weights.base
-    if best.only_asks and "name" not in parts and (sum_ := sum(parts.values())) > 0:
-        parts["asks"] = weights.only_asks * sum_
-    return best, parts
+    mixed = (1 - WHOLE_ENTRY_MEANING) * cosine + WHOLE_ENTRY_MEANING * of_entry[owner]
+    meaning = np.where(is_talk, cosine, mixed)
+    word_scores = score_words(index, terms, wanted)
+    own = spread_to_array(word_scores.chunks, chunks)
+    whole = spread_to_array(word_scores.files, files)
+    mixed = (1 - WHOLE_ENTRY_WORDS) * own + WHOLE_ENTRY_WORDS * whole
+    words = np.where(is_talk, own, mixed)
+    weights = np.where(is_talk, SHARE_TALK, SHARE_TEXT) if share is None else share
+    weights = np.where(has_vector, weights, 0.0)
+    relevance = weights * meaning + (1 - weights) * words
+    # Sorting 100,000 scores takes 8 ms, partitioning them 1 ms.
+    count = min(count, len(rows))
+    best = np.argpartition(-relevance, count - 1)[:count]
+    scored = zip(
+        *(array[best].tolist() for array in (chunks, files, relevance, cosine, words)), strict=True
+    )
+    return [ScoredChunk(*row) for row in scored if row[2] > 0]
 
 
-def _lift_by_neighbours(
-    rated: list[tuple[ChunkCandidate, dict[str, float]]], cosines: CosinesAmong, weights: Weights
-) -> None:
-    """Add to the best texts the part that those nearest to them give: what answers lies together.
+def select_rows(index: Index, wanted: Filter) -> "np.ndarray":
+    """Return the rows of the chunks that pass a filter, as `Index.load_rows` describes them."""
+    import numpy as np
 
-    It is lifted by their nearness as far as their mean relevance is above that of all (the cluster hypothesis, Jardine
-    and van Rijsbergen 1971; scores that agree among near texts, Diaz 2005). What has no good neighbour stays as it is.
+    rows = index.load_rows()
+    if wanted == Filter():
+        active: np.ndarray = rows[rows[:, 4] == 1]
+        return active
+    condition, values = build_chunk_sql(index, wanted)
+    chunks = index.run(f"select chunk from chunks where {condition}", values).fetchall()
+    selected: np.ndarray = rows[np.isin(rows[:, 0], [chunk for (chunk,) in chunks])]
+    return selected
+
+
+def spread_to_array(scores: Mapping[int, float], keys: "np.ndarray") -> "np.ndarray":
+    """Return the score of each key, (n,) float64; 0 for keys without one."""
+    import numpy as np
+
+    known = np.array(sorted(scores), np.int64)
+    if not len(known):
+        return np.zeros(len(keys))
+    values = np.array([scores[key] for key in known.tolist()])
+    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    result: np.ndarray = np.where(known[places] == keys, values[places], 0.0)
+    return result
+
+
+def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
+    """Score the chunks that contain words of the query, or stand next to a turn that does."""
+    file_of, talk = find_chunks(index, terms, wanted)
+    weights = weigh_terms(index, terms)
+    total = max(sum(weights), LEAST_WEIGHT * sum(term.repeats for term in terms), 1e-9)
+    own: dict[int, float] = defaultdict(float)
+    whole: dict[int, float] = defaultdict(float)
+    for term, weight in zip(terms, weights, strict=True):
+        counts = {chunk: count for chunk, count in term.counts.items() if chunk in file_of}
+        of_file: dict[int, float] = defaultdict(float)
+        for chunk, count in counts.items():
+            of_file[file_of[chunk]] += count
+        if talk:
+            counts = spread_over_turns(counts, file_of, talk)
+        for chunk, count in counts.items():
+            own[chunk] += weight / total * count / (count + SATURATION)
+        for file, count in of_file.items():
+            whole[file] += weight / total * count / (count + SATURATION)
+    return WordScores(own, whole, file_of, talk)
+
+
+def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
+    """Return the weight of each term: its rarity, times its count in the query."""
+    texts = index.run("select count(*) from chunks").fetchone()[0] + PSEUDO_TEXTS
+    weights = []
+    for term in terms:
+        frequency = len(term.counts) + PSEUDO_SHARE * PSEUDO_TEXTS
+        weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) * term.repeats)
+    return weights
+
+
+def find_chunks(
+    index: Index, terms: list[Term], wanted: Filter
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the files of the chunks with a term that pass the filter, and the lengths of talk."""
+    chunks = {chunk for term in terms for chunk in term.counts}
+    condition, values = build_chunk_sql(index, wanted)
+    # Terms are counted over all chunks, so the filter is applied here.
+    columns = "select chunk, file, kind = 'session', stop - start from chunks"
+    rows = index.run(
+        f"{columns} where chunk in ({', '.join(map(str, chunks))}) and {condition}", values
+    ).fetchall()
+    talk = {chunk for chunk, _, is_talk, _ in rows if is_talk}
+    if talk:
+        distances = range(1, len(TURN_WEIGHTS) + 1)
+        near = {
+            chunk + step
+            for chunk in talk
+            for distance in distances
+            for step in (-distance, distance)
+        }
+        rows += index.run(
+            f"{columns} where chunk in ({', '.join(map(str, near))}) and kind = 'session'"
+            f" and {condition}",
+            values,
+        ).fetchall()
+    lengths = {chunk: length for chunk, _, is_talk, length in rows if is_talk}
+    return {chunk: file for chunk, file, _, _ in rows}, lengths
+
+
+def spread_over_turns(
+    counts: Mapping[int, float], file_of: Mapping[int, int], lengths: Mapping[int, int]
+) -> dict[int, float]:
+    """Return counts with a share of the counts of the turns before and after.
+
+    The chunks of a session have consecutive numbers.
     """
-    parts_of = {chunk.chunk: parts for chunk, parts in rated}
-    lines = {chunk: sum(parts_of[chunk].values()) for chunk in parts_of.keys() & set(cosines.chunks.tolist())}
-    best = dict(nlargest(_MOST_LIFTED, lines.items(), key=itemgetter(1)))
-    for chunk, above in cosines.neighbours_above(best, _NEIGHBOURS, _UNLIKE).items():
-        parts = parts_of[chunk]
-        parts["near"] = weights.near * above
+    spread = defaultdict(float, counts)
+    for chunk, count in counts.items():
+        if chunk not in lengths:
+            continue
+        shared = count * SHORT_TURN / max(lengths[chunk], SHORT_TURN)
+        for distance, weight in enumerate(TURN_WEIGHTS, 1):
+            for neighbor in (chunk - distance, chunk + distance):
+                if file_of.get(neighbor) == file_of[chunk]:
+                    spread[neighbor] += weight * shared
+    return spread
 
 
-def _scored(chunk: ChunkCandidate, parts: dict[str, float]) -> Scored:
-    line = sum(parts.values())
-    relevance = min(max(line, 0.0), 1.0)
-    if relevance != line:
-        parts["cut"] = relevance - line
-    return Scored(chunk.chunk, chunk.document, relevance, parts)
+def score_meaning(
+    index: Index, query: str, terms: list[Term], vectors: "np.ndarray"
+) -> "tuple[np.ndarray, np.ndarray]":
+    """Return the cosine of each row with the query, 0 without a vector, and which rows have one."""
+    import numpy as np
+
+    matrix = index.matrix.load()
+    cosine = np.zeros(len(vectors))
+    has_vector = (vectors >= 0) & (vectors < len(matrix))
+    if has_vector.any():
+        scores = matrix @ embed_query(index, query, terms)
+        cosine[has_vector] = scores[vectors[has_vector]]
+    return cosine, has_vector
 
 
-def _vector_share(chunk: ChunkCandidate, question: Query, weights: Weights) -> float:
-    share = weights.vector_turn if chunk.is_turn else weights.vector + weights.statement * question.is_statement
-    return share * chunk.readable if chunk.cosine is not None else 0.0
+def embed_query(index: Index, query: str, terms: list[Term]) -> "np.ndarray":
+    """Return the unit vector of a query.
 
-
-_LITTLE = 8
-"""Words besides the query's with which a text says little else; or twice those it shares, if that is more."""
-_STAMP = re.compile(r"\A\[[^]\n]*\]")  # before what a record says
-_SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
-
-
-def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
-    """Return whether a text asks a query again: what they share stands in its questions, and it says little else.
-
-    A request that tells a lot before it asks is what was said of the matter.
+    The last line of a prompt counts once more, because that is where the question is. So does the
+    query without its frequent names.
     """
-    if not any(mark in text for mark in QUESTION_MARKS):
-        return False
-    question_words: set[str] = set()
-    statement_words: set[str] = set()
-    for sentence in _SENTENCE.findall(_STAMP.sub("", text, 1)):
-        (question_words if is_question(sentence) else statement_words).update(query_terms(sentence, language=language))
-    shared = len(question_words.intersection(words))
-    if shared <= 2 * len(statement_words.intersection(words)):
-        return False
-    return len((question_words | statement_words).difference(words)) <= max(2 * shared, _LITTLE)
+    import numpy as np
+
+    lines = [line for line in query.splitlines() if line.strip()]
+    texts, weights = [query], [1.0]
+    # A pasted conversation is long, and its topic drowns the question.
+    if len(lines) > 1:
+        texts.append(lines[-1])
+        weights.append(LAST_LINE)
+    elif lines:
+        frequencies = {term.word: len(term.counts) for term in terms}
+        names = {name.lower() for name in NAME.findall(query)}
+        frequent = {
+            name: min(frequencies.get(name, 0) / FREQUENT_NAME, 1.0)
+            for name in names
+            if frequencies.get(name, 0) * 5 >= FREQUENT_NAME
+        }
+        if frequent and len(frequent) < len(terms):
+            nameless = NAME.sub(
+                lambda match: "" if match[1].lower() in frequent else match[0], query
+            )
+            texts.append(" ".join(nameless.split()))
+            weights.append(min(frequent.values()))
+    vector = np.asarray(weights, np.float32) @ index.get_embedder().embed(texts)
+    result: np.ndarray = vector / (np.linalg.norm(vector) or 1.0)
+    return result
 
 
-Weigh = Callable[[Piece, float, float, float | None, float | None, int], ChunkCandidate]
-"""Make the candidate of a chunk from its score by words, its document's, its cosine, the mean of its entry's, and the
-pieces of its turn."""
-
-
-def candidate(
-    workspace: Workspace, question: Query, called: Container[int] = (), readable: Callable[[str], float] = lambda _: 1.0
-) -> Weigh:
-    """Return the function that gathers a chunk's scores and the signs of relevance that its text shows.
-
-    `called` are the chunks that the query calls by name; `readable` returns how far the model reads a text.
-    """
-    query_readable = question.readable(readable)
-    outside = _outside(workspace, question)
-
-    def weigh(
-        piece: Piece, own: float, whole: float, cosine: float | None, mean: float | None, pieces: int
-    ) -> ChunkCandidate:
-        is_turn = piece.kind == "session"
-        text = clean(piece.text).casefold()
-        speaker, _, speech = piece.text.partition(": ") if is_turn else ("", "", "")
-        phrases = question.phrases
-        return ChunkCandidate(
-            chunk=piece.chunk,
-            document=(piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line)),
-            is_turn=is_turn,
-            keyword=own,
-            whole=whole or own,
-            cosine=cosine,
-            mean=mean,
-            readable=min(query_readable, readable(piece.text)),
-            title=frozenset(query_terms(piece.title, language=question.language))
-            if piece.title and not is_turn
-            else frozenset(),
-            speaker=speaker.strip(),
-            pieces=max(pieces, 1),
-            is_question=is_turn and is_question(speech),
-            only_asks=not is_turn and only_asks(piece.text, question.words, question.language),
-            exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
-            is_named=piece.chunk in called,
-            outside=outside(piece),
-            timestamp=piece.timestamp,
-        )
-
-    return weigh
-
-
-def _is_news(question: Query) -> bool:
-    """Return whether a query reports something of a time: "last week I …" does not ask for what was written then."""
-    if not question.is_statement or question.about != question.text:  # "tell me what we said" asks
-        return False
-    is_talk = "\n" in question.text  # a pasted conversation, whatever is asked in it
-    return is_talk or not (is_question(question.text) or asks_within(question.text))
-
-
-def _time_named(question: Query, today: date) -> "Period | None":
-    is_english = question.language == ENGLISH and question.text.isascii()
-    if is_english and not names_a_time(question.text):
-        return None
-    from ..language.dates import day_abroad
-    from ..language.periods import period_in
-
-    return period_in(question.text, today) or (None if is_english else day_abroad(question.text[:4000], today))
-
-
-def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
-    """Return the function that returns how far a text is outside the time that the question names, from 0 to 1."""
-    period = None if _is_news(question) else _time_named(question, day_of(workspace.now, workspace.zone))
-    if period is None:
-        return lambda piece: 0.0
-    from ..language.dates import Period
-    from ..language.periods import period_in
-
-    def beyond(time: Period) -> float:
-        named = period.near(time.first)
-        days = abs(named.away(time))
-        return days / (days + min(max(named.days // 2, _LEAST_EDGE), _MOST_EDGE))
-
-    def outside(piece: Piece) -> float:
-        if piece.kind == "memory":  # of its sections nobody knows when they were written
-            return 0.0
-        moments = map(parse_time, (piece.timestamp, piece.entry.get("created_at") or ""))
-        days = {day_of(moment, workspace.zone) for moment in moments if moment}
-        least = min((beyond(Period(day, day)) for day in days), default=0.0)
-        if least and names_a_time(piece.text):  # a text may be of another time than the day on which it was written
-            named = ((day, period_in(piece.text, day)) for day in days)
-            least = min([least, *(beyond(time.near(day)) for day, time in named if time)])
-        return least
-
-    return outside
+def get_bonus(
+    query_words: set[str], query_stems: set[str], title_stems: set[str], speaker: str
+) -> float:
+    """Return the bonus for a title whose words the query contains, or for the speaker it names."""
+    if speaker:
+        asks_user = speaker == "user" and bool(query_words & {"i", "my", "me"})
+        asks_assistant = speaker == "assistant" and "you" in query_words
+        is_named = bool(query_words.intersection(WORD.findall(speaker.lower())))
+        return SPEAKER_BONUS if asks_user or asks_assistant or is_named else 0.0
+    return TITLE_BONUS if title_stems and title_stems <= query_stems else 0.0

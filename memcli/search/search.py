@@ -1,338 +1,192 @@
-"""Search memories in one workspace or several, with conversations where those help and folders of documents."""
+"""Search: find by words and by meaning, order, and cut to exactly n hits."""
 
-import os
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fnmatch import fnmatchcase
-from itertools import chain
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ..dataclass import dataclass
-from ..errors import MemError
-from ..formats.ids import parse_time, past
-from ..formats.text_lines import blanked
+from ..errors import UnavailableError, UsageError
+from ..formats.text import count_noun, split_words
 from ..index.filters import Filter
-from ..index.index import Index, MemoryIndex, ask
-from ..language.sentences import is_question, sentences
-from ..store.layouts import SESSION_FOLDER
+from ..index.index import Index, open_index
 from ..store.workspace import Workspace
-from .index_search import POOL, SearchRequest, search_index
-from .later import MOST_ADDED
-from .query import LIKELY, LIMIT, asks_memory, certainty, gate_of, is_telling, snippet
-from .reference_docs import folders
-from .results import DOCUMENT, Hit, SearchResults, joined, watch
+from .candidates import Candidate, build_candidates
+from .later import put_later_first
+from .query import Term, look_up_terms
+from .ranking import ScoredChunk, rank_by_meaning_and_words, rank_by_words
+from .snippets import build_snippet
 
-LONGEST = 6
-"""Turns of a passage."""
-LEAST = 0.1
-"""Relevance of a turn that takes the place of another hit: below it one in ten is right, whatever it says."""
-KIND = "session"
-_EACH = 2  # turns looked at for each hit asked for
-_NEW = 0.35  # share of the words of a record or an episode that no other hit has, if it tells something new
-_WORD = re.compile(r"\w{3,}")
-_BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations
+EMBED_SECONDS = 2.0  # of new text, before a search answers
+CANDIDATES = 60  # chunks whose titles, speakers and texts are looked at
+MOST_CANDIDATES = 5000
+# Conversations are shown only if no memory is this relevant.
+GOOD_ANSWER = 0.5
+
+
+class SearchOptions(NamedTuple):
+    """How to search."""
+
+    limit: int = 10
+    mode: str = "hybrid"  # or keyword, vector
+    wanted: Filter = Filter()
+    min_score: float = 0.0
+    vector_weight: float = -1.0  # -1: the measured weights
+    embed_seconds: float | None = EMBED_SECONDS
 
 
 @dataclass
-class _Passage:
-    best: Hit
-    turns: dict[int, tuple[str, int]]  # number and chunk, by the line
-    texts: dict[int, str]  # what fits in those that matched, by the line
+class Hit:
+    """A memory or passage that a search found."""
+
+    id: str  # empty for passages of other files
+    path: str
+    line: int
+    kind: str
     relevance: float
+    text: str  # the sentences that fit the query, in one line
+    type: str = ""
+    title: str = ""
+    tags: Sequence[str] = ()
+    timestamp: str = ""
+    source: str = ""
+    trust: float = 0.0
+    status: str = ""
+    expires_at: str = ""
+    anchor: str = ""
+    newer: str = ""  # the id of a later hit about the same
+    parts: dict[str, float] = field(default_factory=dict)
+    short_id: str = ""
+    workspace: str = ""
 
 
-def has_talk(workspace: Workspace) -> bool:
-    """Return whether a workspace may have conversations, without looking into them."""
-    return any(
-        (workspace.root / folder).is_dir() for folder in (SESSION_FOLDER, f"{workspace.layout.archive}{SESSION_FOLDER}")
+@dataclass
+class SearchResult:
+    """The hits of a search, the best first, and messages for the user."""
+
+    hits: list[Hit] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    weak: int = 0  # hits below the minimum relevance
+
+
+def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) -> SearchResult:
+    """Search several workspaces and return the best hits of all, exactly `limit` at most."""
+    if not query.strip():
+        raise UsageError("the query is empty", "list memories: mem ls")
+    result = SearchResult()
+    embedder = None
+    for workspace in workspaces:
+        if embedder is not None:
+            workspace.resources.setdefault("embedder", embedder)
+        part = search_workspace(open_index(workspace), query, options)
+        embedder = workspace.resources.get("embedder")
+        result.hits += part.hits
+        result.messages = list(dict.fromkeys([*result.messages, *part.messages]))
+        result.weak += part.weak
+    result.hits.sort(key=lambda hit: -hit.relevance)
+    del result.hits[options.limit :]
+    return result
+
+
+def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:
+    result = SearchResult(messages=index.messages + describe_unread_files(index))
+    terms = look_up_terms(index, query)
+    if options.mode != "keyword":
+        embed_new_texts(index, terms, options, result)
+    # Several chunks may be one memory, and conversations may be hidden.
+    count = max(CANDIDATES, 4 * options.limit)
+    while True:
+        scored = rank(index, query, terms, options, result, count)
+        candidates = build_candidates(index, query, terms, scored, options.wanted)
+        candidates = hide_talk(candidates, options.wanted)
+        if len(candidates) >= options.limit or len(scored) < count or count > MOST_CANDIDATES:
+            break
+        count *= 8  # a long file has crowded out the others
+    result.weak = sum(candidate.relevance < options.min_score for candidate in candidates)
+    candidates = [item for item in candidates if item.relevance >= options.min_score]
+    newer: dict[int, str] = {}
+    if options.mode != "keyword":
+        candidates, newer = put_later_first(index, candidates)
+    similar = [word for term in terms for word in term.similar]
+    words = list(dict.fromkeys([*split_words(query), *similar]))
+    for candidate in candidates[: options.limit]:
+        result.hits.append(build_hit(index, candidate, words, newer.get(candidate.chunk, "")))
+    return result
+
+
+def embed_new_texts(
+    index: Index, terms: list[Term], options: SearchOptions, result: SearchResult
+) -> None:
+    """Embed new texts, first those that contain a word of the query."""
+    first = [chunk for term in terms for chunk in term.counts]
+    # Without the model, the ranking says so.
+    with suppress(UnavailableError):
+        missing = index.embed_missing(options.embed_seconds, first)
+        if missing:
+            number = count_noun(missing, "text")
+            result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
+
+
+def rank(
+    index: Index,
+    query: str,
+    terms: list[Term],
+    options: SearchOptions,
+    result: SearchResult,
+    count: int,
+) -> list[ScoredChunk]:
+    """Return the best chunks. Without the model, words alone answer, and a message says so."""
+    if options.mode == "keyword":
+        return rank_by_words(index, terms, options.wanted, count)
+    try:
+        share = options.vector_weight if options.vector_weight >= 0 else None
+        if options.mode == "vector":
+            terms, share = [], 1.0
+        return rank_by_meaning_and_words(index, query, terms, options.wanted, count, share=share)
+    except UnavailableError as error:
+        if options.mode == "vector":
+            raise
+        result.messages.append(f"searching by words only: {error.message}")
+        return rank_by_words(index, terms, options.wanted, count)
+
+
+def describe_unread_files(index: Index) -> list[str]:
+    """Return a message that names what the search could not read."""
+    rows = index.run("select path, reason from problems where code in ('unread', 'conflict')")
+    unread = [f"{path} ({reason})" for path, reason in rows.fetchmany(4)]
+    if not unread:
+        return []
+    more = " and more" if len(unread) > 3 else ""
+    return [f"not searched: {', '.join(unread[:3])}{more}"]
+
+
+def hide_talk(candidates: list[Candidate], wanted: Filter) -> list[Candidate]:
+    """Leave out conversations if a memory answers well, unless they were asked for."""
+    if "session" in wanted.kinds:
+        return candidates
+    memories = [candidate for candidate in candidates if candidate.passage.kind != "session"]
+    if memories and memories[0].relevance >= GOOD_ANSWER:
+        return memories
+    return candidates
+
+
+def build_hit(index: Index, candidate: Candidate, words: list[str], newer: str) -> Hit:
+    passage, entry = candidate.passage, candidate.entry
+    hit = Hit(
+        id=entry.id if entry else "",
+        path=passage.path,
+        line=passage.line,
+        kind=passage.kind,
+        relevance=round(candidate.relevance, 4),
+        text=build_snippet(passage.text, words) or passage.title,
+        title=passage.title,
+        timestamp=passage.timestamp,
+        anchor=passage.anchor,
+        newer=newer,
+        parts=candidate.parts,
+        workspace=str(index.workspace.root),
     )
-
-
-def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, has_places: bool = False) -> SearchResults:
-    """Return passages of a workspace's conversations, the best first, each of at most `room` characters.
-
-    Those of little relevance are among them where there are places which no other hit takes.
-    """
-    wanted = replace(request.wanted, kinds=(KIND,))
-    budget = _BUDGET * request.embed_budget
-    results = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
-    turns = [hit for hit in results.hits if hit.relevance >= LEAST or has_places]
-    hits = passages(index, turns[: _EACH * request.limit], request.query, room)
-    # A turn without a vector is found by its words; who asks for conversations learns how many there are.
-    return SearchResults(hits, results.problems, in_conversations=len(turns))
-
-
-def passages(index: MemoryIndex, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
-    """Return turns that stand together joined into passages, the best first, each in at most `room` characters.
-
-    The relevance of a passage is the probability that one of its turns is right, of those of more than little
-    relevance: 1 − Π (1 − relevance).
-    """
-    groups: list[_Passage] = []
-    for hit in hits:
-        turns = {line: (number, chunk) for line, number, chunk in index.turns_around(hit.path, hit.line)}
-        passage = next((each for each in groups if _meet(each, hit, turns)), None)
-        if passage is None:
-            groups.append(_Passage(hit, turns, {hit.line: hit.text}, hit.relevance))
-        else:
-            passage.turns |= turns
-            passage.texts[hit.line] = hit.text
-            if hit.relevance >= LEAST:  # many that say nothing are no evidence together
-                passage.relevance += (1 - passage.relevance) * hit.relevance
-    pieces = index.pieces(
-        set(chain.from_iterable((chunk for _, chunk in passage.turns.values()) for passage in groups))
-    )
-    texts = {chunk: piece.text for chunk, piece in pieces.items()}
-    return tuple(sorted((_hit(passage, texts, query, room) for passage in groups), key=lambda hit: -hit.relevance))
-
-
-def _meet(passage: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
-    return (
-        passage.best.path == hit.path
-        and bool(passage.turns.keys() & turns.keys())
-        and len(passage.turns | turns) <= LONGEST
-    )
-
-
-def _hit(passage: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
-    from ..store.sessions.reading import session_address  # it brings along all that writes conversations
-
-    turns = [(*passage.turns[line], passage.texts.get(line)) for line in sorted(passage.turns)]
-    ends = dict.fromkeys((turns[0][0], turns[-1][0]))
-    lines = [text or texts[chunk] for _, chunk, text in turns]
-    telling = [text for text in lines if not is_question(text)]  # the question is no answer
-    best = passage.best
-    return replace(
-        best,
-        id=session_address(best.path, ":".join(ends)),
-        line=min(passage.turns),
-        summary=snippet("\n".join(telling or lines), query, room)[0],
-        relevance=passage.relevance,
-        text="\n".join(lines),
-        parts={**best.parts, "passage": passage.relevance - best.relevance},
-    )
-
-
-MOST = 4
-"""Parts that are searched for; each costs one more search."""
-_ASKS = (
-    r"(?:who|whom|whose|what|when|where|which|why|how"
-    r"|wer|wem|wen|wessen|was|wann|wo|wohin|woher|warum|wieso|wie|welche[mnrs]?"
-    r"|qui|quand|où|pourquoi|comment|combien|quel(?:le)?s?"
-    r"|quién(?:es)?|qué|cuándo|dónde|cómo|cuál(?:es)?|cuánt[oa]s?)\b"
-)
-_DOES_IT = (
-    r"(?:(?:do|does|did|is|are|was|were|has|have|had|can|could|should|will|would|must)"
-    r" (?:(?:i|we|you|he|she|it|they|there)\b|(?-i:[A-Z]))"
-    r"|(?:do|does|did|is|are|was|were) (?:the|my|our|your|his|her|their)\b)"
-)
-_JOINED = re.compile(
-    r"[,;]?\s+(?:and|or|but|plus|also|und|oder|aber|et|ou|y|o|e)\s+(?:also |then |auch |aussi |también )?"
-    rf"(?={_ASKS}|{_DOES_IT})|;\s*(?={_ASKS})",
-    re.IGNORECASE,
-)
-_TURN = re.compile(r"^[ \t]*[A-Z][\w .-]{0,30}: ", re.MULTILINE)
-"""Opens a line of a pasted dialogue: only its last turn asks."""
-_ASKED = re.compile(rf"\b{_ASKS}|^{_DOES_IT}", re.IGNORECASE)
-
-
-def parts_of(prompt: str) -> tuple[str, ...]:
-    """Return the questions of a prompt that has two to four, each as it stands there; none where it asks one thing.
-
-    Only what has a question word or form of its own is a part, and words that are not everyday ones.
-    """
-    turns = list(_TURN.finditer(prompt))
-    last_turn = prompt[turns[-1].end() :] if len(turns) > 1 else prompt
-    questions: list[str] = []
-    for sentence in sentences(last_turn):
-        clauses = _JOINED.split(sentence.text)
-        asks = [clause for clause in clauses if _ASKED.search(clause)]
-        if is_question(sentence.text) or len(asks) > 1:
-            questions += asks or [sentence.text]
-    parts = tuple(dict.fromkeys(part.strip() for part in questions if is_telling(part)))
-    return parts[:MOST] if len(parts) > 1 else ()
-
-
-def search_parts(index: Index, request: SearchRequest, gate: float) -> tuple[SearchResults, Mapping[str, str]]:
-    """Search for a prompt and each of its parts; return hits, and by id the part that one fits better than the whole.
-
-    A part adds hits where it would get memories as a prompt of its own: where its best hit reaches the
-    setting `gate`.
-    """
-    results = search_index(index, request)
-    best: dict[str, Hit] = {hit.id: hit for hit in reversed(results.hits)}
-    answers: dict[str, str] = {}
-    for part in parts_of(request.query):
-        part_results = search_index(index, replace(request, query=part))
-        if not asks_memory(
-            part, max((hit.relevance for hit in part_results.hits), default=0.0), gate_of(part_results.model, gate)
-        ):
-            continue
-        for hit in part_results.hits:
-            if hit.id not in best or hit.relevance > best[hit.id].relevance:
-                best[hit.id], answers[hit.id] = hit, part
-    if not answers:
-        return results, answers
-    hits = sorted(best.values(), key=lambda hit: -hit.relevance)
-    return replace(results, hits=tuple(hits[: request.limit])), answers
-
-
-def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
-    """Return the hits of every workspace for the kinds that the request asks for, merged by relevance.
-
-    Where the best hit is more likely wrong than right, passages of conversations compete with the hits. Hits in
-    documents have the names `mem read` takes them by; a document has no type, tag, layer, source or project, so none
-    is found where one of these is asked for. Raise UnavailableError where an index fails, or where the request asks for
-    meaning alone and there is no model for it.
-    """
-    # One more than asked for says how far the first is ahead.
-    results = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit))
-    judged = _judged((*results.hits, *results.later))
-    results = replace(results, hits=judged[: len(results.hits)], later=judged[len(results.hits) :])
-    hits, others = results.hits[: request.limit], (*results.hits[request.limit :], *results.later)
-    shown = {hit.id for hit in hits}
-    added = [hit for hit in others if hit.later_than in shown and hit.id not in shown]
-    return replace(results, hits=(*hits, *added[:MOST_ADDED]), later=())
-
-
-def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return hits with their certainty; the hits that the best one is flagged with do not lower it."""
-    best = hits[0].relevance if hits else 0.0
-    following = max((hit.relevance for hit in hits[1:] if hit.id not in hits[0].conflicts_with), default=0.0)
-    return tuple(
-        replace(hit, certainty=certainty(hit.relevance, best, following, is_turn=hit.kind == "session")) for hit in hits
-    )
-
-
-def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
-    if DOCUMENT not in request.wanted.kinds:
-        return _search_memories(workspaces, request)
-    kinds = tuple(kind for kind in request.wanted.kinds if kind != DOCUMENT)
-    of_memories = replace(request, wanted=replace(request.wanted, kinds=kinds))
-    parts = [_search_memories(workspaces, of_memories)] if kinds else []
-    if not request.wanted.asks_entries:
-        parts += [_search_documents(workspace, request) for workspace in workspaces]
-    return joined(parts, request.limit)
-
-
-def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
-    def answer(index: Index) -> tuple[SearchResults, SearchResults | None]:
-        results = _mark_changed(index, search_index(index, request), request.wanted.as_of)
-        if not request.draws_on_talk or _is_likely(results):
-            return results, None
-        from ..index.lookups import forgotten_texts
-
-        # While the index is open with its model: opening both again would take a third of the time of a search.
-        has_places = sum(not _is_retelling(hit) for hit in results.hits) < request.shown
-        talk = search_talk(index, request, has_places=has_places) if has_talk(index.workspace) else None
-        if talk and (forgotten := forgotten_texts(index)):  # nobody asked for what was said
-            talk = replace(talk, hits=tuple(_blanked(hit, forgotten) for hit in talk.hits))
-        return results, talk
-
-    answers = [ask(workspace, answer, may_guess=True) for workspace in workspaces]
-    merged = joined((own for own, _ in answers), request.limit)
-    if not _is_likely(merged):
-        merged = joined((merged, *(talk for _, talk in answers if talk)))
-    hits = _told_once(merged.hits, request.limit)
-    return joined([replace(merged, hits=hits, later=(*merged.hits, *merged.later))])
-
-
-def _is_retelling(hit: Hit) -> bool:
-    return hit.kind == "history" or hit.type == "episode"
-
-
-def _told_once(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Return the best `limit`; a record or an episode that repeats the words of others comes where there is room."""
-    others = [hit for hit in hits if not _is_retelling(hit)][:limit]
-    words = set(chain.from_iterable(_words(hit) for hit in others))
-    repeats: list[Hit] = []
-    for hit in filter(_is_retelling, hits):
-        own = _words(hit)
-        if len(own - words) < _NEW * len(own):
-            repeats.append(hit)
-        words |= own
-    telling = [hit for hit in hits if hit not in repeats][:limit]
-    return tuple(sorted((*telling, *repeats[: limit - len(telling)]), key=lambda hit: -hit.relevance))
-
-
-def _words(hit: Hit) -> set[str]:
-    return set(_WORD.findall(hit.text.casefold()))
-
-
-def _mark_changed(index: Index, results: SearchResults, as_of: str) -> SearchResults:
-    """Return the results with the hits marked that have expired, or whose cited lines changed or are gone."""
-    from ..index.lookups import forgotten_texts, indexed_files
-
-    changes = watch(index.workspace, as_of)
-    texts = indexed_files(index, {hit.path for hit in (*results.hits, *results.later) if hit.kind == "entry"})
-    now = parse_time(as_of) or index.workspace.now
-    marks: dict[str, dict[str, Any]] = {}
-    for path, file in texts.items():
-        marks[path] = {"changed": changes(file.text), "expired": past(file.entry.get("expires_at"), now)}
-    hits, later = (
-        tuple(replace(hit, **marks.get(hit.path, {})) for hit in group) for group in (results.hits, results.later)
-    )
-    forgotten = forgotten_texts(index)
-    hits, later = (
-        tuple(hit if hit.kind == "session" else _blanked(hit, forgotten) for hit in group) for group in (hits, later)
-    )
-    return replace(results, hits=hits, later=later)
-
-
-def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
-    if not forgotten or hit.status == "archived":
-        return hit
-    return replace(hit, summary=blanked(hit.summary, forgotten), text=blanked(hit.text, forgotten))
-
-
-def _is_likely(results: SearchResults) -> bool:
-    """Return whether the best hit is likely right: what tells of a conversation repeats what was asked in it."""
-    return max((hit.relevance for hit in results.hits if not _is_retelling(hit)), default=0.0) >= LIKELY
-
-
-def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchResults:
-    """Search the folders of one workspace; redact secrets, since nothing checked the documents for them."""
-    from ..store.redaction import redactor
-
-    named, refused = folders(workspace)
-    clean = redactor(workspace, "documents").text
-    wanted = Filter(since=request.wanted.since, until=request.wanted.until)
-    budget = request.embed_budget / max(len(named), 1)
-    answers = [SearchResults((), notices=refused)]
-    for name, folder in named.items():
-        own = replace(request, wanted=wanted, embed_budget=budget, folder=None)
-        try:
-            part = ask(folder, lambda index, own=own: search_index(index, own))  # type: ignore[misc]
-        except MemError as error:
-            answers.append(SearchResults((), notices=(f"index.include: {name}: {error}",)))
-            continue
-        hits = [
-            replace(
-                hit,
-                id=f"{name}/{hit.id}",
-                path=f"{name}/{hit.path}",
-                kind=DOCUMENT,
-                summary=clean(hit.summary),
-                title=clean(hit.title),
-                text=clean(hit.text),
-                scope=workspace.scope,
-            )
-            for hit in part.hits
-            if not (folder.root / hit.path).is_relative_to(workspace.root)  # a memory, found as one
-        ]
-        problems = tuple(
-            replace(problem, path=f"{name}/{problem.path}", scope=workspace.scope) for problem in part.problems
-        )
-        answers.append(replace(part, hits=tuple(hits), problems=problems))
-    whole = joined(answers)
-    return replace(whole, hits=tuple(hit for hit in whole.hits if _is_below(workspace, hit, request)))
-
-
-def _is_below(workspace: Workspace, hit: Hit, request: SearchRequest) -> bool:
-    """Return whether a document lies under the paths asked for, by its own name or seen from the current folder."""
-    if not request.wanted.paths:
-        return True
-    names = {hit.path, os.path.relpath(workspace.root / hit.path, request.folder)}
-    paths = [path.removeprefix("./") for path in request.wanted.paths]
-    return any(name.startswith(path) or fnmatchcase(name, path) for name in names for path in paths)
+    if entry is not None:
+        hit.type, hit.tags, hit.status = entry.type, entry.tags, entry.status
+        hit.source, hit.trust, hit.expires_at = entry.source, entry.trust, entry.expires_at
+        hit.short_id = index.shorten_id(entry.id)
+    return hit

@@ -1,1 +1,1 @@
-"""Find credentials and personal data in text, and blank them out."""
+"""Find credentials and personal data in text, and mask them."""

@@ -1,7 +1,7 @@
-"""Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
+"""Find values that their name reveals: `password: …`, `API_KEY=…`, `the Fly token is …`.
 
-This module knows the names, in code and in sentences, and what may stand between a name and its value; whether the
-value has the shape of a secret is judged in `value_classifier`.
+This module knows the names, in code and in sentences, and the separators between name and value.
+`value_classifier` judges the shape of the value.
 """
 
 import re
@@ -10,10 +10,8 @@ from functools import cache, partial
 
 from .. import data
 from ..data import compiled
-from .token_patterns import wrapped_end
+from .token_patterns import find_wrapped_end
 from .value_classifier import (
-    Span,
-    is_default_password,
     is_fragment,
     is_hex,
     is_jumbled,
@@ -22,18 +20,38 @@ from .value_classifier import (
     is_random,
     is_stand_in,
     is_uuid,
-    without_end,
+    strip_end,
 )
 
-STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "kennwort", "contrasen", "senha")
-"""What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort."""
+# What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort.
+STEMS = (
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "credential",
+    "kennwort",
+    "contrasen",
+    "senha",
+)
 FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
 _words_of = partial(data.words, "secrets.toml")
-_SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
+_SUFFIXES = (
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "secretkey",
+)
 _CLOSE = r"[\\\"'`*_\])]{0,8}"  # in JSON within JSON within JSON a quote has seven backslashes
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
+# As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`.
 _VALUE_KEY = r"\\{0,7}[\"'`]?value\\{0,7}[\"'`]?[ \t]*[:=][ \t]*"
-"""As in `{"name": "DB_PASSWORD", "value": …}` and `{"secret": {"value": …}}`."""
 _AFTER = (
     rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
     rf"(?:(?P<xml>(?:,\s{{0,80}}|\s{{1,80}}){_VALUE_KEY}|>)"
@@ -48,14 +66,14 @@ _AFTER = (
 
 
 @cache
-def _words(name: str) -> tuple[str, ...]:
+def split_name(name: str) -> tuple[str, ...]:
     """Split a name in snake, kebab or camel case into lower-case words."""
     spaced = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])").sub(" ", name)
     return tuple(re.split(r"[\W_]+", spaced.strip("_-").lower()))
 
 
-def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
-    """Return the kind of value that a name after other words announces: password, pass, token, key, or ""."""
+def find_kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
+    """Return the kind of value that a name announces: password, pass, token, key or ""."""
     last = words[-1].rstrip("0123456789")
     tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
     if tail and last not in _words_of("password_names") and last not in _words_of("secret_names"):
@@ -74,87 +92,99 @@ def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
     return ""
 
 
-def announces_secret(name: str) -> bool:
-    """Return whether a variable of this name holds a secret."""
-    return _kind(_words(name), ()) != ""
-
-
-def assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and rule of each value with the name and the shape of a secret; low is text in lower case."""
+def find_assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and rule of each assigned secret. `low` is the text in lower case."""
     done = 0
     stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
     for position, stem in sorted(
-        (position, each) for each in stems if each in low for position in _occurrences(low, each)
+        (position, part) for part in stems if part in low for position in find_stems(low, part)
     ):
         if position < done:
             continue
-        left = _left(text, position)
+        left = find_name_start(text, position)
         match = compiled(_AFTER).match(text, position + len(stem))
         if match is None:
             continue
         start = position - len(left)
         name = left + text[position : position + len(stem)] + match["rest"]
         done = position + len(stem) + len(match["rest"])
-        words = _words(name)
-        kind = "" if name == "PWD" else _kind(words, _before(text, start) if len(words) == 1 else ())
-        if kind and not (text[start - 1 : start] == ":" == text[done : done + 1]):  # a part of an ARN
-            span = _value(text, match, kind, name)
+        words = split_name(name)
+        kind = (
+            ""
+            if name == "PWD"
+            else find_kind(words, get_words_before(text, start) if len(words) == 1 else ())
+        )
+        if kind and not (
+            text[start - 1 : start] == ":" == text[done : done + 1]
+        ):  # a part of an ARN
+            span = find_value(text, match, kind, name)
             if span:
                 yield (*span, {"pass": "password", "key": "token"}.get(kind, kind))
 
 
-def _occurrences(low: str, stem: str) -> Iterator[int]:
+def find_stems(low: str, stem: str) -> Iterator[int]:
     position = low.find(stem)
     while position >= 0:
         yield position
         position = low.find(stem, position + len(stem))
 
 
-def _left(text: str, position: int) -> str:
+def find_name_start(text: str, position: int) -> str:
     backwards = compiled(r"[\w-]*").match(text[max(0, position - 40) : position][::-1])
     left = backwards[0][::-1] if backwards else ""
-    escaped = left[:1] in ("n", "r", "t") and text[max(0, position - len(left) - 1) : position - len(left)] == "\\"
+    escaped = (
+        left[:1] in ("n", "r", "t")
+        and text[max(0, position - len(left) - 1) : position - len(left)] == "\\"
+    )
     return left[1:] if escaped else left
 
 
-def _before(text: str, start: int) -> tuple[str, ...]:
-    """Return the last two words of the same line before the name, as `api` in `api key`."""
+def get_words_before(text: str, start: int) -> tuple[str, ...]:
+    """Return the last two words before a name on its line, such as `api` in `api key`."""
     if text[start - 1 : start] not in (" ", "\t"):
         return ()
-    return tuple(compiled(r"[^\W_]+").findall(text[max(0, start - 32) : start].rpartition("\n")[2].lower())[-2:])
+    return tuple(
+        compiled(r"[^\W_]+").findall(text[max(0, start - 32) : start].rpartition("\n")[2].lower())[
+            -2:
+        ]
+    )
 
 
-def _value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
-    """Return where the value after the name is if it has the shape that name and separator ask for."""
+def find_value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
+    """Return the span of the value after a name, if its shape fits name and separator."""
     start = match.end()
     opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
-    spans = _quoted(text, start, opened) if opened else _bare(text, start)
+    spans = find_quoted_value(text, start, opened) if opened else find_bare_value(text, start)
     value = "".join(text[a:b] for a, b in spans).replace("\n", "")
     if not value or ("f" in match["open"].lower() and "{" in value):
         return None
-    if not _shaped(value, match, kind, name, bool(opened)):
+    if not has_secret_shape(value, match, kind, name, bool(opened)):
         return None
     return spans[0][0], spans[-1][1]
 
 
-def _quoted(text: str, start: int, opened: str) -> list[tuple[int, int]]:
-    """Return the places of a quoted value, which may go on in adjacent literals on the next lines."""
+def find_quoted_value(text: str, start: int, opened: str) -> list[tuple[int, int]]:
+    """Return the spans of a quoted value, which adjacent literals may continue."""
     quote = opened[0]
     end = text.find(quote, start, start + 1024)
     if end < 0 or "\n" in text[start:end]:
-        return _bare(text, start)
+        return find_bare_value(text, start)
     spans = [(start, start + len(text[start:end].rstrip("\\")))]
-    glue = compiled(r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote)
+    glue = compiled(
+        r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote
+    )
     while len(spans) < 20 and (more := glue.match(text, end + 1)):
         spans.append(more.span(1))
         end = more.end() - 1
     return spans
 
 
-def _bare(text: str, start: int) -> list[tuple[int, int]]:
-    """Return the places of an unquoted value, which may go on after a backslash at the end of the line."""
+def find_bare_value(text: str, start: int) -> list[tuple[int, int]]:
+    """Return the spans of an unquoted value, which a backslash may continue."""
     match = compiled(r"[^\s\"'`<>]{1,400}").match(text, start)
-    if match is None or match.end() - start == 400:  # longer ones are not typed, and have shapes of their own
+    if (
+        match is None or match.end() - start == 400
+    ):  # longer ones are not typed, and have shapes of their own
         return []
     end = match.end()
     spans = [(start, end)]
@@ -169,276 +199,72 @@ def _bare(text: str, start: int) -> list[tuple[int, int]]:
     value = text[begin:end]
     if text[begin - 1 : begin] == "=":  # the next parameter of a URL is not part of this one
         value = compiled(r"&[A-Za-z_][\w.-]*=").split(value, maxsplit=1)[0]
-    value = without_end(value)
+    value = strip_end(value)
     spans[-1] = (begin, begin + len(value))
     if len(value) >= 10 and is_fragment(value):
-        more_end = wrapped_end(text, begin, begin + len(value))
+        more_end = find_wrapped_end(text, begin, begin + len(value))
         if more_end > begin + len(value):
             spans.append((begin + len(value), more_end))
     return spans
 
 
-def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
-    """Return whether a value is a secret: the less its name and separator say, the more it must look like one."""
+def has_secret_shape(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
+    """Return whether a value is a secret. A vague name asks for a clearer shape."""
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]
-    if match["space"] is not None and not (quoted or _is_option(match, name)):
+    if match["space"] is not None and not (quoted or is_option(match, name)):
         return is_random(value, 20) and not is_hex(value) and not is_uuid(value)
     if not sure and match["space"] is None and match["is"] is None:
         return is_random(value, 20) and not is_uuid(value)
     if kind == "password":
         if value.isdigit():
             return bool(sure) and 6 <= len(value) <= 10 and not is_monotonous(value)
-        return is_password(value) and not (match["line"] and not match["block"] and not is_random(value, 12))
+        return is_password(value) and not (
+            match["line"] and not match["block"] and not is_random(value, 12)
+        )
     if kind == "pass":
         return (
-            bool((sure and not match["about"]) or (match["space"] and _is_option(match, name)))
+            bool((sure and not match["about"]) or (match["space"] and is_option(match, name)))
             and is_password(value)
             and (
                 is_jumbled(value)
-                or _is_cased(value)
+                or has_mixed_case(value)
                 or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None
             )
         )
     if is_uuid(value):
-        return kind == "token" and bool(compiled("(?i)api|access|auth|heroku|secret|server").search(name))
+        return kind == "token" and bool(
+            compiled("(?i)api|access|auth|heroku|secret|server").search(name)
+        )
     if kind == "key":
         return is_random(value, 20) and not is_hex(value)
-    is_said = name.lower().endswith(("secret", "token")) and _is_cased(value)
-    return is_random(value, 16) or (not match["line"] and is_password(value) and (_is_mixed(value) or is_said))
+    is_said = name.lower().endswith(("secret", "token")) and has_mixed_case(value)
+    return is_random(value, 16) or (
+        not match["line"] and is_password(value) and (has_mixed_characters(value) or is_said)
+    )
 
 
-def _is_option(match: re.Match[str], name: str) -> bool:
-    """Return whether a blank separates name and value, as in `--password X` and `login deploy password X`."""
+def is_option(match: re.Match[str], name: str) -> bool:
+    """Return whether a blank separates name and value, as in `--password X`."""
     before = match.string[max(0, match.start() - 80) : match.start()]
-    account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
+    account = (
+        r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
+    )
     return name.startswith("--") or compiled(account).search(before) is not None
 
 
-def _is_cased(value: str) -> bool:
-    """Return whether a word has small and capital letters and a digit, which few names of things have."""
+def has_mixed_case(value: str) -> bool:
+    """Return whether a word has small and capital letters and a digit."""
     has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
     return len(value) >= 8 and all(has)
 
 
-def _is_mixed(value: str) -> bool:
-    """Return whether a value has letters, digits and signs, and is long enough to be meant as a secret."""
+def has_mixed_characters(value: str) -> bool:
+    """Return whether a long value has letters, digits and signs."""
     return (
         len(value) >= 8
         and any(char.isdigit() for char in value)
         and any(char.isalpha() for char in value)
         and any(char in "!@#$%^&*?~" for char in value)
     )
-
-
-_FILE = "command_lines.toml"
-_pattern = partial(data.pattern, _FILE)
-_URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
-_BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"
-_AUTHORIZATION = (
-    r"(?i)\bauthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'`\\]{0,2}"
-    r"(basic|token|apikey|key)[ \t]+([A-Za-z0-9._~+/=-]{8,4096})"
-)
-_PAIRS = r"([^\s=;,\"'`]{1,64}=[^\n\"'`]{4,8192})"
-# A sign that is there wherever cookies are, and how they are written, in lower case.
-_COOKIES = (
-    ("cookie", rf"cookies?[\"'\\\]]{{0,3}}[ \t]*[:=][ \t]*[\"'`\\]{{0,2}}{_PAIRS}"),
-    ("curl", rf"(?<!\S)(?:-b|--cookie)[ \t=]{{1,4}}[\"'\\]{{0,2}}{_PAIRS}"),
-    (
-        "sess",
-        r"(?<![\w-])((?:phpsessid|jsessionid|asp\.net_sessionid|sessionid|laravel_session)=[^\s;,&\"'`<>]{16,512})",
-    ),
-)
-_PAIR = r"([^\s=;,\"'`]{1,64})=(?:s%3A|s:)?([^\s;,\"'`]{4,4096})"
-_SESSION = r"(?i)sess|sid$|sid\b|auth|token|jwt|remember|login|logged_in|identity|credential|secret|sso|passw"
-_HARMLESS_COOKIE = r"(?i)csrf|xsrf|consent|lang|locale|theme|expires|max-age"
-_PGPASS = (
-    r"(?m)^(?:[A-Za-z][\w.-]{0,200}|\*|[\d.]{7,15}):(?:\d{3,5}|\*):(?![\d]+:)[\w*-]{1,64}:[\w.@*-]{1,64}:(\S{4,128})$"
-)
-_CELL = r"(?:\"((?:[^\"\n]|\"\"){0,512})\"|([^,;\t\"\n]{0,512}))"
-_TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
-_ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
-
-
-def http_credentials(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the credentials in URLs, headers and cookies; `low` is the text in lower case."""
-    if "://" in text:
-        yield from _passwords_of_urls(text)
-    if "bearer" in low or "authorization" in low:
-        yield from _headers(text)
-    yield from _cookies(text, low)
-
-
-def _passwords_of_urls(text: str) -> Iterator[Span]:
-    for match in compiled(_URL).finditer(text):
-        user, password, host = match.groups()
-        plain = password.isalpha() or is_monotonous(password)
-        local = host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db") or "example" in host
-        if (
-            is_stand_in(password)
-            or all(map(is_default_password, re.split("%20|[^a-z0-9]", password.lower())))
-            or password == user
-            or password[0] in "$,"
-            or (":" in password and not user)
-        ):
-            continue
-        if compiled(r".*\{.*\}.*|[\[%].*[\]%]|:.*|\d{1,5}").fullmatch(password) or (
-            plain and (local or len(password) < 5)
-        ):
-            continue
-        yield match.start(2), match.end(2), "url-password"
-
-
-def _headers(text: str) -> Iterator[Span]:
-    for match in compiled(_BEARER).finditer(text):
-        if is_random(match[1]) and not is_uuid(match[1]):
-            yield match.start(1), wrapped_end(text, *match.span(1)), "bearer-token"
-    for match in compiled(_AUTHORIZATION).finditer(text):
-        if match[1].lower() == "basic":
-            if _is_basic(match[2]):
-                yield match.start(2), match.end(2), "basic-auth"
-        elif is_random(match[2]):
-            yield match.start(2), wrapped_end(text, *match.span(2)), "bearer-token"
-
-
-def _cookies(text: str, low: str) -> Iterator[Span]:
-    """Yield the values of cookies that sign somebody in, by their names, and of others where they are random."""
-    for sign, pattern in _COOKIES:
-        for header in compiled(pattern).finditer(low) if sign in low else ():
-            for pair in compiled(_PAIR).finditer(text, *header.span(1)):
-                name, value = pair.groups()
-                if compiled(_HARMLESS_COOKIE).search(name) or is_stand_in(value) or value[0] in "$%{[":
-                    continue
-                if compiled(_SESSION).search(name) or is_random(value, 20) or (is_hex(value) and len(value) >= 32):
-                    yield *pair.span(2), "session-cookie"
-
-
-def _is_basic(value: str) -> bool:
-    """Return whether a value is the base64 of `user:password`."""
-    from base64 import b64decode
-
-    try:
-        user, colon, password = b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
-    except (ValueError, UnicodeDecodeError):
-        return False
-    return bool(colon) and (user + password).isprintable() and not is_default_password(password)
-
-
-def command_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the passwords in command lines; `low` is the text in lower case."""
-    joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")  # a command goes on after a backslash
-    for start, end in _option_lines(joined):
-        words = set(compiled(r"[^\w.-]+").split(low[start:end]))
-        for programs, pattern in _patterns():
-            if not words.isdisjoint(programs):
-                yield from _given_passwords(joined, pattern, start, end)
-    if "|" in text and ("echo" in low or "printf" in low):
-        yield from _given_passwords(joined, _pattern("piped"), 0, len(text))
-        yield from _given_passwords(joined, _pattern("accounts"), 0, len(text))
-
-
-def _option_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the lines lie that could be a command with an option."""
-    end = -1
-    for match in compiled(r"[ \t]--?[A-Za-z]|/p:|rabbitmqctl").finditer(text):
-        if match.start() > end:
-            start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-            end = len(text) if end < 0 else end
-            yield start, end
-
-
-@cache
-def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
-    patterns = []
-    for row in data.table(_FILE)["programs"]:
-        names = row["names"].split()
-        programs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        option = data.expanded(_FILE, row["option"])
-        pattern = rf"(?i:\b(?:{programs})(?:\.exe)?)(?=[ \t])[^\n|;&]{{0,400}}?{option}"
-        patterns.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
-    return patterns
-
-
-def _given_passwords(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
-    for match in pattern.finditer(text, begin, stop):
-        start, end = match.span(match.lastindex or 0)
-        value = text[start:end]
-        is_quoted = text[start - 1 : start] in ("'", '"')
-        if not is_quoted:
-            value = value.rstrip(".,:)]}*_")
-            end = start + len(value)
-        if len(value) >= 3 and _is_given(text, match.start(), value, is_quoted=is_quoted):
-            yield start, end, "command-password"
-
-
-def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
-    """Return whether a value is no placeholder, variable, port or word of a sentence about the option."""
-    low = value.lower()
-    if is_stand_in(value) or value[0] in "$<{%-[" or is_default_password(low) or low in _words_of("option_sentence"):
-        return False
-    if is_monotonous(value) or (value.isdigit() and len(value) < 6):
-        return False
-    return is_quoted or is_password(value) or not value.isalpha() or _is_command(text, start)
-
-
-def _is_command(text: str, start: int) -> bool:
-    """Return whether a program is called here, at the start of a line, in code or after another, and not just named."""
-    before = text[max(0, start - 12) : start].rpartition("\n")[2].rstrip(" \t")
-    return not before or before[-1] in "`$#>%|;&'\"({:" or before.endswith(("sudo", "time", "exec"))
-
-
-def exported_passwords(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the passwords in exported tables; `low` is the text in lower case."""
-    for match in compiled(_PGPASS).finditer(text) if text.count(":") > 3 else ():
-        if is_password(match[1]):
-            yield *match.span(1), "password"
-    for match in compiled(_ROW).finditer(text) if '","http' in low else ():
-        value = match[1]
-        mixed = any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
-        if is_jumbled(value) or (mixed and is_password(value)):
-            yield *match.span(1), "password"
-    if any(sign in text for sign in ",;\t|") and any(name in low for name in _words_of("password_columns")):
-        yield from _columns(text)
-
-
-def _columns(text: str) -> Iterator[Span]:
-    """Yield the cells under a heading that says they are passwords."""
-    width, columns, start = 0, [], 0
-    for line in text.split("\n"):
-        cells = _cells(line, start) if len(line) < 4096 and any(sign in line for sign in ",;\t|") else []
-        if len(cells) == width and all(set(text[begin:end]) <= {*"-: "} for begin, end in cells):
-            start += len(line) + 1  # the rule below the heading of a table
-            continue
-        if len(cells) != width or width < 2:
-            names = [text[begin:end].strip().lower() for begin, end in cells]
-            is_heading = not _words_of("beside_passwords").isdisjoint(names) and not any(
-                text[begin : begin + 1] == " " for begin, _ in cells
-            )
-            columns = [
-                number for number, name in enumerate(names) if is_heading and name in _words_of("password_columns")
-            ]
-            width = len(cells) if columns else 0
-        else:
-            for begin, end in (cells[number] for number in columns):
-                value = text[begin:end]
-                if len(value) > 3 and not is_stand_in(value) and not is_default_password(value):
-                    yield begin, end, "password"
-        start += len(line) + 1
-
-
-def _cells(line: str, start: int) -> list[tuple[int, int]]:
-    """Return where the cells of a line of a table or of comma-separated values lie, without their quotes."""
-    if line.lstrip().startswith("|"):
-        return [(start + match.start(1), start + match.end(1)) for match in compiled(_TABLE_CELL).finditer(line)]
-    cells, position = [], 0
-    while position <= len(line):
-        match = compiled(_CELL).match(line, position)
-        if match is None:
-            return []
-        begin, end = match.span(match.lastindex or 2)
-        cells.append((start + begin, start + end))
-        position = match.end() + 1
-        if position <= len(line) and line[position - 1] not in ",;\t":
-            return []
-    return cells

@@ -1,6 +1,6 @@
-"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, accounts, national ids.
+"""Find personal data with a checkable shape: addresses, phone numbers, cards, accounts, national ids.
 
-Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
+Patterns cannot find names, birthdays and postal addresses, so this module does not try.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ _CODE_CONTEXTS = {
     "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
     r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
 }
+# What stands before a word that means other things as well; PIN and PUK in capitals need none of it.
 _CODE_CONTEXTS["puk"] = _CODE_CONTEXTS["pin"]
-"""What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
+# What stands before a word that only a blank separates from its number.
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
-"""What stands before a word that only a blank separates from its number."""
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
 _SIZES = (24, 21, 18, 15, 12)
 _GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
@@ -33,23 +33,37 @@ _NAMED = (
 _WORD = r"[a-z]{3,12}"
 
 
-def codes(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of backup codes, PINs and seeds; `low` is the text in lower case."""
+def find_codes(text: str, low: str) -> Iterator[Span]:
+    """Yield backup codes, PINs and seeds. `low` is the text in lower case."""
     if any(
         sign in low
-        for sign in ("code", "código", "codic", "kod", "код", "码", "碼", "コード", "코드", "key", "schlüssel")
+        for sign in (
+            "code",
+            "código",
+            "codic",
+            "kod",
+            "код",
+            "码",
+            "碼",
+            "コード",
+            "코드",
+            "key",
+            "schlüssel",
+        )
     ):
         for name in _pattern("spare_name").finditer(low):
             match = _pattern("are_codes").match(low, name.end())
             if match:
-                yield from _spare(low, *match.span("codes"))
+                yield from find_backup_codes(low, *match.span("codes"))
         for match in _pattern("groups").finditer(low):
             if any(map(str.isdigit, match["groups"])):
                 yield *match.span("groups"), "recovery-code"
     for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
-        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):  # drawn by a machine, not four words
+        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(
+            match["app"]
+        ):  # drawn by a machine, not four words
             yield *match.span("app"), "password"
-    yield from _pins(text, low)
+    yield from find_pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
         yield *match.span(1), "otp-seed"
     if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
@@ -58,28 +72,42 @@ def codes(text: str, low: str) -> Iterator[Span]:
                 yield *match.span("seed"), "otp-seed"
 
 
-def _pins(text: str, low: str) -> Iterator[Span]:
+def find_pins(text: str, low: str) -> Iterator[Span]:
     for stem in _STEMS:
         position = low.find(stem)
         while position >= 0:
             end = position + len(stem)
             match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
-            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, position, stem))
-            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, position, stem):
+            is_own = match and (
+                not match["blank"]
+                or match["pin"][-1] == "#"
+                or is_personal_pin(low, position, stem)
+            )
+            if (
+                match
+                and is_own
+                and len(set(match["pin"])) > 1
+                and is_personal_code(text, low, position, stem)
+            ):
                 yield *match.span("pin"), "pin"
             position = low.find(stem, end)
 
 
-def _is_owned(low: str, position: int, stem: str) -> bool:
-    """Return whether the code is a person's, as in `my pin 4417`, or of a kind that only cards have."""
-    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, position - 24) : position]) is not None
+def is_personal_pin(low: str, position: int, stem: str) -> bool:
+    """Return whether a code belongs to a person, as in `my pin 4417`, or to a card."""
+    return (
+        stem in ("puk", "cvv", "cvc")
+        or compiled(_OWNED).search(low[max(0, position - 24) : position]) is not None
+    )
 
 
-def _is_called(text: str, low: str, position: int, stem: str) -> bool:
-    """Return whether the word means a personal code, and not the pin of a connector or the code of a program."""
+def is_personal_code(text: str, low: str, position: int, stem: str) -> bool:
+    """Return whether the word means a personal code, not the pin of a connector."""
     before = low[max(0, position - 24) : position]
     is_word = not compiled(r"[a-z0-9_.]$").search(before)
-    if stem not in _CODE_CONTEXTS or (stem != "code" and is_word and text[position : position + 3].isupper()):
+    if stem not in _CODE_CONTEXTS or (
+        stem != "code" and is_word and text[position : position + 3].isupper()
+    ):
         return is_word
     if compiled(rf"(?<![a-z])(?:{_CODE_CONTEXTS[stem]})").search(before):
         return True
@@ -88,56 +116,62 @@ def _is_called(text: str, low: str, position: int, stem: str) -> bool:
     return is_word and _pattern("opens").match(low, position + len(stem)) is not None
 
 
-def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
-    """Yield the codes at the beginning of a list; the words that follow them are none."""
+def find_backup_codes(low: str, start: int, stop: int) -> Iterator[Span]:
+    """Yield the codes at the beginning of a list, up to the first ordinary word."""
     spans = []
     for match in _pattern("code").finditer(low, start, stop):
-        if not _is_code(match[0]):
+        if not is_code_word(match[0]):
             break
         spans.append(match.span())
     if len(spans) > 1 or (spans and len(low[slice(*spans[0])].replace("-", "")) >= 8):
         yield from ((*span, "recovery-code") for span in spans)
 
 
-def _is_code(word: str) -> bool:
-    """Return whether a word is a code: with digits, and neither a year nor a date."""
+def is_code_word(word: str) -> bool:
+    """Return whether a word is a code: it has digits and is not a year or a date."""
     plain = word.replace("-", "")
     if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
         return False
-    if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(plain):
+    if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(
+        plain
+    ):
         return False
     return "-" in word or len(plain) < 40 or not is_hex(plain)
 
 
-def seed_phrases(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the seed phrases of wallets; `low` is the text in lower case."""
+def find_seed_phrases(text: str, low: str) -> Iterator[Span]:
+    """Yield the seed phrases of wallets. `low` is the text in lower case."""
     if len(text) < 47:
         return
     for name in _NAMES:
         for match in compiled(name + _NAMED).finditer(low) if name in low else ():
-            if data.words("secrets.toml", "sentence_words").isdisjoint(compiled(_WORD).findall(match[1])):
+            if data.words("secrets.toml", "sentence_words").isdisjoint(
+                compiled(_WORD).findall(match[1])
+            ):
                 yield *match.span(1), "seed-phrase"
-    yield from _phrases(low)
+    yield from find_checked_phrases(low)
 
 
-def _phrases(low: str) -> Iterator[Span]:
-    """Yield the stretches of words of the standard whose last bits are the checksum of the others."""
+def find_checked_phrases(low: str) -> Iterator[Span]:
+    """Yield runs of words from the BIP-39 list that have a valid checksum."""
     words = compiled("[a-z]+").findall(low)
-    if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):
+    if bytes(_SIZES[-1] * [1]) not in bytes(map(number_seed_words().__contains__, words)):
         return
     spans = [word.span() for word in compiled("[a-z]+").finditer(low)]
-    numbers = [_numbers().get(word, -1) for word in words]
+    numbers = [number_seed_words().get(word, -1) for word in words]
     position = 0
     while position + _SIZES[-1] <= len(words):
         fitting = (size for size in _SIZES if position + size <= len(words))
-        size = next((size for size in fitting if _is_phrase(numbers[position : position + size])), 0)
+        size = next(
+            (size for size in fitting if has_valid_checksum(numbers[position : position + size])), 0
+        )
         if size:
             yield spans[position][0], spans[position + size - 1][1], "seed-phrase"
         position += size or 1
 
 
-def _is_phrase(numbers: list[int]) -> bool:
-    """Check the last bits of a phrase, a 32nd of the others, which are the beginning of their SHA-256 (BIP-39)."""
+def has_valid_checksum(numbers: list[int]) -> bool:
+    """Check the last bits of a phrase against the SHA-256 of the others (BIP-39)."""
     if -1 in numbers or len(set(numbers)) < 8:
         return False
     from hashlib import sha256  # not paid by every text
@@ -149,7 +183,7 @@ def _is_phrase(numbers: list[int]) -> bool:
 
 
 @cache
-def _numbers() -> dict[str, int]:
+def number_seed_words() -> dict[str, int]:
     text = data.path("seed_words.txt").read_text(encoding="ascii")
     return {word: number for number, word in enumerate(text.split())}
 
@@ -169,55 +203,69 @@ _ISSUED = (
 )
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 _BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
+# What every number of _SHAPES holds, with no name beside it: a search for each shape takes far longer.
 _ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
-"""What every number of _SHAPES holds, with no name beside it: a search for each shape takes far longer."""
 
 
-def personal_data(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of each piece of personal data; `low` is the text in lower case."""
+def find_personal_data(text: str, low: str) -> Iterator[Span]:
+    """Yield each piece of personal data. `low` is the text in lower case."""
     if "@" in text:
-        yield from _addresses(text)
+        yield from find_addresses(text)
     if not compiled(r"\d").search(text):
         return
     for match in compiled(_IBAN).finditer(text):
-        if _is_iban(match[0].replace(" ", "")):
+        if is_iban(match[0].replace(" ", "")):
             yield match.start(), match.end(), "iban"
     for match in compiled(_CARD).finditer(text):
         digits = [int(char) for char in match[0] if char.isdigit()]
-        if compiled(_ISSUED).fullmatch("".join(map(str, digits))) and len(set(digits)) > 1 and _is_luhn(digits):
+        if (
+            compiled(_ISSUED).fullmatch("".join(map(str, digits)))
+            and len(set(digits)) > 1
+            and has_valid_card_digit(digits)
+        ):
             yield match.start(), match.end(), "card-number"
-    yield from _national_ids(text, low)
+    yield from find_national_ids(text, low)
     if "+" in text or "00" in text:
         for match in compiled(_PHONE).finditer(text):
             size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
             spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
-            if 8 <= size <= 15 and spaced and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0]):
+            if (
+                8 <= size <= 15
+                and spaced
+                and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0])
+            ):
                 yield match.start(), match.end(), "phone"
 
 
-def _addresses(text: str) -> Iterator[Span]:
+def find_addresses(text: str) -> Iterator[Span]:
     for match in compiled(_EMAIL).finditer(text):
         name, _, domain = match[0].lower().partition("@")
-        reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith("users.noreply.")
-        if match[1].lower() not in _words_of("no_domains") and name not in _words_of("nobody") and not reserved:
+        reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith(
+            "users.noreply."
+        )
+        if (
+            match[1].lower() not in _words_of("no_domains")
+            and name not in _words_of("nobody")
+            and not reserved
+        ):
             yield match.start(), match.end(), "email"
 
 
-def _is_luhn(digits: list[int]) -> bool:
-    """Check the last digit of a card number, ISO/IEC 7812."""
+def has_valid_card_digit(digits: list[int]) -> bool:
+    """Check the last digit of a card number (ISO/IEC 7812)."""
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
-def _is_iban(account: str) -> bool:
-    """Check an account number by the remainder of 97, ISO 13616."""
+def is_iban(account: str) -> bool:
+    """Check an account number by its remainder modulo 97 (ISO 13616)."""
     if not 15 <= len(account) <= 34:
         return False
     return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
 
 
-def _national_ids(text: str, low: str) -> Iterator[Span]:
-    """Yield span and rule of the national ids in a text with a digit; `low` is the text in lower case."""
+def find_national_ids(text: str, low: str) -> Iterator[Span]:
+    """Yield the national ids in a text with digits. `low` is the text in lower case."""
     if compiled(_ENOUGH).search(text):
         for match in compiled(f"{_BEGIN}(?:{_SHAPES}){_END}").finditer(text):
             yield match.start(), match.end(), "national-id"
@@ -234,6 +282,7 @@ def _national_ids(text: str, low: str) -> Iterator[Span]:
 
 
 _SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
+# What needs no name beside it.
 _SHAPES = "|".join(
     (
         _SSN.replace("{0}", "-"),  # United States
@@ -244,7 +293,7 @@ _SHAPES = "|".join(
         r"[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} \d{2}",  # France, as its cards have it
     )
 )
-"""What needs no name beside it."""
+# What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case.
 _LABELLED_NUMBERS = {
     "ssn": _SSN.replace("{0}", "[- ]?"),
     "itin": r"9\d{2}[- ]?\d{2}[- ]?\d{4}",
@@ -260,6 +309,5 @@ _LABELLED_NUMBERS = {
     "nino": r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]",
     "passport": r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
 }
-"""What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case."""
+# Of those the ones whose letters or length leave few other things, so that their name may also follow.
 _NAMED_BEHIND = ("hetu", "dni", "nir")
-"""Of those the ones whose letters or length leave few other things, so that their name may also follow."""

@@ -1,7 +1,7 @@
-"""Find credentials by their own shape, whatever is written around them, also broken over two lines.
+"""Find credentials by their own shape, whatever surrounds them, also broken over two lines.
 
-The shapes are rules in `data/secret_rules.toml`, in the form that gitleaks reads. This module owns the cheap first look
-that lets ordinary text pass, and the joining of wrapped lines.
+The shapes are the rules in `data/secret_rules.toml`, in the form that gitleaks uses. A quick check
+lets ordinary text pass without trying the rules.
 """
 
 import re
@@ -15,7 +15,16 @@ from typing import NamedTuple
 
 from .. import data
 from ..data import compiled
-from .value_classifier import Span, changes, is_fragment, is_hex, is_monotonous, is_random, is_stand_in, is_uuid
+from .value_classifier import (
+    Span,
+    count_changes,
+    is_fragment,
+    is_hex,
+    is_monotonous,
+    is_random,
+    is_stand_in,
+    is_uuid,
+)
 
 _BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
 _WORD = r"[A-Za-z0-9_.:%+/=~-]"
@@ -33,7 +42,9 @@ _UNKNOWN = (
     r"([A-Za-z0-9]{28,256}(?:[-_.][A-Za-z0-9]{6,256}){0,3}|[A-Za-z0-9_-]{36,256})(?![A-Za-z0-9_/-])"
 )
 _SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
-_DIGESTS = frozenset((22, 27, 32, 43, 64, 86))  # the lengths of digests in base64url, which may begin like a prefix
+_DIGESTS = frozenset(
+    (22, 27, 32, 43, 64, 86)
+)  # the lengths of digests in base64url, which may begin like a prefix
 
 
 class TokenRule(NamedTuple):
@@ -51,11 +62,13 @@ class TokenRules(NamedTuple):
     anywhere: tuple[TokenRule, ...]  # their keywords may stand inside a word
     prefixed: tuple[TokenRule, ...]  # a token begins with a keyword
     keyless: tuple[TokenRule, ...]  # tried on long words alone
-    by_start: Mapping[str, Sequence[int]]  # the first two characters of a keyword → places in `prefixed`
+    by_start: Mapping[
+        str, Sequence[int]
+    ]  # the first two characters of a keyword → places in `prefixed`
 
 
 @cache
-def token_rules() -> TokenRules:
+def read_token_rules() -> TokenRules:
     """Return the rules of `secret_rules.toml`, in the order of the file."""
     anywhere, prefixed, keyless = list[TokenRule](), list[TokenRule](), list[TokenRule]()
     by_start: dict[str, list[int]] = {}
@@ -73,127 +86,139 @@ def token_rules() -> TokenRules:
     return TokenRules(tuple(anywhere), tuple(prefixed), tuple(keyless), by_start)
 
 
-def tokens(text: str) -> Iterator[Span]:
-    """Yield span and rule of everything that looks like a credential by itself."""
+def find_tokens(text: str) -> Iterator[Span]:
+    """Yield span and rule of everything that looks like a credential."""
     if "-----BEGIN" in text:
-        yield from ((m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text))
+        yield from (
+            (m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text)
+        )
     words = [word for word in text.split() if len(word) > 12]
     lines = text.split("\n")
-    ends, broken = _line_ends(lines)
+    ends, broken = find_line_ends(lines)
     long = "\n".join(words + ends)
-    for rule in [*token_rules().anywhere, *_candidates(long)]:
+    for rule in [*read_token_rules().anywhere, *find_candidate_rules(long)]:
         if any(keyword in long for keyword in rule.keywords):
-            yield from _spelled(text, rule)
+            yield from find_rule_matches(text, rule)
     longer = "\n".join([word for word in words if len(word) > 28])
     if longer:
-        yield from _long_words(text, longer)
+        yield from find_long_words(text, longer)
     if broken:
-        yield from _long_over_lines(text, lines, broken)
+        yield from find_long_over_lines(text, lines, broken)
 
 
-def _line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
-    """Return the ends of lines where a short piece of a secret may stand, and the lines where a long one may."""
+def find_line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
+    """Return line ends that may hold a piece of a secret, and lines that a long one may cross."""
     ends, broken = [], []
     for number, (line, after) in enumerate(pairwise(lines)):
         if " " not in line[-6:-3]:
             ends.append(line[-15:])
-            if " " not in line[-13:-3] and len(line) > 12 and len(after) > 7 and _is_dense(after.lstrip()):
+            if (
+                " " not in line[-13:-3]
+                and len(line) > 12
+                and len(after) > 7
+                and is_dense(after.lstrip())
+            ):
                 broken.append(number)
     return ends, broken
 
 
-def _is_dense(line: str) -> bool:
+def is_dense(line: str) -> bool:
     return " " not in line[2:8] and ":" not in line[:16]
 
 
-def _candidates(long: str) -> Iterator[TokenRule]:
-    """Yield the prefixed rules that could match, by how the words begin: asking for each prefix is slower."""
-    rules = token_rules()
+def find_candidate_rules(long: str) -> Iterator[TokenRule]:
+    """Yield the rules whose prefix starts a word of the text. Trying all is slower."""
+    rules = read_token_rules()
     if long.isascii():
         starts = {word[:2] for word in long.translate(_SPACED).split()}
     else:
         starts = set(compiled("(?<![A-Za-z0-9])[A-Za-z0-9]{2}").findall(long))
-    numbers = {number for start in starts if start in rules.by_start for number in rules.by_start[start]}
+    numbers = {
+        number for start in starts if start in rules.by_start for number in rules.by_start[start]
+    }
     yield from (rules.prefixed[number] for number in sorted(numbers))
 
 
-def _spelled(text: str, rule: TokenRule) -> Iterator[Span]:
-    """Yield what a rule finds, whole or from its keywords on over the ends of lines."""
+def find_rule_matches(text: str, rule: TokenRule) -> Iterator[Span]:
+    """Yield the matches of a rule, whole or broken over lines."""
     pattern = compiled(rule.regex)
     whole: list[tuple[int, int]] = []
     for match in pattern.finditer(text):
         start, end = match.span(pattern.groups)
         whole.append(match.span())
-        if _is_real(text[start:end], rule):
-            yield start, wrapped_end(text, start, end), rule.id
+        if is_real_token(text[start:end], rule):
+            yield start, find_wrapped_end(text, start, end), rule.id
     for literal in rule.keywords:
         position = text.find(literal)
         while position >= 0:
             before = bisect_right(whole, (position, len(text))) - 1
             if before < 0 or whole[before][1] <= position:
-                yield from _over_lines(text, _word_start(text, position), rule)
+                yield from find_over_lines(text, find_word_start(text, position), rule)
             position = text.find(literal, position + len(literal))
 
 
-def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
-    """Yield what a rule finds from this place on when lines are joined, as few as will do."""
+def find_over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
+    """Yield the match of a rule in joined lines, as few as possible."""
     pattern = compiled(rule.regex)
-    places = _pieces(text, start)
+    places = find_pieces(text, start)
     for count in range(2, len(places) + 1):
         whole = "".join(text[begin:end] for begin, end in places[:count])
         match = pattern.search(whole)
         if match and match.start() < places[0][1] - start < match.end():
-            begin, end = (_place_of(places, offset) for offset in match.span(pattern.groups))
-            if _is_real(match[pattern.groups], rule):
-                yield begin, wrapped_end(text, places[count - 1][0], end), rule.id
+            begin, end = (translate_offset(places, offset) for offset in match.span(pattern.groups))
+            if is_real_token(match[pattern.groups], rule):
+                yield begin, find_wrapped_end(text, places[count - 1][0], end), rule.id
             return
 
 
-def _is_real(value: str, rule: TokenRule) -> bool:
-    """Return whether a match is neither the documented example of a token nor less random than its rule asks."""
+def is_real_token(value: str, rule: TokenRule) -> bool:
+    """Return whether a match is not a documented example, and random enough for its rule."""
     if rule.id == "jwt":
         return "IxMjM0NTY3ODkwI" not in value  # the subject 1234567890 of every tutorial
-    if rule.entropy and _entropy(value) < rule.entropy:
+    if rule.entropy and measure_entropy(value) < rule.entropy:
         return False
     return not is_stand_in(value) and not is_monotonous(value[-24:])
 
 
-def _entropy(value: str) -> float:
+def measure_entropy(value: str) -> float:
     shares = [count / len(value) for count in Counter(value).values()]
     return -sum(share * log2(share) for share in shares)
 
 
-def _long_words(text: str, longer: str) -> Iterator[Span]:
-    for rule in token_rules().keyless:
+def find_long_words(text: str, longer: str) -> Iterator[Span]:
+    for rule in read_token_rules().keyless:
         if compiled(rule.regex).search(longer):
-            yield from _spelled(text, rule)
+            yield from find_rule_matches(text, rule)
     if compiled(_UNKNOWN).search(longer):
         for match in compiled(_UNKNOWN).finditer(text):
-            if _is_minted(match):
-                yield match.start(), wrapped_end(text, match.start(2), match.end()), "token"
+            if is_generated(match):
+                yield match.start(), find_wrapped_end(text, match.start(2), match.end()), "token"
 
 
-def _long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iterator[Span]:
-    """Yield long words broken in two."""
+def find_long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iterator[Span]:
+    """Yield long words that are broken over two lines."""
     ends = list(accumulate(len(line) + 1 for line in lines))
     for number in broken:
         last = compiled(r"[ \t\r\\+\"']{0,6}([\w.:~-]{13,160})").match(lines[number][:-180:-1])
         end = ends[number] - 1
-        if last and _is_continued(text, end - last.start(1)):
-            for rule in token_rules().keyless:
-                yield from _over_lines(text, end - last.end(), rule)
-            yield from _unknown_over_lines(text, _pieces(text, end - last.end())[:2])
+        if last and is_continued(text, end - last.start(1)):
+            for rule in read_token_rules().keyless:
+                yield from find_over_lines(text, end - last.end(), rule)
+            yield from find_unknown_over_lines(text, find_pieces(text, end - last.end())[:2])
 
 
-def _unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
+def find_unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
     words = [text[begin:end] for begin, end in places]
-    alone, both = compiled(_UNKNOWN).match("".join(words[:1])), compiled(_UNKNOWN).match("".join(words))
-    if len(words) > 1 and both and _is_minted(both) and not (alone and _is_minted(alone)):
-        yield places[0][0], wrapped_end(text, *places[1]), "token"
+    alone, both = (
+        compiled(_UNKNOWN).match("".join(words[:1])),
+        compiled(_UNKNOWN).match("".join(words)),
+    )
+    if len(words) > 1 and both and is_generated(both) and not (alone and is_generated(alone)):
+        yield places[0][0], find_wrapped_end(text, *places[1]), "token"
 
 
-def _is_minted(match: re.Match[str]) -> bool:
-    """Return whether the tail is random, in mixed case or very long, and neither a digest nor an identifier."""
+def is_generated(match: re.Match[str]) -> bool:
+    """Return whether the tail is random, and not a digest or an identifier."""
     first = compiled("[a-z0-9]+").match(match[1].lower())
     if (
         len(match[0]) in _DIGESTS
@@ -208,13 +233,13 @@ def _is_minted(match: re.Match[str]) -> bool:
     return mixed or (len(tail) >= 48 and "-" not in tail)
 
 
-def _word_start(text: str, position: int) -> int:
+def find_word_start(text: str, position: int) -> int:
     before = compiled(f"{_WORD}*").match(text[max(0, position - 64) : position][::-1])
     return position - len(before[0] if before else "")
 
 
-def _pieces(text: str, start: int) -> list[tuple[int, int]]:
-    """Return where the word at this place lies, and its continuations on the next lines."""
+def find_pieces(text: str, start: int) -> list[tuple[int, int]]:
+    """Return the spans of the word at an offset, and of its continuations."""
     piece = compiled(f"{_WORD}{{1,400}}").match(text, start)
     places = [piece.span()] if piece else []
     while places and len(places) < 6:
@@ -225,14 +250,14 @@ def _pieces(text: str, start: int) -> list[tuple[int, int]]:
     return places
 
 
-def _is_continued(text: str, end: int) -> bool:
-    """Return whether the next line begins with what can only be the rest of the word that ends here."""
+def is_continued(text: str, end: int) -> bool:
+    """Return whether the next line starts with the rest of the word that ends here."""
     more = compiled(f"{_BREAK}({_WORD}{{6,400}})").match(text, end)
-    return more is not None and changes(more[1]) >= 2
+    return more is not None and count_changes(more[1]) >= 2
 
 
-def _place_of(places: list[tuple[int, int]], offset: int) -> int:
-    """Translate an end inside the joined pieces to the text."""
+def translate_offset(places: list[tuple[int, int]], offset: int) -> int:
+    """Translate an offset in the joined pieces to the text."""
     for begin, end in places:
         if offset <= end - begin:
             return begin + offset
@@ -240,12 +265,17 @@ def _place_of(places: list[tuple[int, int]], offset: int) -> int:
     return places[-1][1] if places else 0
 
 
-def wrapped_end(text: str, start: int, end: int) -> int:
-    """Return where a value ends that may go on in the next lines, as long as they begin with more of the same."""
+def find_wrapped_end(text: str, start: int, end: int) -> int:
+    """Return the end of a value that the next lines may continue."""
     digits = is_hex(text[max(start, end - 12) : end])
     for _ in range(12):
         more = compiled(f"{_BREAK}([A-Za-z0-9_.+/-]{{6,400}}={{0,2}})(?![=:])").match(text, end)
-        if more is None or is_uuid(more[1]) or is_hex(more[1]) != digits or not is_fragment(more[1]):
+        if (
+            more is None
+            or is_uuid(more[1])
+            or is_hex(more[1]) != digits
+            or not is_fragment(more[1])
+        ):
             break
         end = more.end()
     return end

@@ -1,6 +1,6 @@
-"""Judge whether a string has the shape of a secret value: random, or made up by a person as a password.
+"""Judge whether a string looks like a secret: random, or a password that a person made up.
 
-`hunter2!` has it, `1Password` has not. Names and texts around a value are not looked at.
+`hunter2!` does, `1Password` does not. Names and text around the value do not count.
 """
 
 import re
@@ -10,8 +10,8 @@ from itertools import pairwise
 from .. import data
 from ..data import compiled
 
+# Where a secret starts and ends in a text, and the rule that found it.
 Span = tuple[int, int, str]
-"""Where a secret starts and ends in a text, and the rule that found it."""
 
 _FILE = "secrets.toml"
 _pattern = partial(data.pattern, _FILE)
@@ -46,37 +46,41 @@ _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэ
 
 
 def is_default_password(value: str) -> bool:
-    """Return whether a value is a password of every manual, which is no secret."""
+    """Return whether a value is a default password from manuals, which is no secret."""
     return value.lower() in data.words(_FILE, "default_passwords")
 
 
 @cache
-def _any_of(shapes: tuple[str, ...]) -> re.Pattern[str]:
+def compile_any(shapes: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{shape})" for shape in shapes))
 
 
 @cache
-def _references() -> re.Pattern[str]:
-    return _any_of((data.expression(_FILE, "file"), *_REFERENCES))
+def compile_references() -> re.Pattern[str]:
+    return compile_any((data.expression(_FILE, "file"), *_REFERENCES))
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value is the name of a file, an address, a date, a digest or a reference into a vault."""
-    return _references().fullmatch(value) is not None
+    """Return whether a value is a file name, address, date, digest or vault reference."""
+    return compile_references().fullmatch(value) is not None
 
 
 def is_expression(value: str) -> bool:
-    """Return whether a value is a reference, a path, a version or a piece of a program."""
-    return is_reference(value) or is_code(value) or _any_of(_CODE_AND_WORDS).fullmatch(value) is not None
+    """Return whether a value is a reference, a path, a version or code."""
+    return (
+        is_reference(value)
+        or is_code(value)
+        or compile_any(_CODE_AND_WORDS).fullmatch(value) is not None
+    )
 
 
 def is_technical(value: str) -> bool:
-    """Return whether a value is the name of a technique, a unit or a version, such as base64."""
+    """Return whether a value is the name of a technique, a unit or a version."""
     return _pattern("technical").fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:
-    """Return whether a value has pairs of signs that programs have and passwords hardly."""
+    """Return whether a value has pairs of signs that are common in code only."""
     return compiled(_CODE).search(value) is not None
 
 
@@ -87,7 +91,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_monotonous(value: str) -> bool:
-    """Return whether a value is filler, such as one letter repeated or the alphabet in order."""
+    """Return whether a value is filler, such as a repeated letter or the alphabet."""
     letters = [ord(char) for char in value if char.isalnum()]
     if len(letters) < 12:
         return len(set(value)) < 3
@@ -101,22 +105,22 @@ def is_monotonous(value: str) -> bool:
 
 
 def is_uuid(value: str) -> bool:
-    """Return whether a value is a UUID, which is an identifier unless its name says otherwise."""
+    """Return whether a value is a UUID, which usually identifies something public."""
     return compiled(_UUID).fullmatch(value) is not None
 
 
 def is_hex(value: str) -> bool:
-    """Return whether a value is hexadecimal digits only, and so may be a digest."""
+    """Return whether a value consists of hexadecimal digits, as digests do."""
     return compiled("[0-9a-fA-F]+").fullmatch(value) is not None
 
 
 def is_random(value: str, least: int = 16) -> bool:
-    """Return whether a value is random and no identifier of a person's: digits and cases mixed without a pattern."""
+    """Return whether a value is random: digits and cases mixed without a pattern."""
     if len(value) < least or is_stand_in(value) or is_reference(value):
         return False
     if len(set(value)) < min(9, len(value) // 2) or not re.search("[A-Za-z]", value):
         return False
-    if changes(value) < len(value) * 0.2 or is_code(value):
+    if count_changes(value) < len(value) * 0.2 or is_code(value):
         return False
     groups = len(compiled("[0-9]+").findall(value))
     if groups >= 2 + (len(value) > 64):
@@ -124,12 +128,19 @@ def is_random(value: str, least: int = 16) -> bool:
     if not groups:
         return False
     vowels = len(compiled("[aeiouAEIOU]").findall(value))
-    return vowels * 3 < len(value) and compiled("(?i)[b-df-hj-np-tv-xz]{5}").search(value) is not None
+    return (
+        vowels * 3 < len(value) and compiled("(?i)[b-df-hj-np-tv-xz]{5}").search(value) is not None
+    )
 
 
 def is_password(value: str) -> bool:
-    """Return whether a value is a password that a person would choose, and not a word about one."""
-    if not 6 <= len(value) <= 128 or not value.isprintable() or is_stand_in(value) or is_uuid(value):
+    """Return whether a value is a password that a person would choose."""
+    if (
+        not 6 <= len(value) <= 128
+        or not value.isprintable()
+        or is_stand_in(value)
+        or is_uuid(value)
+    ):
         return False
     if is_random(value):
         return True
@@ -137,14 +148,14 @@ def is_password(value: str) -> bool:
         return False
     if is_jumbled(value):
         return True
-    if not any(char.isalpha() for char in value) or _is_wordy(value.rstrip("!?.,*+")):
+    if not any(char.isalpha() for char in value) or consists_of_words(value.rstrip("!?.,*+")):
         return False
     inner = len(_SIGNS.intersection(value[:-1]))
     return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
 
 
 def is_jumbled(value: str) -> bool:
-    """Return whether the case of letters is one that no word and no name has: `srCoAqUvlPaJ`, not `userPassword`."""
+    """Return whether letters have a case that no word has: `srCoAqUvlPaJ`, not `userPassword`."""
     value = value.rstrip("!?.").replace("OAuth", "Oauth")
     if not 8 <= len(value) <= 64 or not value.isalpha():
         return False
@@ -160,7 +171,7 @@ def is_jumbled(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether letters are mixed with digits or in a jumbled case: `9xKq`, not `v2` or `base64`."""
+    """Return whether letters are mixed with digits or case: `9xKq`, not `v2` or `base64`."""
     if is_jumbled(value):
         return True
     if (
@@ -175,26 +186,41 @@ def is_mixed(value: str) -> bool:
 
 
 def is_fragment(value: str) -> bool:
-    """Return whether a value can only be a piece of something random, and not the first word of a line."""
-    if len(value) < 6 or _references().fullmatch(value) or changes(value) * 5 < len(value):
+    """Return whether a value can only be a piece of something random."""
+    if (
+        len(value) < 6
+        or compile_references().fullmatch(value)
+        or count_changes(value) * 5 < len(value)
+    ):
         return False
     if re.search("[0-9]", value):
-        return changes(value) >= 2 and not _is_wordy(value)
+        return count_changes(value) >= 2 and not consists_of_words(value)
     return len(value) >= 12 and len(compiled("[aeiouAEIOU]").findall(value)) * 3 < len(value)
 
 
-def changes(value: str) -> int:
-    """Return how often digits, signs and capitals come where a word would not have them."""
-    return len(compiled(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|[!@#$%^&*()?]").findall(value))
+def count_changes(value: str) -> int:
+    """Return how often digits, signs and capitals occur where a word would not have them."""
+    return len(
+        compiled(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|[!@#$%^&*()?]").findall(
+            value
+        )
+    )
 
 
-def _is_wordy(value: str) -> bool:
-    """Return whether a value is words, technical terms and numbers joined by punctuation."""
+def consists_of_words(value: str) -> bool:
+    """Return whether a value is words and numbers joined by punctuation."""
     parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
-    return all(not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part) for part in parts)
+    return all(
+        not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part)
+        for part in parts
+    )
 
 
-def without_end(value: str) -> str:
-    """Return an unquoted value without what ends it: punctuation, or the next parameter."""
-    value = compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)").split(value, maxsplit=1)[0].rstrip(".,;:|*_\\]}")
+def strip_end(value: str) -> str:
+    """Return an unquoted value without the punctuation or parameter that ends it."""
+    value = (
+        compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)")
+        .split(value, maxsplit=1)[0]
+        .rstrip(".,;:|*_\\]}")
+    )
     return value.rstrip(").,;") if value.endswith(")") and "(" not in value else value

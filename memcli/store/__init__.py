@@ -1,1 +1,1 @@
-"""The only code that writes the user's files."""
+"""The only code that changes files of a workspace."""

@@ -1,346 +1,288 @@
-"""The workspace: where it is and how it is found."""
+"""Workspaces: which folder a command works in, and what the files in it are."""
 
-import os
-import re
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import field, fields, replace
-from datetime import UTC, datetime, tzinfo
-from functools import cached_property
-from itertools import chain, count
-from pathlib import Path, PurePosixPath
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
-from ..dataclass import dataclass
-from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
-from ..formats.ids import blake2b, parse_time, parse_when, stamp
-from . import file_steps, trust
-from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
-from .privacy import contained
-from .settings import Settings, load_settings, zone_of
+from ..context import Context
+from ..errors import NotFoundError
+from ..formats.dates import describe_day, format_time, parse_time
+from ..formats.ids import is_id
+from .files import read_small_text
+from .machine import Machine, build_machine, find_machine
+from .settings import Settings, read_settings
+from .worktrees import Repository, find_repository
 
-MARKER = "mem.yaml"
-SCOPES = ("project", "user", "all")
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
+if TYPE_CHECKING:
+    from .commit import ChangeGroup, Replace
+
+MARK = "mem.yaml"
+NO_WORKSPACE = "no workspace in this folder or above it"
+CREATE_ONE = "create one: mem init"
+Gate = Callable[["Workspace", "ChangeGroup"], "ChangeGroup"]
+PURGED_IDS = "purged.txt"
+TEMPORARY_PREFIX = ".mem-tmp-"  # of files that are being written
 
 
-@dataclass(frozen=True)
+@dataclass
 class Workspace:
-    """A folder of memories with the settings in force there. It can be a key of a dict, and be pickled."""
+    """A folder of memories, and everything a function needs to work in it."""
 
     root: Path
-    scope: str  # project, user, or the name of a shared workspace
+    context: Context
     settings: Settings
-    now: datetime
-    cache: Path  # for derived data where the workspace is read-only
-    state: Path | None = None  # where it is recorded whether it is trusted; None: whoever opened it does
-    is_own: bool = False  # the user's own workspace, whoever came upon it
-    beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
-    folder: Path = Path()  # where it was opened from: relative names of files are taken from there too
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    machine: Machine
+    reason: str  # why this one, for `mem status`
+    project: str = ""
+    is_own: bool = False  # the user's own workspace, for all projects
+    gates: Sequence[Gate] | None = None  # without them it can only be read
+    # Deletes files that another machine purged and a merge brought back.
+    find_purged_files: Callable[["Workspace"], list["Replace"]] | None = None
+    # Returns a function that hides the passages which were purged on this machine.
+    build_purge_filter: Callable[["Workspace"], Callable[[str], str]] | None = None
+    resources: dict[str, Any] = field(default_factory=dict)  # open index and model
+
+    @property
+    def now(self) -> datetime:
+        return self.context.now
 
     @property
     def stamp(self) -> str:
-        """Return the time commands work at as files state it: RFC 3339, UTC."""
-        return stamp(self.now)
-
-    def __hash__(self) -> int:
-        return hash(self.root)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)} | {
-            "environ": dict(self.environ)
-        }
+        """The current time as files store it."""
+        return format_time(self.now)
 
     @property
-    def derived(self) -> Path:
-        """Return the folder of derived data."""
-        return self.beside or self.root / DERIVED
+    def zone(self) -> ZoneInfo:
+        if "zone" not in self.resources:
+            self.resources["zone"] = self.settings.zone
+        zone: ZoneInfo = self.resources["zone"]
+        return zone
 
-    @cached_property
+    def format_local(self, stored: str, pattern: str = "%Y-%m-%d") -> str:
+        """Return a stored time in the user's time zone, or an empty string for no time."""
+        moment = parse_time(stored)
+        return moment.astimezone(self.zone).strftime(pattern) if moment else ""
+
+    def describe_day(self, stored: str) -> str:
+        """Return a stored time as people say it: today, yesterday, 2026-11-21."""
+        return describe_day(stored, self.now, self.zone)
+
+    def is_expired(self, memory: Any) -> bool:
+        """Return whether a memory, an entry or a search hit, has stopped being true."""
+        end = parse_time(memory.expires_at) if memory.expires_at else None
+        return end is not None and end < self.now
+
+    @property
     def is_trusted(self) -> bool:
-        """Return whether the user believes what lies here: it was made here, or `mem trust` was said."""
-        if self.state is None or self.is_own or self.beside is not None:
-            return True
-        return trust.is_trusted(self.state, self.root)
+        """Whether its text may count as the user's word. A clone is data until it is trusted."""
+        return self.machine.is_trusted
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Return where things live."""
-        if self.beside is not None:
-            return DOCUMENTS
-        paths = {name: self.settings[f"paths.{name}"] for name in ("memory", "history", "notes", "entries")}
-        layout = adjusted(LAYOUTS[self.settings["layout"]], paths)
-        if not layout.is_vault:
-            return layout
-        from .layouts import as_kept
+    @property
+    def is_shared(self) -> bool:
+        """Whether the workspace is part of a project's repository, and git sees it."""
+        repository = find_repository(self.root)
+        if repository is None or repository.main is None or repository.top.resolve() == self.root:
+            return False  # not in a repository, or a repository of its own
+        inner = self.root.relative_to(repository.top.resolve()).as_posix()
+        excluded = read_small_text(repository.git_folder / "info" / "exclude").splitlines()
+        return f"/{inner}/" not in excluded and f"/{inner}/mem.yaml" not in excluded
 
-        return as_kept(layout, self.root)
+    @property
+    def is_vault(self) -> bool:
+        return str(self.settings["layout"]) == "vault"
 
-    @cached_property
-    def zone(self) -> tzinfo:
-        """Return the time zone of the user's days."""
-        name = self.settings["timezone"]
-        if not name:
-            return self.now.astimezone().tzinfo or UTC
-        return zone_of(name)
+    @property
+    def prefix(self) -> str:
+        """The folder of mem's own files: `mem/` in a vault, otherwise the workspace itself."""
+        return "mem/" if self.is_vault else ""
 
-    def moment(self, name: str, text: str, *, end: bool = False) -> str:
-        """Return the instant that an option's date means, RFC 3339; empty for none. `end`: the end of a day or month.
+    @property
+    def page_path(self) -> str:
+        return f"{self.prefix}MEMORY.md"
 
-        Raise UsageError with the name if the text is no date.
-        """
-        if not text:
+    @property
+    def notes_path(self) -> str:
+        return f"{self.prefix}notes/{self.now.astimezone(self.zone):%Y-%m-%d}.md"
+
+    @property
+    def history_path(self) -> str:
+        return f"{self.prefix}HISTORY-{self.now.astimezone(self.zone):%Y-%m}.md"
+
+    @property
+    def entries_folder(self) -> str:
+        return f"{self.prefix}entries/"
+
+    @property
+    def purged_path(self) -> str:
+        return f"{self.prefix}{PURGED_IDS}"
+
+    def read_purged_ids(self) -> frozenset[str]:
+        """Return the ids of the memories that were purged on any machine."""
+        lines = read_small_text(self.root / self.purged_path).splitlines()
+        ids = [line.split()[0] for line in lines if line.strip()]
+        # A path is the id of a note without frontmatter. Nobody may delete it from afar.
+        return frozenset(entry_id for entry_id in ids if is_id(entry_id))
+
+    def find_last_purge(self) -> str:
+        """Return when something was last purged on any machine; empty if never."""
+        lines = read_small_text(self.root / self.purged_path).splitlines()
+        return max((line.split()[-1] for line in lines if line.strip()), default="")
+
+    def get_kind(self, path: str) -> str:
+        """Return what a file is: entry, memory, history, note, session, document or nothing."""
+        inner = path.removeprefix(self.prefix)
+        if path.startswith(self.prefix):
+            folder, _, name = inner.partition("/")
+            if inner == "MEMORY.md":
+                return "memory"
+            if not name and inner.startswith("HISTORY") and inner.endswith(".md"):
+                return "history"
+            if folder == "notes" and name.endswith(".md"):
+                return "note"
+            if folder == "sessions":
+                is_talk = name.endswith(("/session.jsonl", "/archive.jsonl"))
+                return "session" if is_talk else ""
+            if folder == "inbox":
+                return ""
+            if folder == "entries" and name.endswith(".md"):
+                return "entry"
+        if not path.endswith((".md", ".txt")):
             return ""
-        moment = parse_when(text, self.now, self.zone, end=end)
-        if moment is None:
-            raise UsageError(f"{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
-        return stamp(moment)
+        if path.startswith(tuple(f"{name}/" for name in self.settings["index.include"])):
+            return "document"
+        return "entry" if self.is_vault and path.endswith(".md") else ""
 
-    def noise(self, text: str) -> bytes:
-        """Return eight random bytes for the ids of what a text makes; with MEM_SEED a function of both."""
-        seed = self.environ.get("MEM_SEED")
-        return os.urandom(8) if seed is None else blake2b(f"{seed}\x000\0{text}".encode(), digest_size=8).digest()
+    def is_managed(self, path: str) -> bool:
+        """Return whether mem wrote a file, or may rewrite it without being asked."""
+        return not self.is_vault or path.startswith(self.prefix)
 
-    def author(self, source: str = "", by: str = "observed") -> str:
-        """Return whose word something is: the source told, or the one the settings say, or that of who gives it."""
-        return source or str(self.settings["write.source"]) or by
-
-    def path(self, relative: str) -> Path:
-        """Return the file of a relative path, refusing one that leads out of the workspace."""
-        return contained(self.root, self.root / relative)
-
-    @property
-    def has_archive(self) -> bool:
-        """Return whether there is an archive that counts: that of a workspace which is trusted."""
-        return self.is_trusted and (self.root / self.layout.archive).is_dir()
-
-    @property
-    def inbox(self) -> list[str]:
-        """Return the paths of what waits for a yes; a folder that is not trusted has nothing to ask."""
-        folder = self.root / self.layout.inbox
-        names = sorted(path.name for path in folder.glob("*.md")) if self.is_trusted and folder.is_dir() else []
-        return [self.layout.inbox + name for name in names]
-
-    def free_name(self, path: str) -> str:
-        """Return the path, with a number before its ending if the name is taken."""
-        ending = PurePosixPath(path).suffix
-        numbered = (f"{path.removesuffix(ending)}-{number}{ending}" for number in count(2))
-        return next(free for free in chain((path,), numbered) if not (self.root / free).exists())
-
-    def relative(self, path: Path) -> str:
-        """Return the path of a file within the workspace."""
-        return path.relative_to(self.root).as_posix()
+    def ensure_machine(self) -> None:
+        """Create the key before the first write. The user's own workspace is trusted."""
+        # Once per command: without a writable state folder every further try would fail too.
+        if not self.machine.key and not self.resources.setdefault("tried to make a key", False):
+            self.resources["tried to make a key"] = True
+            self.machine = build_machine(
+                self.root, self.context.state_folder, is_trusted=self.is_own
+            )
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a command knows of the world: folder, environment and clock."""
+def get_workspaces(context: Context) -> list[Workspace]:
+    """Return the workspaces that a command reads: the project's, then the user's own.
 
-    folder: Path
-    environ: Mapping[str, str]
-    now: datetime
-
-    @property
-    def config_file(self) -> Path:
-        """Return the user's own settings file."""
-        return _base(self.environ, "XDG_CONFIG_HOME", ".config") / "mem" / "config.yaml"
-
-    @property
-    def cache_folder(self) -> Path:
-        """Return the folder for derived data of workspaces that are read-only."""
-        return _base(self.environ, "XDG_CACHE_HOME", ".cache") / "mem"
-
-    @property
-    def state_folder(self) -> Path:
-        """Return the folder for what the user's mem records of this machine."""
-        return _base(self.environ, "XDG_STATE_HOME", ".local/state") / "mem"
-
-    @property
-    def user_root(self) -> Path:
-        """Return the folder of the user's own workspace."""
-        return _base(self.environ, "XDG_DATA_HOME", ".local/share") / "mem"
-
-    @cached_property
-    def _shared_rows(self) -> tuple[str, ...]:
-        """Return the setting `workspaces`; none where the settings are broken, which opening a workspace tells."""
-        if not (self.config_file.exists() or self.environ.get("MEM_WORKSPACES")):
-            return ()
-        with suppress(MemError):
-            return tuple(load_settings(self.config_file, None, self.environ)["workspaces"])
-        return ()
-
-    @cached_property
-    def shared_folders(self) -> dict[str, Path]:
-        """Return the folders that the user's settings name as `workspaces`, by name, without rows that name none."""
-        return {row.partition("=")[0]: folder for row in self._shared_rows if (folder := shared_folder(row))}
-
-    @property
-    def absent_folders(self) -> list[str]:
-        """Return a line about each row of `workspaces` that names no folder, or one that is no workspace."""
-        rows = self._shared_rows
-        wrong = [f"workspaces: {row!r} names no folder: {SHARED_FIX}" for row in rows if not shared_folder(row)]
-        folders = self.shared_folders.items()
-        return wrong + [f"{name}: {folder} is not a workspace" for name, folder in folders if not _marked(folder)]
-
-
-SHARED_FIX = "write NAME=FOLDER, the name in lower case, the folder from ~ or /, such as team=~/team"
-
-
-def shared_folder(row: str) -> Path | None:
-    """Return the folder that a row of the setting `workspaces` names; None where it names none."""
-    name, _, text = row.partition("=")
-    try:
-        folder = Path(text).expanduser()
-        folder.exists()
-    except (OSError, RuntimeError, ValueError):  # no such user, a name too long
-        return None
-    is_name = _NAME.fullmatch(name) and name not in (*SCOPES, "documents")
-    return folder if is_name and folder.is_absolute() else None
-
-
-def clock(environ: Mapping[str, str], now: datetime) -> datetime:
-    """Return the moment commands work at: `MEM_NOW` where it is set."""
-    text = environ.get("MEM_NOW")
-    if not text:
-        return now
-    moment = parse_time(text)
-    if moment is None:
-        raise UsageError(f"MEM_NOW is {text!r}", "write an instant such as 2026-11-21T20:15:03Z")
-    return moment
-
-
-def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off: bool = False) -> list[Workspace]:
-    """Find the workspaces of a command, the project's first.
-
-    Without a scope these are the nearest project workspace, the user's, and those that the user's settings name; a
-    workspace named outright stands alone. Raises NotFoundError where there is none, and SwitchedOffError where memory
-    is switched off in the first of them; others that are switched off are left out. `even_off` is for commands that
-    look after the folder alone.
+    Raises NotFoundError if there is none.
     """
-    (first, *others), wrong = roots(around, explicit, scope), []
-    workspaces = [_workspace_at(around, *first)]
-    for root, name in others:
-        try:
-            workspaces.append(_workspace_at(around, root, name))
-        except MemError as error:
-            if name in SCOPES:
-                raise
-            wrong.append(f"{name}: {error.message}")  # what others push must not end the commands of everybody
-    watch = file_steps.watcher.get()
-    if watch:
-        for workspace in workspaces:
-            watch.entered(workspace)
-    if not (explicit or scope or around.environ.get("MEM_WORKSPACE")):
-        wrong += around.absent_folders
-    if wrong:
-        settings = workspaces[0].settings
-        workspaces[0] = replace(workspaces[0], settings=replace(settings, ignored=(*settings.ignored, *wrong)))
-    if even_off:
-        return workspaces
-    if not workspaces[0].settings["memory.enabled"]:
-        switch = workspaces[0].settings.places["memory.enabled"]
-        raise SwitchedOffError(
-            f"memory is switched off (memory.enabled in {switch})", "run `mem config set memory.enabled true`"
-        )
-    return [workspace for workspace in workspaces if workspace.settings["memory.enabled"]]
+    scope = context.common.scope
+    workspaces = []
+    if scope != "user":
+        project = find_project_workspace(context)
+        if project is not None:
+            workspaces.append(project)
+    is_explicit = bool(find_explicit_folder(context))
+    # Who names a workspace wants no other one.
+    if scope in ("user", "all") or (not scope and not is_explicit):
+        own = find_own_workspace(context)
+        if own is not None and own.root not in [workspace.root for workspace in workspaces]:
+            workspaces.append(own)
+    if not workspaces:
+        raise NotFoundError(NO_WORKSPACE, CREATE_ONE)
+    return workspaces
 
 
-def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tuple[Path, str]]:
-    """Find the folders of a command's workspaces, each with its scope, without opening them."""
-    shared = around.shared_folders
-    if scope and scope not in (*SCOPES, *shared):
-        raise UsageError(f"no scope {scope!r}", f"use one of {', '.join((*SCOPES, *shared))}")
-    named = explicit or around.environ.get("MEM_WORKSPACE", "")
-    pairs: list[tuple[Path, str]] = []
-    if scope in ("", "project", "all"):
-        project = _named(around.folder, named) if named else nearest(around.folder)
-        if project:
-            pairs.append((project, "project"))
-    if scope in ("user", "all") or not (scope or named):
-        user = around.user_root
-        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in pairs]:
-            pairs.append((user.resolve(), "user"))
-    if scope in shared:
-        pairs.append((_named(around.folder, str(shared[scope])), scope))
-    elif scope == "all" or (pairs and not (scope or named)):  # nothing is shared for want of another place
-        for name, folder in shared.items():
-            if (root := _marked(folder)) and root not in [known for known, _ in pairs]:
-                pairs.append((root, name))
-    if scope == "user" and not pairs:
-        raise NotFoundError(f"you have no workspace of your own yet ({around.user_root})", "a first write makes it")
-    if not pairs:
-        raise NotFoundError(f"no workspace in {around.folder} or above", "run `mem init` to make one here")
-    return pairs
+def get_target_workspace(context: Context) -> Workspace:
+    """Return the workspace that a command writes to, created if it is the user's own."""
+    if context.common.scope != "user":
+        project = find_project_workspace(context)
+        if project is not None:
+            return project
+        if context.common.scope == "project":
+            raise NotFoundError(NO_WORKSPACE, CREATE_ONE)
+    folder = context.data_folder
+    if folder is None:
+        raise NotFoundError("no workspace here, and no HOME for your own", CREATE_ONE)
+    return build_own_workspace(context, folder)
 
 
-def _workspace_at(around: Surroundings, root: Path, scope: str) -> Workspace:
-    """Open a workspace that nobody named to us as theirs: whether it is trusted is a matter of record."""
-    is_own = root == around.user_root.resolve()
-    is_believed = is_own or trust.is_trusted(around.state_folder, root)
-    return replace(opened(around, root, scope, is_believed=is_believed), state=around.state_folder, is_own=is_own)
-
-
-def opened(around: Surroundings, root: Path, scope: str = "project", *, is_believed: bool = True) -> Workspace:
-    """Open a folder as a workspace with its settings; raise RefusedError if a clone may lead its derived data astray.
-
-    A setting that is wrong is an error where the workspace is believed, and else passed over.
-    """
-    if (root / DERIVED).is_symlink():
-        raise RefusedError(f"{root / DERIVED} is a link", "remove it: mem makes a folder of its own there")
-    settings = load_settings(around.config_file, root / MARKER, around.environ, is_believed=is_believed)
-    return _of(around, root, scope, settings)
-
-
-def unopened(around: Surroundings) -> Workspace | None:
-    """Return the first workspace without its settings, which could not be read, for the log; None where none is."""
-    try:
-        root, name = roots(around)[0]
-    except MemError:
+def find_project_workspace(context: Context) -> Workspace | None:
+    explicit = find_explicit_folder(context)
+    if explicit:
+        root, reason = explicit
+        for candidate in (root, root / "memory"):
+            if (candidate / MARK).is_file():
+                return open_folder(context, candidate, reason, find_repository(candidate))
+        raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
+    repository = find_repository(context.folder)
+    main = find_in_main_worktree(context, repository)
+    if main is not None:
+        return open_folder(context, main, "of the main worktree", repository)
+    if repository is not None and repository.is_linked and repository.main is None:
+        # The worktree of a bare repository has no main worktree to share a memory with.
         return None
-    return _of(around, root, name, Settings({}, {}))
+    nearest = find_nearest_workspace(context, context.folder)
+    if nearest is None:
+        return None
+    return open_folder(context, nearest, f"found from {context.folder}", repository)
 
 
-def _of(around: Surroundings, root: Path, scope: str, settings: Settings) -> Workspace:
-    given = (around.now, around.cache_folder)
-    return Workspace(root, scope, settings, *given, folder=around.folder, environ=around.environ)
-
-
-def nearest(folder: Path) -> Path | None:
-    """Find the workspace a folder is in or has below it as `memory/`."""
+def find_nearest_workspace(context: Context, folder: Path) -> Path | None:
+    """Return the workspace in a folder or the nearest one above it."""
     for parent in (folder, *folder.parents):
-        for root in (parent, parent / "memory"):
-            if (root / MARKER).is_file():
-                return root.resolve()
+        for candidate in (parent, parent / "memory"):
+            # A home folder that is a repository must not make the own workspace a project's,
+            # and a repository could bring a link to somebody's trusted memory.
+            is_own = candidate == context.data_folder
+            if not is_own and (candidate / MARK).is_file() and not candidate.is_symlink():
+                return candidate
     return None
 
 
-def _named(folder: Path, name: str) -> Path:
-    root = (folder / Path(name).expanduser()).resolve()
-    if workspace := _marked(root):
-        return workspace
-    import shlex
+def find_explicit_folder(context: Context) -> tuple[Path, str] | None:
+    """Return the folder that --workspace or MEM_WORKSPACE names, and which of them."""
+    for value, reason in (
+        (context.common.workspace, "given by --workspace"),
+        (context.environment.get("MEM_WORKSPACE", ""), "given by MEM_WORKSPACE"),
+    ):
+        if value:
+            return (context.folder / Path(value).expanduser()).resolve(), reason
+    return None
 
-    raise NotFoundError(f"{root} is not a workspace", f"run `mem init {shlex.quote(name)}`")
 
-
-def _marked(folder: Path) -> Path | None:
-    """Return the workspace that a folder is, or has below it as `memory/`; None where it is neither."""
-    try:
-        root = folder.resolve()
-    except (OSError, RuntimeError):
+def find_in_main_worktree(context: Context, repository: Repository | None) -> Path | None:
+    """Return the workspace of the main worktree that fits a folder in a linked one."""
+    if repository is None or not repository.is_linked or repository.main is None:
         return None
-    return next((candidate for candidate in (root, root / "memory") if (candidate / MARKER).is_file()), None)
+    inner = context.folder.resolve().relative_to(repository.top.resolve())
+    return find_nearest_workspace(context, repository.main / inner)
 
 
-def _base(environ: Mapping[str, str], variable: str, fallback: str) -> Path:
-    given = environ.get(variable, "")
-    if given.startswith("/"):  # the XDG rules: a relative value is ignored
-        return Path(given)
-    home = environ.get("HOME", "")
-    if not home:
-        try:
-            home = str(Path.home())
-        except RuntimeError:
-            home = "/nonexistent"
-    return Path(home) / fallback
+def find_own_workspace(context: Context) -> Workspace | None:
+    folder = context.data_folder
+    if folder is None or not (folder / MARK).is_file():
+        return None
+    return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
+
+
+def build_own_workspace(context: Context, folder: Path) -> Workspace:
+    if not (folder / MARK).is_file():
+        from .init import create_workspace
+
+        create_workspace(context, folder)
+    return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
+
+
+def open_folder(
+    context: Context,
+    root: Path,
+    reason: str,
+    repository: Repository | None,
+    *,
+    is_own: bool = False,
+) -> Workspace:
+    """Open a folder that has a mem.yaml."""
+    root = root.resolve()
+    settings = read_settings(root, context.config_file, context.environment)
+    machine = find_machine(root, context.state_folder)
+    project = str(settings["project"]) or (repository.project if repository else "")
+    return Workspace(root, context, settings, machine, reason, project, is_own)

@@ -1,111 +1,84 @@
-"""Claude Code's transcripts: an envelope a line around a message of the Anthropic API.
+"""Transcripts of Claude Code: `~/.claude/projects/FOLDER/SESSION.jsonl`.
 
-The format is internal to Claude Code and changes with its releases, so whatever is unknown is counted and passed over.
+Each line is an envelope around a message of the Anthropic API. The format is internal and changes
+with releases, so unknown lines are skipped and counted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from ..formats.session_event import Event, moment, word
-from ..language.foreign_text import opened_by
-from .messages import message_events
-from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
+from ..formats.session import read_content
+from .transcript import Calls, Transcript, build_message, read_timestamp
 
-_MARKED = {
-    "isSidechain": "sidechain",
-    "isMeta": "meta",
-    "isCompactSummary": "summary of a compaction",
-    "isApiErrorMessage": "error of the service",
-}
-_BOOKKEEPING = (
-    "summary",
-    "system",
-    "attachment",
-    "file-history-snapshot",
-    "queue-operation",
-    "progress",
-    "last-prompt",
-    "custom-title",
-    "ai-title",
-    "permission-mode",
-)
-_ABOUT = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
+NAME = "claude-code"
+FOLDER_VARIABLE, FOLDER, PATTERN = "CLAUDE_CONFIG_DIR", ".claude", "projects/*/*.jsonl"
+ENVELOPES = ("user", "assistant")
+# Lines with a message that is not part of the conversation.
+MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
 
 
-def _holds_message(data: Mapping[str, Any]) -> bool:
-    """Return whether an object is a line of Claude Code with a message."""
-    message = data.get("message")
-    return (data.get("type") in ("user", "assistant") and "message" in data) or (
-        isinstance(message, Mapping) and "type" not in data and ("sessionId" in data or "uuid" in data)
-    )
+def is_line(data: Mapping[str, Any]) -> bool:
+    """Return whether an object is a line of such a transcript."""
+    has_message = isinstance(data.get("message"), Mapping) and "payload" not in data
+    return has_message or ("type" in data and ("sessionId" in data or "leafUuid" in data))
 
 
-def _is_line(data: Mapping[str, Any]) -> bool:
-    """Return whether an object is a line of Claude Code, one without a message too."""
-    is_bookkeeping = data.get("type") in _BOOKKEEPING and (
-        "sessionId" in data or "leafUuid" in data or "messageId" in data
-    )
-    return is_bookkeeping or _holds_message(data)
+def find_session_id(path: Path) -> str:
+    """Return the session that the name of a file says, or an empty string.
+
+    It counts more than the lines: a resumed conversation begins with lines of an earlier one.
+    """
+    return path.stem if path.stem.count("-") == 4 else ""
 
 
-def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
-    """Yield the events of a transcript."""
-    for number, data in file.objects(reading):
-        reading.note(word(data.get("sessionId")), **{name: word(data.get(key)) for key, name in _ABOUT.items()})
-        yield from _events(data, number, reading)
+def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+    """Return the conversation in the objects of a file."""
+    transcript = Transcript(NAME)
+    calls = Calls(transcript)
+    for data in lines:
+        transcript.session_id = str(data.get("sessionId") or transcript.session_id)
+        transcript.folder = transcript.folder or str(data.get("cwd") or "")
+        message = find_message(data)
+        if message is None:
+            transcript.skipped += 1
+            continue
+        timestamp = read_timestamp(data.get("timestamp"))
+        role, content = str(message.get("role") or data.get("type")), message.get("content")
+        event = build_message(role, content, timestamp, data.get("uuid"))
+        if event is not None:
+            transcript.events.append(event)
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, Mapping):
+                read_part(calls, part, timestamp)
+    return transcript
 
 
-def _events(data: Mapping[str, Any], line: int, reading: Transcript) -> Iterator[Event]:
-    queued = _queued_prompt(data)
-    message = {"role": "user", "content": queued} if queued else data.get("message")
-    if not isinstance(message, Mapping) or not (queued or _holds_message(data)):
-        reading.skip_type(data.get("type"))
-        return
-    role = message.get("role") or data.get("type")
-    content = message.get("content")
-    reason = next((label for mark, label in _MARKED.items() if data.get(mark) is True), "")
-    if not reason and role == "user":
-        reason = opened_by(_opening(content))
-    if not reason and message.get("model") == "<synthetic>":
-        reason = "meta"
-    if not reason and role not in ("user", "assistant"):
-        reason = "no role"
-    if not reason and not content:
-        reason = "no text"
-    if reason:
-        reading.skip(reason)
-        return
-    yield from message_events(
-        content,
-        str(role),
-        reading,
-        timestamp=moment(data.get("timestamp")),
-        identity=word(data.get("uuid")),
-        line=line,
-    )
-
-
-def _queued_prompt(data: Mapping[str, Any]) -> Any:
-    """Return what a person typed while the agent was at work: it is kept only as an attachment."""
+def find_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message of a line, or None if it has none that somebody said."""
     attachment = data.get("attachment")
-    if not isinstance(attachment, Mapping) or attachment.get("type") != "queued_command":
+    # A prompt that a person typed while the agent was working is stored as an attachment only.
+    if isinstance(attachment, Mapping) and attachment.get("type") == "queued_command":
+        is_prompt = attachment.get("commandMode", "prompt") == "prompt"
+        return {"role": "user", "content": attachment.get("prompt")} if is_prompt else None
+    message = data.get("message")
+    if not isinstance(message, Mapping) or data.get("type", "user") not in ENVELOPES:
         return None
-    return attachment.get("prompt") if attachment.get("commandMode", "prompt") == "prompt" else None
+    if any(data.get(mark) is True for mark in MARKS) or message.get("model") == "<synthetic>":
+        return None
+    return message if message.get("role", data.get("type")) in ENVELOPES else None
 
 
-def _opening(content: Any) -> str:
-    first = content[0] if isinstance(content, list) and content else content
-    text = first.get("text") if isinstance(first, Mapping) else first
-    return text if isinstance(text, str) else ""
-
-
-SESSION = TranscriptFormat("claude-code", _read, _is_line, is_named_by_file=True)
-"""A session that is resumed begins with the lines, and the id, of the one it goes on from: the file has its own."""
-TOOL = Tool(
-    "claude-code",
-    "Claude Code",
-    "CLAUDE_CONFIG_DIR",
-    (".claude", ".config/claude"),
-    ("projects/*/*.jsonl",),
-    ("agent-*",),
-)
+def read_part(calls: Calls, part: Mapping[str, Any], timestamp: str) -> None:
+    """Add a tool call or its result."""
+    if part.get("type") in ("tool_use", "server_tool_use"):
+        calls.add_call(
+            str(part.get("id") or ""), str(part.get("name") or ""), part.get("input"), timestamp
+        )
+    elif part.get("type") == "tool_result":
+        calls.add_result(
+            str(part.get("tool_use_id") or ""),
+            read_content(part.get("content")),
+            is_error=part.get("is_error") is True,
+            timestamp=timestamp,
+        )

@@ -1,1 +1,1 @@
-"""Export and import memories, and the formats of other memory tools."""
+"""Export and import: our own files, and the formats of other tools."""

@@ -1,113 +1,114 @@
-"""The help of every command ends with two examples, and each of them does something when it is copied."""
+"""Every example in the help of a command works, in a shell, on a workspace with some memories."""
 
-import shlex
+import json
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from memcli.cli.app import _whole, commands, examples
-from tests.conftest import Mem
-from tests.contract.test_frozen import commands as every_command
-from tests.stage import Stage
+from memcli.cli.commands import COMMANDS
+from tests.cli.transcript import PROJECT
 
-NAMES = sorted({*commands(), *(name for name, _ in every_command())})
-STAYING = {"ui", "mcp", "serve"}
-"""Commands that do not end by themselves."""
-GONE = "status: archived\nforgotten_at: 2026-11-20T10:00:00Z"
-ENTRIES = {
-    "entries/2026-11/dark.md": "id: mem_01kh5zpjgkbz6vpb\ntype: preference\n---\n\nUser prefers dark mode.\n",
-    "entries/2026-11/light.md": "id: mem_01kh5zpjgkbz7aaa\ntype: preference\n---\n\nThe user uses a light editor.\n",
-    "entries/2026-11/port.md": "id: mem_01kh5zpjgkbz8bbb\nkey: staging/port\n---\n\nE2007: staging listens on 8080.\n",
-    "entries/2026-11/retries.md": "id: mem_01kh5zpjgkbz9ccc\ntype: lesson\n---\n\nA retry limit of 3 is enough.\n",
-    "entries/2026-11/shop.md": "id: mem_01kh5zpjgkbzaddd\ntype: episode\nproject: shop\n---\n\nThe shop moved.\n",
-    "entries/2026-11/walnuts.md": "id: mem_01kh5zpjgkbzbeee\n---\n\nWalnuts are fine.\n",
-    "archive/entries/2026-11/quagga.md": f"id: mem_01m7zxg5e0nr2z1j\n{GONE}\n---\n\nA quagga.\n",
-    "archive/entries/2026-11/zebra.md": f"id: mem_01m7zxg5e0nr2z2k\n{GONE}\n---\n\nA zebra.\n",
+ENTRY = "---\nid: mem_01m8h0h7p04kq7tz\ntype: fact\n---\n\nStaging listens on port 6543.\n"
+PREPARATION = """
+git init -q -b main && git commit -q --allow-empty -m 'Heat the valve body.'
+mem init && mem trust
+mem write 'The heating is serviced every October.' --source user
+mem write 'Deploy the shop from main, and write the config for staging first.' --type lesson
+mem write 'We ship on Mondays.' --key shop/day --source user
+mem write 'We ship on Fridays.' --key shop/day --source inferred
+mem write 'Kubernetes runs in Lisbon.' --tag shop
+mem write 'The user prefers tabs.' --type preference
+mem session append standup 'Remember that the standup is at nine.'
+mem note 'Released v1.2 of the recipe.'
+printf '%s\\n' '---' 'id: mem_01m8h0h7p0bread0' 'rating: 4' '---' '' 'A recipe for bread.' > memory/entries/bread.md
+printf '%s\\n' '# Memory' '' '## Projects' '' 'The shop.' > memory/MEMORY.md
+"""
+# Examples contain ids of questions and commands, and files that only the reader has.
+ADAPTED = {
+    "mem review 3f2a1c newer": "mem review QUESTION newer",
+    "mem undo 17": "mem undo COMMAND",
+    "mem forget 4kq7tz --purge": "mem forget 4kq7tz --purge --yes",
+    "mem restore 4kq7tz": "mem forget 4kq7tz && mem restore 4kq7tz",
+    "mem promote 4kq7tz --remove": "mem promote 4kq7tz && mem promote 4kq7tz --remove",
+    "mem import memory.jsonl": "mem export memory.jsonl && mem import memory.jsonl",
+    "mem import backup/ --dry-run": "mem export backup/ && mem import backup/ --dry-run",
+    "mem consolidate --answer answer.json": (
+        "mem consolidate --ask > ask.txt"
+        """ && printf '{"batch": "%s"}' "$(grep -o '"batch": "[^"]*' ask.txt | head -1 | cut -d'"' -f4)" """
+        "> answer.json && mem consolidate --answer answer.json"
+    ),
 }
-EVENT = '{"hook_event_name": "SessionStart", "session_id": "one", "cwd": "."}'
-FILES = {
-    "talk.jsonl": '{"role": "user", "content": "Hello."}\n{"role": "assistant", "content": "Good morning."}\n',
-    "memory.jsonl": '{"content": "The kettle is broken."}\n',
-    "event.json": EVENT,
-    "call.json": '{"command": "view", "path": "/memories"}',
-    **dict.fromkeys(("base.md", "ours.md", "theirs.md"), "# Memory\n"),
-}
+STANDARD_INPUT = "How do I deploy the shop?\n"
 
 
-def words_of(example: str) -> tuple[list[str], str]:
-    """Return the words of `mem` in an example, and its standard input."""
-    before, _, call = f" {example}".partition(" mem ")
-    before = before.replace(" source <(mem ", "")
-    if not call:
-        call = example.partition("<(mem ")[2].rstrip(")")
-    words = shlex.split(call)
-    source = words.pop(words.index("<") + 1) if "<" in words else ""
-    words = [
-        str(Path(word).expanduser()) for word in words[: words.index(">") if ">" in words else None] if word != "<"
-    ]
-    piped = shlex.split(before.rstrip(" |"))
-    given = FILES[source] if source else piped[1] if piped[:1] == ["echo"] else "Fix the port." if piped else ""
-    return words, given
+class Shell:
+    """Runs commands as a person does, with a home and a PATH of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "home").mkdir(exist_ok=True)
+        (folder / "shop").mkdir(exist_ok=True)
+        program = folder / "bin" / "mem"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m memcli "$@"\n')
+        program.chmod(0o755)
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder / "shop",
+            env={
+                "HOME": str(self.folder / "home"),
+                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+                "PYTHONPATH": str(PROJECT),
+                "EDITOR": "true",
+                "GIT_AUTHOR_NAME": "Ana",
+                "GIT_AUTHOR_EMAIL": "ana@example.org",
+                "GIT_COMMITTER_NAME": "Ana",
+                "GIT_COMMITTER_EMAIL": "ana@example.org",
+            },
+            input=STANDARD_INPUT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_help_ends_with_two_examples_that_its_parser_takes(mem: Mem, name: str) -> None:
-    lines = examples(name)
-    assert len(set(lines)) == 2
-    assert max(map(len, lines)) <= 78
-    assert mem(*name.split(), "--help").out.endswith("\nExamples:\n  " + "\n  ".join(lines) + "\n")
-    assert any(f" mem {name}" in f" {line.replace('(', ' ')}" for line in lines)
-    for line in lines:
-        command, (words, _) = _whole(), words_of(line)
-        context = command.make_context("mem", words)
-        while hasattr(command, "commands"):  # a group parses the first word alone
-            _, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
-            context = command.make_context(words[0] if words else "", list(words), parent=context)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shell = Shell(tmp_path_factory.mktemp("examples"))
+    done = shell.run(f"set -e\n{PREPARATION}")
+    assert done.returncode in (0, 3), done.stderr
+    (shell.folder / "shop/memory/entries/staging.md").write_text(ENTRY)
+    assert not shell.run("mem note 'The last command, which undo reverts.'").returncode
+    talk = shell.folder / "home/.claude/projects/shop/1c2d.jsonl"
+    talk.parent.mkdir(parents=True)
+    message = {"role": "user", "content": "Always run the tests before a release."}
+    line = {"type": "user", "sessionId": "1c2d", "cwd": str(shell.folder / "shop")}
+    line |= {"uuid": "1", "timestamp": "2026-11-20T10:00:00Z", "message": message}
+    talk.write_text(json.dumps(line) + "\n")
+    shutil.copytree(shell.folder, f"{shell.folder}-before", symlinks=True)
+    return shell.folder
 
 
-@pytest.fixture(autouse=True)
-def world(world: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand where all tests of this module do."""
-    return stage.enter(monkeypatch)
-
-
-@pytest.fixture
-def scene(mem: Mem, world: Path, stage: Stage) -> Path:
-    """Stand in a repository whose workspace has what the examples name; return the folder."""
-    stage.furnished(lambda: furnish(mem, world))
-    return world
-
-
-def furnish(mem: Mem, world: Path) -> None:
-    assert mem("init").code == 0
-    workspace = world / "memory"
-    for path, text in ENTRIES.items():
-        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / path).write_text(f"---\n{text}")
-    for name, text in FILES.items():
-        (world / name).write_text(text)
-    (workspace / "MEMORY.md").write_text("# Memory\n\nStaging listens on port 8080.\n")
-    assert mem("init", str(Path.home() / "memory")).code == 0
-    assert mem("session", "append", "--session", "planning", "--text", "We ship on Friday.").code == 0
-    assert mem("session", "append", "--session", "planning", "--role", "assistant", "--text", "Noted.").code == 0
-    for step in (
-        "init -q -b main .",
-        "config user.name Kai",
-        "config user.email kai@example.org",
-        "add memory",
-        "commit -q -m one",
-        "commit -q --allow-empty -m two",
-        "init -q --bare -b main remote.git",
-        "remote add origin remote.git",
-    ):
-        subprocess.run(["git", *step.split()], cwd=world, check=True)
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMES) - STAYING))
-def test_an_example_works_where_there_is_what_it_names(mem: Mem, scene: Path, name: str) -> None:
-    for line in examples(name):
-        words, given = words_of(line)
-        ran = mem(*words, stdin=given)
-        done = (0, 1) if line.startswith("mem hook doctor") else (0,)  # 1: it found that no hooks are installed
-        assert ran.code in done, f"{line}: {ran.err}{ran.out}"
+@pytest.mark.parametrize("name", [name for name in COMMANDS if COMMANDS[name].examples])
+def test_the_examples_of_a_command_work(name: str, prepared: Path) -> None:
+    for example in COMMANDS[name].examples:
+        # At the same path, because trust belongs to a path.
+        shutil.rmtree(prepared)
+        shutil.copytree(f"{prepared}-before", prepared, symlinks=True)
+        shell = Shell(prepared)
+        command = ADAPTED.get(example, example)
+        if "QUESTION" in command:
+            questions = json.loads(shell.run("mem review --json").stdout)["questions"]
+            command = command.replace("QUESTION", questions[0]["id"])
+        if "COMMAND" in command:
+            commands = json.loads(shell.run("mem undo --list --json").stdout)["commands"]
+            command = command.replace("COMMAND", str(commands[0]["number"]))
+        done = shell.run(f"set -o pipefail\n{command}")
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr

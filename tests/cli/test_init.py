@@ -1,189 +1,135 @@
-"""Making workspaces, in mem's own layout and over folders that another tool made."""
-
-import errno
-import os
-import shutil
+import io
+import json
+import random
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from memcli.store import file_steps
-from tests.conftest import Mem
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
-NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
+from memcli.cli import init as init_module
+from memcli.cli.main import run
+from memcli.context import Context
 
 
-def test_a_new_workspace_is_mems_own(mem: Mem, world: Path) -> None:
-    ran = mem("init")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "made memory/ (mem.yaml, MEMORY.md, .gitignore, .gitattributes)\n"
-    assert mem("config", "get", "layout").out == "mem\n"
-    assert mem("init").out == "already a workspace: memory/\n"
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_known_folder_is_taken_as_it_is_and_said_so(mem: Mem, world: Path, name: str) -> None:
-    shutil.copytree(FIXTURES / name, world / "tool")
-    ran = mem("init", "tool")
-    assert (ran.code, ran.out) == (0, "made tool/ (mem.yaml, .gitignore, .gitattributes)\n")
-    assert ran.err.startswith(f"mem: the layout is {name} (")
-    assert ran.err.count("\n") == (2 if name == "golemcore" else 1)
-    assert ("mem session import" in ran.err) == (name == "golemcore")
-    assert mem("config", "get", "layout", "--workspace", "tool").out == f"{name}\n"
-    files = {path: path.read_bytes() for path in (world / "tool").rglob("*") if path.is_file()}
-    again = mem("init", "tool", "--json")
-    assert (again.json["made"], again.json["layout"]) == ([], name)
-    assert {path: path.read_bytes() for path in (world / "tool").rglob("*") if path.is_file()} == files
+class Keys(Terminal):
+    """A person who answers one question after the other, and then presses Ctrl-C."""
+
+    def readline(self, *_: object) -> str:  # type: ignore[override]
+        line = super().readline()
+        if not line:
+            raise KeyboardInterrupt
+        return line
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_without_a_name_the_folder_one_stands_in_is_taken_where_it_is_a_tools(
-    mem: Mem, world: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(FIXTURES / name, world / "tool")
-    monkeypatch.chdir(world / "tool")
-    assert mem("init", "--json").json["workspace"] == f"{world}/tool"
-    assert mem("init", "--json").json["made"] == []
-    assert mem("init", "--layout", name).code == 0
-
-
-def test_a_workspace_one_stands_in_is_completed(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(workspace)
-    assert mem("init", "--json").json["workspace"] == str(workspace)
-
-
-def test_the_layout_may_be_named(mem: Mem, world: Path) -> None:
-    shutil.copytree(FIXTURES / "openclaw", world / "tool")
-    assert mem("init", "--layout", "mem", "tool", "--json").json["layout"] == "mem"
-    assert mem("init", "--layout", "jarvis", "house", "--json").json == {
-        "workspace": f"{world}/house",
-        "made": ["mem.yaml", ".gitignore", ".gitattributes"],
-        "layout": "jarvis",
-        "why": "",
-        "repository": None,
-        "outside": 0,
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository with a remote, Claude Code on the machine, and one past conversation."""
+    shop = tmp_path / "shop"
+    (shop / ".git" / "info").mkdir(parents=True)
+    (shop / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.org/x\n')
+    talks = tmp_path / "home/.claude/projects/shop"
+    talks.mkdir(parents=True)
+    message = {
+        "type": "user",
+        "message": {"role": "user", "content": "Always run make lint before a commit."},
+        "uuid": "u1",
+        "timestamp": "2026-11-20T10:00:00Z",
+        "cwd": str(shop),
+        "sessionId": "s1",
     }
-    assert mem("init", "--layout", "neovate", "--json").json["workspace"] == f"{world}/memory"
+    (talks / "s1.jsonl").write_text(json.dumps(message) + "\n")
+    return shop
 
 
-def test_a_layout_above_memory_is_made_where_one_stands(mem: Mem, world: Path) -> None:
-    assert mem("init", "--layout", "golemcore", "--json").json["workspace"] == str(world)
-
-
-def test_a_wrong_layout_name_is_told(mem: Mem, world: Path) -> None:
-    ran = mem("init", "--layout", "openclay")
-    assert ran.code == 2
-    assert "openclaw" in ran.err
-    assert list(world.iterdir()) == []
-
-
-def test_another_layout_than_the_workspace_has_is_refused(mem: Mem, workspace: Path) -> None:
-    before = (workspace / "mem.yaml").read_bytes()
-    ran = mem("init", "--layout", "claude")
-    assert ran.code == 2
-    assert "mem config set layout claude" in ran.err
-    assert (workspace / "mem.yaml").read_bytes() == before
-    assert mem("init", "--layout", "mem").code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["memory"], "mem init --layout mem"),
-        (["--layout", "openclaw", "memory"], "--layout openclaw"),
-    ],
-)
-def test_the_memory_folder_of_a_tool_points_to_the_folder_above(
-    mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
-) -> None:
-    shutil.copytree(FIXTURES / "openclaw", world / "tool")
-    monkeypatch.chdir(world / "tool")
-    ran = mem("init", *arguments)
-    assert ran.code == 2
-    assert words in ran.err
-    assert not (world / "tool" / "memory" / "mem.yaml").exists()
-
-
-def test_no_workspace_is_made_among_the_memories_of_another(mem: Mem, world: Path) -> None:
-    shutil.copytree(FIXTURES / "claude", world / "tool")
-    assert mem("init", "tool").code == 0
-    ran = mem("init", "tool/team")
-    assert ran.code == 2
-    assert f"belongs to the workspace {world}/tool" in ran.err
-
-
-def test_a_folder_of_sessions_that_was_there_is_not_hidden_from_git(mem: Mem, world: Path) -> None:
-    for name in ("jarvis", "claude"):
-        shutil.copytree(FIXTURES / name, world / name)
-        assert mem("init", name).code == 0
-    assert (world / "jarvis" / ".gitignore").read_text() == "/.mem/\n.mem-tmp-*\n/archive/sessions/\n"
-    assert (world / "claude" / ".gitignore").read_text() == "/.mem/\n.mem-tmp-*\n/sessions/\n/archive/sessions/\n"
-
-
-def test_a_gitignore_that_is_there_gets_what_it_lacks_and_keeps_its_lines(mem: Mem, world: Path) -> None:
-    shutil.copytree(FIXTURES / "openclaw", world / "tool")
-    (world / "tool" / ".gitignore").write_bytes(b"*.log\r\n/.mem/\r\nnode_modules")
-    assert mem("init", "tool").code == 0
-    assert (world / "tool" / ".gitignore").read_bytes() == (
-        b"*.log\r\n/.mem/\r\nnode_modules\n.mem-tmp-*\n/sessions/\n/archive/sessions/\n"
+def run_init(shop: Path, keys: str, *options: str) -> tuple[int, str]:
+    output = Terminal()
+    context = Context(
+        environment={"HOME": str(shop.parent / "home"), "PATH": "/nonexistent"},
+        folder=shop,
+        stdin=Keys(keys) if keys else io.StringIO(),
+        stdout=output,
+        stderr=output,
+        read_clock=lambda: datetime(2026, 11, 28, 12, tzinfo=UTC),
+        noise=random.Random(1),
+        is_terminal=True,
     )
+    return run(context, ["init", *options]), output.getvalue()
 
 
-def test_a_git_repository_that_is_a_tools_is_named(mem: Mem, world: Path) -> None:
-    shutil.copytree(FIXTURES / "openclaw", world / "tool")
-    (world / "tool" / ".git").mkdir()
-    ran = mem("init", "tool")
-    assert "tool/ is a git repository: mem.yaml, .gitignore, .gitattributes will show in its status" in ran.err
-    assert mem("init", "tool").err.count("\n") == 1
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memcli.cli.hook_install.find_program", lambda _: ["/usr/bin/mem"])
 
 
-def test_an_old_page_in_lower_case_stays_the_page(mem: Mem, world: Path) -> None:
-    shutil.copytree(FIXTURES / "openclaw", world / "tool")
-    (world / "tool" / "MEMORY.md").rename(world / "tool" / "memory.md")
-    assert mem("init", "tool").code == 0
-    assert (world / "tool" / "mem.yaml").read_text().endswith("layout: openclaw\npaths.memory: memory.md\n")
-    assert mem("search", "kettle", "--mode", "keyword", "--workspace", "tool").rows[0][1] == "memory.md#the-shop"
+def test_it_asks_three_questions_and_enter_accepts(shop: Path) -> None:
+    code, output = run_init(shop, "\n\n\n")
+    assert code == 0
+    assert "Commit this memory with the code? [y/N]" in output
+    assert "Connect Claude Code? [Y/n]" in output
+    assert "Import 1 past conversation of this project? [Y/n]" in output
+    assert "Imported 1 conversation: 1 memory found." in output
+    assert (
+        "/usr/bin/mem hook run claude-code"
+        in (shop.parent / "home/.claude/settings.json").read_text()
+    )
+    assert (shop / "memory/mem.yaml").exists()
+    assert "/memory/" in (shop / ".git/info/exclude").read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_left_alone(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(FIXTURES / "claude", world / "tool")
-    before = sorted((world / "tool").rglob("*"))
-
-    def refuse(*_: object, **__: object) -> str:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(file_steps, "write_temporary", refuse)
-    ran = mem("init", "tool")
-    assert ran.code == 5
-    assert "mem.yaml: read-only file system" in ran.err
-    assert sorted((world / "tool").rglob("*")) == before
+def test_ctrl_c_at_a_question_changes_nothing(shop: Path) -> None:
+    for keys in ("\n", "\n\n"):
+        with pytest.raises(KeyboardInterrupt):
+            run_init(shop, keys)
+        assert [path.name for path in shop.iterdir()] == [".git"]
+        assert not (shop.parent / "home/.claude/settings.json").exists()
 
 
-def test_a_file_is_no_place_for_a_workspace(mem: Mem, world: Path) -> None:
-    (world / "file").write_text("x")
-    assert mem("init", "file").code == 5
+def test_ctrl_c_while_it_works_leaves_a_whole_workspace(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(init_module, "learn_from_transcripts", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_init(shop, "\n\n\n")
+    assert (shop / "memory/mem.yaml").exists()
+    monkeypatch.undo()
+    code, output = run_init(shop, "\n\n\n")
+    assert "already a workspace" in output and "Imported 1 conversation" in output
 
 
-def test_paths_may_be_set_one_by_one(mem: Mem, workspace: Path) -> None:
-    assert mem("config", "set", "paths.entries", "docs/memories").code == 0
-    path = mem("write", "Kept elsewhere.").rows[0][2]
-    assert path.startswith("memory/docs/memories/2026-11/")
-    assert mem("ls").rows[0][3] == path
-    (workspace / "mem.yaml").write_text("paths:\n  entries: ../outside\n")
-    ran = mem("ls")
-    assert ran.code == 2
-    assert "out of the workspace" in ran.err
+def test_ctrl_c_while_it_creates_leaves_nothing(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memcli.store.init.write_if_missing", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_init(shop, "n\nn\nn\n")
+    assert [path.name for path in shop.iterdir()] == [".git"]
 
 
-def test_a_command_that_is_named_quotes_the_path_in_it(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = world / "my notes"
-    assert mem("init", str(home)).code == 0
-    (inside := home / "entries" / "deep").mkdir(parents=True)
-    monkeypatch.chdir(inside)
-    assert f"run `mem init '{home}'`" in mem("init", ".").err
-    monkeypatch.chdir(home)
-    (home / "entries" / "two words.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
-    assert "`mem edit 'entries/two words.md'`" in mem("forget", "entries/two words.md").err
-    assert "`mem read 'entries/two words.md'` shows" in mem("read", "entries/two words.md#L99").err
-    assert "--workspace '" in mem("import", str(home)).err
+def test_a_script_says_whether_git_may_carry_it(shop: Path) -> None:
+    assert run_init(shop, "")[0] == 2
+    assert not (shop / "memory").exists()
+    assert run_init(shop, "", "--yes")[0] == 0
+    assert "/memory/" in (shop / ".git/info/exclude").read_text()
+
+
+def test_a_folder_of_notes_is_read_in_place_if_the_user_agrees(tmp_path: Path) -> None:
+    for answer, layout in (("\n", "vault"), ("n\n", "standard")):
+        folder = tmp_path / layout
+        folder.mkdir()
+        for name in ("tea", "coffee", "milk"):
+            (folder / f"{name}.md").write_text(f"About {name}.\n")
+        code, output = run_init(folder, answer)
+        assert code == 0 and "Read them where they are" in output
+        place = folder if layout == "vault" else folder / "memory"
+        assert ("layout: vault" in (place / "mem.yaml").read_text()) == (layout == "vault")

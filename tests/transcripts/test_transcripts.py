@@ -1,160 +1,230 @@
-"""Any transcript streams through, whatever is in it; what cannot be read says why and what to do."""
+"""Conversations that Claude Code and Codex stored become sessions."""
 
-import io
 import json
-from collections.abc import Iterator
-from itertools import count, islice
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from memcli.errors import UnknownTranscriptError
-from memcli.transcripts import transcript_format
-from memcli.transcripts.reader import read_transcript
-from tests.transcripts.reading_data import DATA, read, said
+from memcli.errors import NotFoundError
+from memcli.store.sessions import find_events_file, list_sessions
+from memcli.store.workspace import Workspace
+from memcli.transcripts.importer import find_transcripts, import_file, select_transcripts
+from tests.helpers import make_context, make_workspace, run_mem
 
-
-class Endless(io.RawIOBase):
-    """A file that never ends, and counts what is read of it."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.pieces = pieces
-        self.rest = b""
-        self.given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        piece = self.rest or next(self.pieces)
-        piece, self.rest = piece[: len(buffer)], piece[len(buffer) :]
-        buffer[: len(piece)] = piece
-        self.given += len(piece)
-        return len(piece)
+Lines = list[dict[str, Any]]
 
 
-ENDLESS = {
-    "claude-code": ("", '{"type":"user","uuid":"u%d","message":{"content":"hi"}}\n'),
-    "codex": ("", '{"type":"response_item","payload":{"role":"user","content":[{"type":"input_text","text":"%d"}]}}\n'),
-    "openclaw": ("", '{"type":"message","id":"m%d","message":{"role":"user","content":"hi"}}\n'),
-    "jsonl": ("", '{"role":"user","content":"%d"}\n'),
-    "golemcore": ('{"id":"x",\n"messages":[\n{"role":"user","content":"hi"}', ',{"role":"user","content":"%d"}'),
-    "chat": ("User: hi\n", "Assistant: %d\n"),
-}
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make_workspace(tmp_path)
 
 
-@pytest.mark.parametrize("found", ENDLESS)
-def test_events_come_before_the_file_has_ended(found: str) -> None:
-    first, pattern = ENDLESS[found]
-    pieces = (((first if number == 0 else "") + pattern % number).encode() for number in count())
-    file = Endless(pieces)
-    transcript = read_transcript(io.BufferedReader(file), "endless")
-    assert transcript.format == found
-    assert len(list(islice(transcript.events, 1000))) == 1000
-    assert file.given < 4 * transcript_format.HEAD
+@pytest.fixture
+def import_lines(workspace: Workspace, tmp_path: Path) -> Callable[..., Lines]:
+    """Return a function that imports lines, and returns the events of the session."""
+
+    def run(lines: Lines, name: str = "talk") -> Lines:
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        imported = import_file(workspace, path)
+        text = find_events_file(workspace, imported.session_id).read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    return run
 
 
-def test_a_line_too_long_is_passed_over_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_format, "LONGEST_LINE", 5000)
-    rows = ["short", "x" * 20_000, "short too"]
-    text = "\n".join(json.dumps({"role": "user", "content": row}) for row in rows)
-    transcript, events = read(text, "s.jsonl")
-    assert said(events) == [("user", "short"), ("user", "short too")]
-    assert [event.line for event in events] == [1, 3]
-    assert transcript.skipped == {"line too long": 1}
+def say(role: str, content: Any, uuid: str = "u1", **fields: Any) -> dict[str, Any]:
+    """Return a line of Claude Code."""
+    message = {"role": role, "content": content}
+    line = {"type": role, "uuid": uuid, "sessionId": "s1", "message": message}
+    return {**line, "timestamp": "2026-11-20T10:00:00Z", **fields}
 
 
-def test_what_a_tool_answers_is_cut_cleaned_and_named() -> None:
-    answers = [
-        "x y " * 1250,
-        "\x1b[1mbold\x1b[0m\r\nline\x00",
-        "\x00\x01\x02\ufffd" * 50,
-        "A" * 4000,
-        "so far " * 10 + "\ud83d",
-    ]
-    rows = [{"role": "tool", "name": "Bash", "content": answer} for answer in answers]
-    transcript, events = read("\n".join(map(json.dumps, rows)), "s.jsonl")
-    assert len(events[0].text) == 2000
-    assert "characters left out" in events[0].text
-    assert [event.text for event in events[1:4]] == ["bold\nline", "[binary, 200 characters]", "[base64]"]
-    assert events[4].text.endswith("far \ufffd")
-    assert transcript.skipped == {"tool output cut": 2}
+def respond(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of Codex."""
+    return {"timestamp": "2026-11-20T10:00:00Z", "type": "response_item", "payload": payload}
+
+
+def test_claude_code_messages_and_tools(import_lines: Callable[..., Lines]) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make ship"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "x" * 900, "is_error": True}
+    events = import_lines(
+        [
+            say("user", "Ship it."),
+            say("assistant", [{"type": "text", "text": "Shipping."}, call], "u2"),
+            say("user", [result], "u3"),
+        ]
+    )
+    assert [event.get("content") for event in events] == ["Ship it.", "Shipping.", None]
+    assert events[2]["arguments"] == {"command": "make ship"}
+    assert events[2]["isError"]
+    assert "400 characters" in events[2]["result"]
+    assert events[0]["timestamp"] == "2026-11-20T10:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("content", "name", "message"),
+    "line",
     [
-        (b"", "x.jsonl", "x.jsonl is empty: there is nothing to import"),
-        (b" \n\n\x00", "x.jsonl", "x.jsonl is empty: there is nothing to import"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "x.png", "x.png is not text: unpack or convert it first"),
-        (b'{"a": 1}\n{"b": 2}\n', "x.jsonl", "none has a role or a message (keys: a): mem reads transcripts of"),
-        (b'{"body": "User: hi\\nAssistant: ho"}\n', "x.jsonl", "the text under 'body' is a chat: import it as a file"),
-        (b'{\n "a": 1\n}\n', "x.json", "a JSON document without a list of messages: mem reads transcripts of"),
-        (b'[\n {"mapping": {}}\n]', "x.json", "x.json holds many conversations: give the name of the file"),
-        (b'[{"chat_messages": []}]', "x.json", "x.json holds many conversations: give the name of the file"),
-        (b"42\n", "x.jsonl", "no line says who speaks"),
+        say("user", "Inner question.", isSidechain=True),
+        say("user", "<command-name>/clear</command-name>"),
+        say("user", "<system-reminder>Today is Friday.</system-reminder>"),
+        say("user", "This session is being continued from a previous conversation.", isMeta=True),
+        {
+            "type": "api-request-blob",
+            "sessionId": "s1",
+            "message": {"role": "user", "content": "x"},
+        },
     ],
 )
-def test_what_cannot_be_read_says_why(content: bytes, name: str, message: str) -> None:
-    with pytest.raises(UnknownTranscriptError) as caught:
-        read(content, name)
-    assert caught.value.fix
-    assert message in str(caught.value)
+def test_text_that_nobody_typed(import_lines: Callable[..., Lines], line: dict[str, Any]) -> None:
+    events = import_lines([say("user", "Hello."), line])
+    assert [event["content"] for event in events] == ["Hello."]
 
 
-def test_a_session_that_has_only_begun_has_no_events() -> None:
-    transcript, events = read('{"_type": "metadata", "key": "cli:direct"}\n', "s.jsonl")
-    assert (transcript.format, transcript.session_id, events) == ("jsonl", "cli:direct", [])
+def test_prompt_typed_while_the_agent_works(import_lines: Callable[..., Lines]) -> None:
+    attachment = {"type": "queued_command", "prompt": "And the fonts.", "commandMode": "prompt"}
+    events = import_lines([say("user", "Go."), {"sessionId": "s1", "attachment": attachment}])
+    assert [event["content"] for event in events] == ["Go.", "And the fonts."]
 
 
-def test_a_byte_order_mark_and_windows_newlines_change_nothing() -> None:
-    plain = (DATA / "claude_code.jsonl").read_bytes()
-    marked = b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")
-    assert read(marked, "s.jsonl")[1] == read(plain, "s.jsonl")[1]
-
-
-def test_a_format_is_found_below_bookkeeping_and_nonsense() -> None:
-    rows = [
-        'cut":"off"}',
-        "[1]",
-        '{"type":"summary","summary":"x","leafUuid":"y"}',
-        '{"type":"user","message":{"content":"hi"}}',
-    ]
-    transcript, events = read("\n".join(rows), "s.jsonl")
-    assert transcript.format == "claude-code"
-    assert said(events) == [("user", "hi")]
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in DATA.iterdir()))
-def test_every_cut_of_a_transcript_is_read_or_refused(name: str) -> None:
-    content = (DATA / name).read_bytes()
-    whole = read(content, name)[1]
-    for end in range(0, len(content), 97):
-        try:
-            events = read(content[:end], name)[1]
-        except UnknownTranscriptError:
-            continue
-        # A rollout cut before its first prompt is on the screen is read as one without a screen.
-        if name != "codex.jsonl":
-            assert [event.text for event in events] == [event.text for event in whole][: len(events)]
-
-
-@settings(max_examples=300)
-@given(
-    st.lists(
-        st.one_of(
-            st.binary(max_size=40),
-            st.sampled_from(b"".join(path.read_bytes() for path in sorted(DATA.glob("*.jsonl"))).splitlines()),
-        ),
-        max_size=12,
+def test_codex_messages_and_tools(import_lines: Callable[..., Lines]) -> None:
+    header = {"type": "session_meta", "payload": {"id": "r1", "cwd": "/home/ana/shop"}}
+    part = {"type": "input_text", "text": "<environment_context>linux</environment_context>"}
+    typed = {"type": "input_text", "text": "Ship it."}
+    output = "Exit code: 2\nWall time: 1 s\nOutput:\nno rule to make target"
+    events = import_lines(
+        [
+            header,
+            respond({"type": "message", "role": "developer", "content": [typed]}),
+            respond({"type": "message", "role": "user", "content": [part, typed]}),
+            # A result can come before its call.
+            respond({"type": "function_call_output", "call_id": "c1", "output": output}),
+            respond({"type": "function_call", "call_id": "c1", "name": "shell", "arguments": "{}"}),
+            {"type": "event_msg", "payload": {"type": "user_message", "message": "Ship it."}},
+        ]
     )
+    assert [event.get("content") for event in events] == ["Ship it.", None]
+    assert events[1]["result"] == "no rule to make target"
+    assert events[1]["isError"]
+    assert events[1]["name"] == "shell"
+
+
+def test_result_of_an_ignored_file(
+    workspace: Workspace, import_lines: Callable[..., Lines]
+) -> None:
+    (workspace.root / ".secretsignore").write_text("vault/\n")
+    events: Lines = []
+    for number, command in enumerate(("cat .env.local", "cat vault/keys.txt", "ls")):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "Bash"}
+        call["input"] = {"command": command}  # type: ignore[assignment]
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "blue horse"}
+        events += [say("assistant", [call], f"a{number}"), say("user", [result], f"b{number}")]
+    stored = import_lines(events)
+    assert [event["result"] for event in stored] == [
+        "[result not stored: the call names an ignored file]",
+        "[result not stored: the call names an ignored file]",
+        "blue horse",
+    ]
+
+
+def test_a_token_at_the_cut_of_a_result(import_lines: Callable[..., Lines]) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"password": "Zx9!kkPq77vLm"}}
+    result = {"type": "tool_result", "tool_use_id": "t1"}
+    result["content"] = "x " * 90 + token + " y" * 300
+    (event,) = import_lines([say("assistant", [call], "u1"), say("user", [result], "u2")])
+    assert "ghp_" not in event["result"]
+    assert event["arguments"] == {"password": "[REDACTED:password]"}
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "stored"),
+    [
+        (None, "2026-11-10T00:00:00Z"),
+        ("yesterday", "2026-11-10T00:00:00Z"),
+        ("0", "2026-11-10T00:00:00Z"),
+        ("2099-01-01T00:00:00Z", "2026-11-10T00:00:00Z"),
+        (1_794_000_000_000, "2026-11-06T21:20:00Z"),
+    ],
 )
-def test_no_bytes_at_all_break_the_reading(lines: list[bytes]) -> None:
-    try:
-        _, events = read(b"\n".join(lines), "x.jsonl")
-    except UnknownTranscriptError:
-        return
-    assert len({event.id for event in events}) == len(events)
-    for event in events:
-        event.text.encode("utf-8")
+def test_undated_messages_are_as_old_as_their_file(
+    workspace: Workspace, tmp_path: Path, timestamp: Any, stored: str
+) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps(say("user", "Hello.", timestamp=timestamp)) + "\n")
+    os.utime(path, (1_794_268_800, 1_794_268_800))
+    import_file(workspace, path)
+    assert json.loads(find_events_file(workspace, "s1").read_text())["timestamp"] == stored
+
+
+def test_second_import_and_messages_of_a_hook(
+    workspace: Workspace, import_lines: Callable[..., Lines]
+) -> None:
+    from memcli.store.sessions import append_events
+
+    append_events(workspace, "s1", [{"role": "user", "content": "yes"}])
+    lines = [say("user", "yes", "u1"), say("user", "yes", "u2"), say("assistant", "Done.", "u3")]
+    # The hook recorded one of the two.
+    assert len(import_lines(lines)) == 3
+    assert len(import_lines(lines)) == 3
+
+
+def test_metadata(workspace: Workspace, import_lines: Callable[..., Lines]) -> None:
+    import_lines([say("user", "Hello."), say("assistant", "Hi.", "u2")])
+    (session,) = list_sessions(workspace)
+    assert session.created_at == session.updated_at == "2026-11-20T10:00:00Z"
+    assert session.message_count == 2
+    assert session.agent == "claude-code"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}\n", b"\x00\x01\x02", b'{"type": "user", "mess', b"[1]\n"]
+)
+def test_files_without_a_conversation(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "odd.jsonl"
+    path.write_bytes(data)
+    assert import_file(workspace, path).problems[-1] == "no conversation in it"
+    assert not list_sessions(workspace)
+
+
+def test_missing_file(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        import_file(workspace, tmp_path / "none.jsonl")
+
+
+def test_conversations_of_this_project(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    folder = Path(context.environment["HOME"]) / ".claude" / "projects" / "x"
+    folder.mkdir(parents=True)
+    (tmp_path / "shop").mkdir()
+    for name in ("shop", "other"):
+        line = say("user", "Hello.", cwd=str(tmp_path / name))
+        (folder / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+    names = [path.stem for path in find_transcripts(context, tmp_path / "shop")]
+    assert names == ["shop"]
+    assert len(list(find_transcripts(context, None))) == 2
+
+
+def test_a_folder_is_imported_in_order_of_time(tmp_path: Path) -> None:
+    # A session that was resumed elsewhere has its parts in two files.
+    workspace = make_workspace(tmp_path)
+    for name, text, day in (("b", "first part", 20), ("a", "second part", 21)):
+        path = tmp_path / "talks" / name / "s1.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(say("user", text, uuid=name)) + "\n")
+        os.utime(path, (day * 86_400, day * 86_400))
+    code, output, _ = run_mem(tmp_path, "session", "import", "talks", "--dry-run")
+    assert (code, output.count("1 new event "), list_sessions(workspace)) == (0, 2, [])
+    assert run_mem(tmp_path, "session", "import", "talks")[0] == 0
+    output = run_mem(tmp_path, "session", "show", "s1")[1]
+    assert output.index("first part") < output.index("second part")
+    assert "0 new events" in run_mem(tmp_path, "session", "import", "talks", "--dry-run")[1]
+
+
+def test_questions_of_mem_itself_are_not_imported(tmp_path: Path) -> None:
+    path = tmp_path / "s1.jsonl"
+    path.write_text(json.dumps(say("user", "Read this.", cwd="/tmp/mem-llm-x1")) + "\n")
+    assert not list(select_transcripts([path], None))

@@ -1,1 +1,0 @@
-"""What becomes of new memories: confirmed, superseded, flagged."""

@@ -1,1 +1,0 @@
-"""Retrieval on labelled sets, beside plain references."""

@@ -1,1 +1,0 @@
-"""Measure mem beside other tools of agent memory."""

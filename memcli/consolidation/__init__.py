@@ -1,1 +1,0 @@
-"""From a conversation to memory: what is worth keeping of it, and how it is kept."""

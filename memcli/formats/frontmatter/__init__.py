@@ -1,1 +1,0 @@
-"""Read and edit the YAML between the `---` lines of a file without touching what is not changed."""

@@ -1,1 +1,0 @@
-"""The index of a team on PostgreSQL with pgvector; psycopg stays here."""

@@ -1,1 +1,0 @@
-"""Read words, sentences and dates of human languages: pure functions over text."""

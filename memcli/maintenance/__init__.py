@@ -1,1 +1,0 @@
-"""The upkeep of memories: decay, promotion, checks and their repairs, statistics."""

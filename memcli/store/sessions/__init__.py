@@ -1,1 +1,0 @@
-"""Conversations kept in a workspace: their files, appending, listing and the archive."""

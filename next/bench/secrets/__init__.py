@@ -1,1 +1,0 @@
-"""What the secret scanner finds, beside others."""

@@ -1,1 +1,0 @@
-"""Files as values: text in, values out. Nothing here touches the disk."""

@@ -1,1 +1,0 @@
-"""Choose the memories for a start, a prompt, an action and a failure."""

@@ -1,1 +1,0 @@
-"""Find credentials and personal data in text, and mask them."""

@@ -1,1 +1,0 @@
-"""Read the conversations that agents store."""

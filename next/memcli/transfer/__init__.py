@@ -1,1 +1,0 @@
-"""Export and import: our own files, and the formats of other tools."""

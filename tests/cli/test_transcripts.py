@@ -1,0 +1,35 @@
+"""Transcripts are what the commands print: those in this folder, and the pages of the manual.
+
+`--snapshot-update` rewrites them.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.transcript import PROJECT, Player
+
+PAGES = sorted(Path(__file__).parent.glob("*.md"))
+DOCS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+
+def name_page(path: Path) -> str:
+    return path.stem
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_page)
+def test_a_transcript_is_the_same_with_real_processes(path: Path, tmp_path: Path) -> None:
+    page = path.read_text("utf-8")
+    assert Player(tmp_path, in_process=False).play(page) == page
+
+
+@pytest.mark.parametrize("path", [*PAGES, *DOCS], ids=name_page)
+def test_a_transcript_is_what_the_commands_print(
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    page = path.read_text("utf-8")
+    played = Player(tmp_path).play(page)
+    if request.config.getoption("update_snapshots"):
+        path.write_text(played, encoding="utf-8")
+        return
+    assert played == page
