@@ -28,7 +28,7 @@ from .messages import (
 )
 from .quick import OPEN_PROMPT, build_places, save_places
 
-PENDING_START = "pending_start"
+PENDING_START, REPORTED_START = "pending_start", "reported_start"
 # Of the last request of Gemini, and of the last one before a compression that it reported.
 REQUEST_TOKENS, COMPRESSED_TOKENS = "request_tokens", "compressed_tokens"
 START_SECONDS = 1.0
@@ -115,7 +115,11 @@ def handle_start(hook: Hook) -> Answer:
     """Show what is known here."""
     from ..recall.start import build_start_context
 
-    shown, source = hook.shown, hook.event.source
+    shown, source, reported = hook.shown, hook.event.source, hook.event.time
+    # Copilot also runs the hooks of Claude Code, so two hooks may report one start.
+    if reported and shown.record.get(REPORTED_START) == reported:
+        return Answer()
+    shown.record[REPORTED_START] = reported
     shown.record.pop(OPEN_PROMPT, None)
     shown.record.pop(PENDING_START, None)
     delete_old_records(str(hook.context.state_folder or ""))

@@ -108,6 +108,10 @@ def record_tool(workspace: Workspace, event: Event, agent: str) -> None:
     }
     if event.call_id:
         call["id"] = event.call_id
+    elif event.time:
+        # Copilot gives a call no id, and may report it to two hooks.
+        called = f"{event.time}\n{event.tool}\n{event.arguments}"
+        call["id"] = f"call_{build_digest(called.encode('utf-8', 'replace'))[:16]}"
     clean_tool_calls(workspace, event.folder, [call])
     record_event(workspace, event, agent, [call])
 

@@ -13,7 +13,7 @@ from ..formats.text import BYTES_PER_TOKEN, WORD, count_noun, count_tokens
 from ..index.index import Index, IndexedEntry, open_index
 from ..reconcile.pairs import find_outdated_ids
 from ..search.snippets import split_sentences
-from ..store.sessions import read_session
+from ..store.sessions import name_session, read_session
 from ..store.workspace import Workspace
 from .render import (
     CLOSING,
@@ -150,7 +150,10 @@ def build_start(
         if line.section == RULES:
             budget.take(line.text)
     if not is_subagent:
-        start.lines += describe_last_stop(indexes, shown, budget.split(STOPPED_SHARE), since)
+        session = str(shown.record.get("session", ""))
+        own = name_session(session) if session and is_first else ""
+        stopped = budget.split(STOPPED_SHARE)
+        start.lines += describe_last_stop(indexes, shown, stopped, since, own)
     for line in start.lines:
         if line.section == STOPPED:
             budget.take(line.text)
@@ -274,10 +277,13 @@ def format_line(text: str, marks: Sequence[str] = ()) -> str:
 
 
 def describe_last_stop(
-    indexes: Sequence[Index], shown: Shown, budget: Budget, since: str
+    indexes: Sequence[Index], shown: Shown, budget: Budget, since: str, own: str
 ) -> list[StartLine]:
-    """Return a line with the latest record of the history or the end of the latest session."""
-    stops = [stop for index in indexes for stop in find_stops(index) if stop[0] > since]
+    """Return a line with the latest record of the history or the end of the latest session.
+
+    `own` is the session that begins.
+    """
+    stops = [stop for index in indexes for stop in find_stops(index, own) if stop[0] > since]
     for timestamp, text, why in sorted(stops, reverse=True):
         day = indexes[0].workspace.format_local(timestamp)
         sentences = get_new_sentences(cut_at_sentence(text, LAST_LENGTH), shown)
@@ -289,7 +295,7 @@ def describe_last_stop(
     return []
 
 
-def find_stops(index: Index) -> Iterator[tuple[str, str, str]]:
+def find_stops(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
     """Yield time, text and origin of the last record and of the last session of the project."""
     records = [item for item in list_records(index) if item[0].timestamp]
     if records:
@@ -297,10 +303,10 @@ def find_stops(index: Index) -> Iterator[tuple[str, str, str]]:
         # The heading has the time already.
         body = text.partition("] ")[2] if text.startswith("[") else text
         yield last.timestamp, body, HISTORY
-    yield from find_session_ends(index)
+    yield from find_session_ends(index, own)
 
 
-def find_session_ends(index: Index) -> Iterator[tuple[str, str, str]]:
+def find_session_ends(index: Index, own: str) -> Iterator[tuple[str, str, str]]:
     """Yield the last thing that the user said in the latest session of this project."""
     workspace = index.workspace
     rows = index.run(
@@ -310,7 +316,7 @@ def find_session_ends(index: Index) -> Iterator[tuple[str, str, str]]:
     ).fetchall()
     for path, text in rows:
         session = read_session(workspace, path.split("/")[-2])
-        if not is_passage_for(index, path):
+        if session.id == own or not is_passage_for(index, path):
             continue
         for line in reversed(text.splitlines()):
             speaker, _, said = line.partition(": ")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memcli.agents.events import parse_event
+from memcli.agents.events import find_agent, parse_event
 from memcli.agents.hooks import record_tool_call, respond
 from memcli.context import CommonOptions
 from tests.helpers import get_process_environment, make_context, make_workspace, put, run_mem
@@ -420,3 +420,25 @@ def test_a_compression_that_gemini_does_not_report_is_noticed(tmp_path: Path) ->
     ]
     send(tmp_path, "PreCompress", "gemini", trigger="manual", transcript_path=str(transcript))
     assert [ask(tokens) for tokens in (90_000, 9_000, 10_000)] == [True, False, False]
+
+
+def test_copilot_reports_an_event_to_two_hooks(tmp_path: Path) -> None:
+    """It also runs the hooks of Claude Code, and may report the first prompt before the start."""
+    make_workspace(tmp_path)
+    prompt = {"prompt": "Paint the shed in a dark shade of green.", "timestamp": "T1"}
+    start = {"source": "new", "timestamp": "T0"}
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "timestamp": "T2"}
+    texts = []
+    for name, fields in (
+        ("UserPromptSubmit", prompt),
+        ("SessionStart", start),
+        ("PostToolUse", call),
+    ):
+        for agent in ("copilot", "claude-code"):
+            data = {"hook_event_name": name, "session_id": "s1", "cwd": str(tmp_path), **fields}
+            event = parse_event(json.dumps(data).encode())
+            assert event is not None and find_agent(event, agent) == "copilot"
+            texts.append(send(tmp_path, name, "copilot", **fields).get("additionalContext", ""))
+    assert "# mem:" in texts[2] and "green" not in texts[2]
+    assert [bool(text) for text in texts] == [False, False, True, False, False, False]
+    assert [event["type"] for event in read_events(tmp_path)] == ["message", "tool"]

@@ -84,8 +84,8 @@ def test_damaged_sessions_are_read(tmp_path: Path) -> None:
 def test_running_sessions_keep_their_latest_messages(
     tmp_path: Path, count: int, day: str, state: str, is_forced: bool, due: int
 ) -> None:
-    # The tests' clock is at 12:00, and the messages start at 10:00.
-    workspace = open_workspace(tmp_path, MEM_CONSOLIDATE_IDLE_MINUTES="120")
+    # The clock of the tests is a little after 12:00, and the messages start at 10:00.
+    workspace = open_workspace(tmp_path, MEM_CONSOLIDATE_IDLE_MINUTES="1440")
     session = say(workspace, *(f"message {n}" for n in range(count)), day=day, state=state)
     items = find_due_messages(workspace, session, is_forced=is_forced)
     assert read_texts(items) == [f"message {n}" for n in range(due)]

@@ -1,5 +1,6 @@
 """Four agents share one project.    python -m tests.agents.real.together [SECTION…]"""
 
+import json
 import os
 import shutil
 import sys
@@ -121,6 +122,7 @@ def use_project_hooks(team: Team) -> None:
     before = team.first.take_snapshot(project)
     team.connect("--project")
     take_turns(team, "project")
+    report_twice(team)
     page = project / "AGENTS.md"
     text = page.read_text()
     team.first.mem("hook", "uninstall", "codex", "--project")
@@ -131,6 +133,25 @@ def use_project_hooks(team: Team) -> None:
     team.disconnect("--project")
     after = team.first.take_snapshot(project)
     team.first.check("the project is as it was", before == after, set(before) ^ set(after))
+
+
+def report_twice(team: Team) -> None:
+    """Copilot also runs the project's hooks of Claude Code, and shows and records nothing twice."""
+    lab = team.labs[copilot]
+    count = len(team.first.read_hooks())
+    _, requests = copilot.ask(lab, "Who is the release manager?")
+    text = get_text(requests[0])
+    lab.check("a memory for a prompt is shown once", text.count("Dana Okafor") == 1, text)
+    _, requests = copilot.ask(lab, "Ship it. [[sh make release]]")
+    text = get_text(requests[-1])
+    lab.check("a rule for a command is shown once", text.count("bin/proxy, or it") == 1, text)
+    starts = [hook for hook in team.first.read_hooks()[count:] if hook["name"] == "SessionStart"]
+    lab.check("two hooks report each start", len(starts) == 4, len(starts))
+    session = copilot.get_session(lab)
+    calls = team.first.wait_for(lambda: team.first.read_tool_calls(session))
+    time.sleep(2)  # for a call that must not come
+    calls = team.first.read_tool_calls(session)
+    lab.check("the tool call is recorded once", len(calls) == 1, calls)
 
 
 def take_turns(team: Team, scope: str) -> None:
@@ -162,10 +183,10 @@ def work_together(team: Team) -> None:
     ask_all(team, prompts)
     for prompt, lab in zip(prompts, team.labs.values(), strict=True):
         team.check_said_once(f"the prompt to {lab.agent}", prompt)
-    listed = team.first.mem("ls", "--json")
+    memories = [entry["text"] for entry in json.loads(team.first.mem("ls", "--json"))["entries"]]
     for fact in FACTS:
-        text = f"{fact[0].upper()}{fact[1:]}."
-        team.first.check(f"saved once: {fact}", listed.count(text) == 1, listed)
+        count = memories.count(f"{fact[0].upper()}{fact[1:]}.")
+        team.first.check(f"saved once: {fact}", count == 1, memories)
     for lab, text in zip(team.labs.values(), ask_all(team, [ABOUT_ALL] * 4), strict=True):
         counts = {fact: text.count(fact[1:]) for fact in FACTS}
         lab.check(f"{lab.agent} is shown each memory once", set(counts.values()) == {1}, counts)
