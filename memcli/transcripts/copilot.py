@@ -12,7 +12,8 @@ ROLES = {"user.message": "user", "assistant.message": "assistant"}
 
 def is_line(data: Mapping[str, Any]) -> bool:
     """Return whether an object is an event of Copilot."""
-    return "parentId" in data and isinstance(data.get("data"), Mapping) and "." in str(data["type"])
+    is_event = "parentId" in data and isinstance(data.get("data"), Mapping)
+    return is_event and "." in str(data.get("type"))
 
 
 def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:

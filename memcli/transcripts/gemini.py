@@ -49,7 +49,8 @@ def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
         if event is not None and event.get("id") not in known:
             known.add(str(event.get("id")))
             transcript.events.append(event)
-        for call in data.get("toolCalls") or ():
+        tool_calls = data.get("toolCalls")
+        for call in tool_calls if isinstance(tool_calls, list) else ():
             read_call(calls, call, timestamp)
     return transcript
 
@@ -81,7 +82,8 @@ def read_call(calls: Calls, call: Any, timestamp: str) -> None:
     call_id = str(call.get("id") or "")
     calls.add_call(call_id, str(call.get("name") or ""), call.get("args"), timestamp)
     texts = []
-    for part in call.get("result") or ():
+    result = call.get("result")
+    for part in result if isinstance(result, list) else ():
         response = part.get("functionResponse") if isinstance(part, Mapping) else None
         value = response.get("response") if isinstance(response, Mapping) else None
         if isinstance(value, Mapping):

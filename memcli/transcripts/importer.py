@@ -7,6 +7,7 @@ perhaps find_session_id. Other packages add formats under the entry point `mem.t
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -192,8 +193,11 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
         base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
         if base.startswith("/"):
             for path in Path(base).glob(format_.PATTERN):
-                is_database = path.name == opencode.DATABASE
-                paths += opencode.list_conversations(path) if is_database else [path]
+                if path.name == opencode.DATABASE:
+                    with suppress(NotFoundError):  # damaged, or of another version
+                        paths += opencode.list_conversations(path)
+                elif path.is_file():  # not a pipe, which would never end
+                    paths.append(path)
     return select_transcripts(paths, folder)
 
 

@@ -228,3 +228,20 @@ def test_questions_of_mem_itself_are_not_imported(tmp_path: Path) -> None:
     path = tmp_path / "s1.jsonl"
     path.write_text(json.dumps(say("user", "Read this.", cwd="/tmp/mem-llm-x1")) + "\n")
     assert not list(select_transcripts([path], None))
+
+
+def test_odd_files_of_other_agents_do_not_stop_the_search(tmp_path: Path) -> None:
+    database = tmp_path / ".local/share/opencode/opencode.db"
+    sessions = tmp_path / ".copilot/session-state"
+    (sessions / "a/events.jsonl").mkdir(parents=True)
+    (sessions / "b").mkdir()
+    os.mkfifo(sessions / "b/events.jsonl")
+    database.parent.mkdir(parents=True)
+    database.write_text("no database")
+    assert list(find_transcripts(make_context(tmp_path), None)) == []
+
+
+def test_lines_of_the_wrong_kind_are_skipped(import_lines: Callable[..., Lines]) -> None:
+    odd = {"type": "gemini", "id": "1", "content": "hello there", "toolCalls": 5}
+    lines = import_lines([{"parentId": 1, "data": {}}, {"projectHash": "x"}, odd])
+    assert [line["content"] for line in lines] == ["hello there"]
