@@ -46,7 +46,8 @@ def find_path(workspace: Workspace, name: str) -> str:
         raise OutsideError(f"Path must start with {ROOT}, got: {name}")
     # `a/../b` may be inside, but only an attacker writes it.
     is_hidden = any(part.startswith(".") for part in inner.split("/")) and inner != "."
-    if is_hidden or ".." in name.split("/") or "\\" in name or "\0" in name or "%2e" in name:
+    is_odd = not name.isprintable() or "\\" in name or "%2e" in name
+    if is_hidden or is_odd or ".." in name.split("/"):
         raise OutsideError(f"Path {name} would escape {ROOT} directory")
     return workspace.entries_folder + ("" if inner == "." else inner.removesuffix(".md"))
 
@@ -227,7 +228,9 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
             raise RejectedError(f"Error: The destination {new} already exists")
         text = read_file(workspace, path)
         changes += [Replace(moved, None, text), Replace(path, text, None)]
-    commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)], summary=f"rename {old}")
+    # The gates look at the new name. A file whose secret a person allowed stays where it is.
+    result = commit(workspace, "edit", [ChangeGroup(changes)], summary=f"rename {old}")
+    result.raise_rejected()
     return f"Successfully renamed {old} to {new}"
 
 

@@ -97,3 +97,16 @@ def test_wrong_values_and_secrets_are_errors(tmp_path: Path) -> None:
     assert code == 5 and "ghp_a1" not in output
     for text in ("", "[]", "{", "\udcff", "[" * 100_000):
         assert run_mem(tmp_path, "memory-tool", stdin=text)[0] == 2
+
+
+def test_a_name_with_a_secret_and_a_link_are_no_targets(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    call(tmp_path, "create", path="/memories/a", file_text="The bus leaves at nine.")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (workspace.root / "entries/link").symlink_to(outside)
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
+    for name in (token, "x\x1b[31m", "x\ny", "link/a"):
+        assert call(tmp_path, "rename", old_path="/memories/a", new_path=f"/memories/{name}")[1]
+    assert call(tmp_path, "create", path="/memories/x\ny", file_text="A new line.")[1]
+    assert not call(tmp_path, "view", path="/memories/a")[1]
