@@ -13,7 +13,14 @@ from ..context import Context
 from ..errors import MemError, NotFoundError
 from .blocks import PAGE_MARKS, append_block, has_block, remove_block
 from .places import find_base, find_page, find_settings, get_agent
-from .settings_file import hide_from_git, read_settings, report_line, save_text, show_to_git
+from .settings_file import (
+    check_inside,
+    hide_from_git,
+    read_settings,
+    report_line,
+    save_text,
+    show_to_git,
+)
 from .settings_text import Finder, Node, SettingsError, add_values, parse_settings, remove_values
 from .table import AGENTS, EVENTS, TOOL_MOMENTS, Agent
 
@@ -139,6 +146,9 @@ def connect(
     agent = get_agent(name)
     path = find_settings(context, agent, project)
     base = project or find_base(context, path)
+    page = find_page(context, agent, project)
+    for file in (path, page) if page and with_page else (path,):
+        check_inside(file, base)  # before the first change
     done = Installation(name)
     text = read_settings(path)
     values = build_values(name, program)
@@ -150,7 +160,6 @@ def connect(
             if project is not None:
                 hide_from_git(project, path)
             done.changed += save_text(path, add_values(bare, {**values, **first}), base)
-    page = find_page(context, agent, project)
     before = read_settings(page) if page else ""
     after = append_block(before, PAGE_TEXT)
     if page is not None and after != before:

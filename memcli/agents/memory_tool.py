@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..api import find_forgotten
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
 from ..formats.entry import replace_body
 from ..formats.frontmatter import get_body
@@ -128,7 +129,10 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if inner == ".md" or list_files(workspace, path.removesuffix(".md")):
         raise RejectedError(f"Error: File {name} already exists")
     if read_file(workspace, path) is not None:
-        # The file of a forgotten memory: the model deleted it and creates it again.
+        # The file of a forgotten memory: the model deleted it and creates it again. Only its user
+        # may say the same words again, and the gate sees no line that is new.
+        if find_forgotten(workspace, text):
+            raise RejectedError("this repeats a memory that was forgotten")
         active = dict.fromkeys(("status", "forgotten_at", "reason"))
         update_entry(workspace, path, text, active, source="inferred")
     else:

@@ -39,15 +39,20 @@ def read_settings(path: Path) -> str:
         raise RejectedError(f"{path}:{line}: not UTF-8", hint) from None
 
 
+def check_inside(path: Path, base: Path) -> None:
+    """Refuse a link in a cloned project that leads to a file outside of `base`."""
+    target = path.resolve()
+    if not target.is_relative_to(base.resolve()):
+        raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
+
+
 def save_text(path: Path, text: str | None, base: Path) -> list[str]:
     """Write a settings file, or delete it if there is no text. Return the changed paths.
 
-    Users keep settings in a repository of dotfiles and link to them, so a link stays a link. But a
-    link in a cloned project must not lead to a file outside of `base`.
+    Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
     """
+    check_inside(path, base)
     target, base = path.resolve(), base.resolve()
-    if not target.is_relative_to(base):
-        raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
     try:
         if text is not None:
             write_atomically(target, text.encode())

@@ -83,6 +83,11 @@ def save_private(path: Path, data: bytes) -> None:
 @contextmanager
 def replace_whole(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces another one when it is complete. A failure leaves the old one."""
+    # A rename would replace /dev/null or a named pipe by a file.
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(temporary, "xb") as file:

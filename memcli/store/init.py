@@ -28,8 +28,13 @@ def create_workspace(
 
     Returns whether git was told to ignore it. If the user interrupts, nothing stays.
     """
-    is_new = layout == "vault" or not any((root / "entries").rglob("*.md"))
+    is_empty = not (root / "MEMORY.md").exists() and not any((root / "entries").rglob("*.md"))
+    is_new = layout == "vault" or is_empty
     folder = root / "mem" if layout == "vault" else root
+    for path in (folder / ".gitignore", root / "entries"):
+        # A clone may bring a link to a private file, whose text git would then carry.
+        if path.is_symlink():
+            raise RejectedError(f"{path} is a symbolic link", "remove it, then try again")
     names = (root, folder, root / "entries") if layout == "standard" else (root, folder)
     created: list[Path] = []
     try:

@@ -332,3 +332,12 @@ def test_values_are_added_in_front_of_those_of_others() -> None:
     )
     with pytest.raises(SettingsError):
         add_values('{"a": 1}', {"a": {}})
+
+
+def test_a_page_that_leads_outside_changes_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "CLAUDE.md").symlink_to(tmp_path / "outside.md")
+    with pytest.raises(RejectedError):
+        connect(make_context(project), "claude-code", ["/usr/bin/mem"], project)
+    assert not (project / ".claude").exists()

@@ -110,3 +110,12 @@ def test_a_name_with_a_secret_and_a_link_are_no_targets(tmp_path: Path) -> None:
         assert call(tmp_path, "rename", old_path="/memories/a", new_path=f"/memories/{name}")[1]
     assert call(tmp_path, "create", path="/memories/x\ny", file_text="A new line.")[1]
     assert not call(tmp_path, "view", path="/memories/a")[1]
+
+
+def test_a_deleted_text_is_not_created_again(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    fields = {"path": "/memories/a", "file_text": "The bus leaves at nine."}
+    call(tmp_path, "create", **fields)
+    call(tmp_path, "delete", path="/memories/a")
+    assert call(tmp_path, "create", **fields)[1]
+    assert call(tmp_path, "view", path="/memories/a")[1]
