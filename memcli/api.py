@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .context import CommonOptions, Context
+from .errors import NotFoundError
 from .index.index import open_index
 from .store.workspace import Workspace, get_target_workspace, get_workspaces
 
@@ -41,9 +42,22 @@ def open_target(context: Context) -> Workspace:
     return add_gates(get_target_workspace(context))
 
 
-def open_existing(context: Context) -> Workspace:
-    """Return the workspace that a command changes, without creating one."""
-    return add_gates(get_workspaces(context)[0])
+def open_existing(context: Context, names: Sequence[str] = ()) -> Workspace:
+    """Return the workspace that a command changes, without creating one.
+
+    Raises NotFoundError if another workspace that the command reads has a named memory.
+    """
+    first, *others = get_workspaces(context)
+    for name in names if others else ():
+        from .search.names import find_named
+
+        if find_named(open_index(first), name) is None:
+            for other in others:
+                if find_named(open_index(other), name, accept_parts=False):
+                    raise NotFoundError(
+                        f"{name!r} is in your own memory", f"add --workspace {other.root}"
+                    )
+    return add_gates(first)
 
 
 def open_all(context: Context) -> list[Workspace]:
@@ -69,9 +83,14 @@ def open_recording(context: Context) -> Workspace:
 def add_gates(workspace: Workspace) -> Workspace:
     """Give a workspace the gates of its writer. The store imports nothing above it."""
     # Imported here and below, because reading commands need none of it.
-    from .store.gates import build_forgotten_gate, check_characters, check_secrets
+    from .store.gates import build_forgotten_gate, check_agent, check_characters, check_secrets
 
-    workspace.gates = (check_characters, check_secrets, build_forgotten_gate(find_forgotten))
+    workspace.gates = (
+        check_agent,
+        check_characters,
+        check_secrets,
+        build_forgotten_gate(find_forgotten),
+    )
     workspace.find_purged_files = find_purged_files
     workspace.build_purge_filter = build_purge_filter
     return workspace

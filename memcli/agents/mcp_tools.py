@@ -87,6 +87,16 @@ class Toolbox:
     def open(self, find: Callable[[Context], Workspace]) -> Workspace:
         return self.share(find(self.context))
 
+    def open_named(self, names: Sequence[str]) -> Workspace:
+        """Open the first workspace that has all named memories, for a change."""
+        from ..search.names import find_named
+
+        for workspace in self.open_all():
+            index = open_index(workspace)
+            if all(find_named(index, name) for name in names):
+                return add_gates(workspace)
+        return self.open(open_existing)
+
 
 def read_arguments(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the values for a tool's function, and the names of unknown arguments."""
@@ -198,9 +208,10 @@ def search_memory(
 def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = None) -> str:
     from ..search.names import find_named
 
-    for workspace in box.open_all():
-        index = open_index(workspace)
-        named = find_named(index, path)
+    indexes = [open_index(workspace) for workspace in box.open_all()]
+    # A whole name in any workspace counts before a part of one.
+    for index, accept_parts in [(index, part) for part in (False, True) for index in indexes]:
+        named = find_named(index, path, accept_parts=accept_parts)
         text = index.read_text(named.path) if named else None
         if text is not None:
             return cut_text(text, offset, limit) or "(empty)"
@@ -262,7 +273,7 @@ def read_fields(workspace: Workspace, metadata: dict[str, Any]) -> dict[str, str
 def edit_memory(box: Toolbox, path: str, old: str, new: str) -> str:
     from ..reconcile.edit import replace_passage
 
-    outcome = replace_passage(box.open(open_existing), path, old, new)
+    outcome = replace_passage(box.open_named([path]), path, old, new, is_by_agent=True)
     return f"{outcome.action}: {outcome.text}  ({outcome.short_id or outcome.path})"
 
 
@@ -296,7 +307,7 @@ def grep_memory(
 def forget_memories(box: Toolbox, path: Sequence[str], reason: str = "") -> str:
     from ..reconcile.forget import forget
 
-    done = forget(box.open(open_existing), path, reason=reason)
+    done = forget(box.open_named(path), path, reason=reason)
     lines = [
         f"{item.short_id}: {item.error.message}" if item.error else f"Forgotten: {item.text}"
         for item in done.outcomes
@@ -320,7 +331,7 @@ def promote_memories(box: Toolbox, path: Sequence[str], *, remove: bool = False)
     from ..upkeep.decay import check_trusted
     from ..upkeep.promote import commit_promotion, promote, remove_lines
 
-    workspace = box.open(open_existing)
+    workspace = box.open_named(path)
     check_trusted(workspace)
     done = remove_lines(workspace, path) if remove else promote(workspace, path)
     if done.changes:

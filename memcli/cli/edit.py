@@ -34,7 +34,7 @@ def run_edit(
     """
     if context.common.scope in ("project", "user"):
         return move_memory(context, name)
-    workspace = open_existing(context)
+    workspace = open_existing(context, [name])
     if replace[0]:
         return render_edit(
             replace_passage(workspace, name, *replace, is_said_by_user=context.is_terminal)

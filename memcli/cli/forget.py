@@ -39,7 +39,7 @@ def run_forget(
 
     The same text is refused afterwards, until you say it again yourself.
     """
-    workspace = open_existing(context)
+    workspace = open_existing(context, names)
     if names and about:
         raise UsageError("use names or --about, not both")
     if not names and not about:

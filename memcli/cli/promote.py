@@ -36,7 +36,7 @@ def run_promote(
         raise UsageError("name the memories, or use --auto", "mem promote --auto --dry-run")
     if remove and auto:
         raise UsageError("name the memories whose lines to remove")
-    workspace = open_existing(context)
+    workspace = open_existing(context, names)
     check_trusted(workspace)
     if remove:
         done = remove_lines(workspace, names)

@@ -35,29 +35,33 @@ def run_read(
     Secrets are masked, and passages that repeat a forgotten memory are hidden.
     """
     workspaces = open_all(context)
-    for workspace in workspaces:
-        readable = find_readable(workspace, name)
-        if readable is not None:
-            index, named = readable
-            if history:
-                return show_history(workspace, named)
-            return show_file(index, named, offset, limit)
+    # A whole name in any workspace counts before a part of one.
+    for accept_parts in (False, True):
+        for workspace in workspaces:
+            readable = find_readable(workspace, name, accept_parts=accept_parts)
+            if readable is not None:
+                index, named = readable
+                if history:
+                    return show_history(workspace, named)
+                return show_file(index, named, offset, limit)
     raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
 
 
-def find_readable(workspace: Workspace, name: str) -> tuple[Index, NamedFile] | None:
+def find_readable(
+    workspace: Workspace, name: str, *, accept_parts: bool
+) -> tuple[Index, NamedFile] | None:
     """Return the file that a name means. Known ids are looked up before the folder is scanned."""
     # Scanning 10,000 files takes 30 ms, which a known id does not need.
     index = open_index(workspace, refresh_first=False)
     try:
-        named = find_named(index, name)
+        named = find_named(index, name, accept_parts=accept_parts)
     except MemError:
         named = None
     entry = named.entry if named else None
     is_purged = entry is not None and entry.id in workspace.read_purged_ids()
     if named is None or entry is None or is_purged or not index.is_current(named.path):
         index.refresh()
-        named = find_named(index, name)
+        named = find_named(index, name, accept_parts=accept_parts)
     return (index, named) if named else None
 
 

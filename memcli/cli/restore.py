@@ -17,6 +17,6 @@ def run_restore(
     names: Annotated[list[str], Argument(metavar="MEMORY…", help="Ids, paths or titles.")],
 ) -> Result:
     """Make forgotten, faded or superseded memories active again."""
-    done = restore(open_existing(context), names)
+    done = restore(open_existing(context, names), names)
     lines = [f"Restored: {outcome.text}  ({outcome.short_id})" for outcome in done.outcomes]
     return render_outcomes(done, lines, {})

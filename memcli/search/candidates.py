@@ -81,7 +81,7 @@ def find_named_file(index: Index, query: str, wanted: Filter) -> int | None:
     if len(query) > 200 or "\n" in query:
         return None
     try:
-        named = find_named(index, query)
+        named = find_named(index, query, accept_parts=False)
     except MemError:  # the name of several memories
         return None
     row = (

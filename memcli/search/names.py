@@ -1,14 +1,18 @@
 """Find a memory by what a person types for it: an id or part of one, a path, a title, an alias."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ..errors import NotFoundError, RejectedError, UsageError
-from ..formats.text import fold_name
+from ..formats.text import fold_name, shorten
 from ..index.index import Index, IndexedEntry
 
 ID_PART = re.compile(r"(?:mem_)?[0-9a-z]{6,16}|mem_[0-9a-z]+")
+# Four letters of Latin script, or two characters of Chinese. Anything shorter is in most names.
+SHORTEST_PART = 4  # bytes
+MOST_CANDIDATES = 5
 LOCATION = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,7})|#(?P<anchor>[^/]+))?")
 
 
@@ -21,16 +25,20 @@ class NamedFile(NamedTuple):
     anchor: str = ""
 
 
-def find_named(index: Index, name: str) -> NamedFile | None:
-    """Return the file that a name means. Raises UsageError if it may mean several."""
-    for find in (find_by_id_part, find_by_path, find_by_name):
+def find_named(index: Index, name: str, *, accept_parts: bool = True) -> NamedFile | None:
+    """Return the file that a name means. Raises UsageError if it may mean several.
+
+    A whole name counts before a part of one.
+    """
+    finders = [find_by_id_part, find_by_path, find_by_name]
+    for find in [*finders, find_by_part] if accept_parts else finders:
         named = find(index, name.strip())
         if named is not None:
             return named
     title, number_sign, anchor = name.partition("#")
     if not number_sign or not title.strip():
         return None
-    named = find_named(index, title)
+    named = find_named(index, title, accept_parts=accept_parts)
     return named._replace(anchor=anchor) if named is not None else None
 
 
@@ -103,24 +111,48 @@ def find_file_path(index: Index, name: str) -> str | None:
 
 def find_by_name(index: Index, name: str) -> NamedFile | None:
     """Find a title, an alias or a file name, in any case and Unicode form."""
-    folded = fold_name(name)
+    folded = fold_name(name.removesuffix(".md"))
     entries = index.list_entries("file in (select file from names where name = ?)", (folded,))
     if not entries:
         entries = index.list_entries("key = ? and status = 'active'", (folded,))
     return choose(index, name, entries)
 
 
-def choose(index: Index, name: str, entries: list[IndexedEntry]) -> NamedFile | None:
+def find_by_part(index: Index, name: str) -> NamedFile | None:
+    """Find a part of an id, path, title or alias, or the path of a page without its `.md`."""
+    page = find_by_path(index, f"{name}.md")
+    part = fold_name(name).removesuffix(".md")
+    if page is not None or len(part.encode("utf-8", "replace")) < SHORTEST_PART:
+        return page
+    entries = index.list_entries(
+        "instr(id, ?) > 0 or instr(lower(path), ?) > 0"
+        " or file in (select file from names where instr(name, ?) > 0)",
+        (part, part, part),
+    )
+    return choose(index, name, entries)
+
+
+def choose(index: Index, name: str, entries: Sequence[IndexedEntry]) -> NamedFile | None:
     """Return the only entry, or the only active one."""
     if len(entries) > 1:
         # Old versions share the title with the current one.
         active = [entry for entry in entries if entry.status == "active"]
         if len(active) != 1:
-            ids = [index.shorten_id(entry.id) for entry in entries[:5]]
-            # A copied file has the id of the original.
-            names = ids if len(set(ids)) == len(ids) else [entry.path for entry in entries[:5]]
             raise UsageError(
-                f"{name!r} matches {len(entries)} memories", f"use one of these: {', '.join(names)}"
+                f"{name!r} matches {len(entries)} memories",
+                f"use one of these: {describe_candidates(index, active or entries)}",
             )
         entries = active
     return NamedFile(entries[0].path, entries[0]) if entries else None
+
+
+def describe_candidates(index: Index, entries: Sequence[IndexedEntry]) -> str:
+    """Return the ids of entries with what they say. A copied file has the id of the original."""
+    ids = [index.shorten_id(entry.id) for entry in entries]
+    are_unique = len(set(ids)) == len(ids)
+    candidates = [
+        f"{entry_id if are_unique else entry.path} ({shorten(entry.title or entry.summary, 40)})"
+        for entry_id, entry in zip(ids[:MOST_CANDIDATES], entries, strict=False)
+    ]
+    more = len(entries) - MOST_CANDIDATES
+    return ", ".join(candidates) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,73 @@
+"""A name in a command is an id, a path, a title, an alias, or a part that only one memory has."""
+
+from pathlib import Path
+
+import pytest
+
+from memcli.errors import UsageError
+from memcli.index.index import Index, open_index
+from memcli.search.names import SHORTEST_PART, find_named
+from tests.helpers import make_workspace, put
+
+ENTRY = "---\nid: {}\ntitle: {}\naliases: [{}]\n---\n\nA text.\n"
+ENTRIES = {
+    "2026-11/heat-pump-service-7qemnx.md": ("mem_01m8k8v4y17qemnx", "Heat pump", "boiler"),
+    "2026-10/standup.md": ("mem_01m5c2b3d4ewsaaj", "Daily Stand-up", "全体会议"),
+    "People/Ana.md": ("mem_01m5c2b9k4ppy68n", "Ana Ruiz", "release manager"),
+}
+
+
+def build_index(folder: Path) -> Index:
+    workspace = make_workspace(folder)
+    for path, values in ENTRIES.items():
+        put(workspace, f"entries/{path}", ENTRY.format(*values))
+    put(workspace, "notes/2026-11-28.md", "[12:00] A note.\n")
+    return open_index(workspace)
+
+
+def list_parts(name: str) -> list[str]:
+    """Return every part of a name that is long enough."""
+    return [
+        name[start:end]
+        for start in range(len(name))
+        for end in range(start + 1, len(name) + 1)
+        if len(name[start:end].strip().encode()) >= SHORTEST_PART
+    ]
+
+
+def test_every_part_finds_its_memory_or_lists_those_that_share_it(tmp_path: Path) -> None:
+    index = build_index(tmp_path)
+    for path, (entry_id, title, alias) in ENTRIES.items():
+        names = (entry_id, path.removesuffix(".md"), title, alias)
+        for part in {part for name in names for part in list_parts(name)}:
+            try:
+                named = find_named(index, part)
+            except UsageError as error:
+                assert "matches" in error.message, part
+                assert entry_id[-6:] in error.hint, part
+            else:
+                assert named is not None and named.path == f"entries/{path}", part
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("7qem", "entries/2026-11/heat-pump-service-7qemnx.md"),
+        ("heat-pump", "entries/2026-11/heat-pump-service-7qemnx.md"),
+        ("heat-pump-service-7qemnx.md", "entries/2026-11/heat-pump-service-7qemnx.md"),
+        ("2026-10/standup", "entries/2026-10/standup.md"),
+        ("people/ana", "entries/People/Ana.md"),
+        ("ANA", "entries/People/Ana.md"),
+        ("会议", "entries/2026-10/standup.md"),
+        ("notes/2026-11-28", "notes/2026-11-28.md"),
+    ],
+)
+def test_a_name_finds_its_file(name: str, path: str, tmp_path: Path) -> None:
+    named = find_named(build_index(tmp_path), name)
+    assert named is not None and named.path == path
+
+
+def test_a_short_part_and_a_query_find_nothing(tmp_path: Path) -> None:
+    index = build_index(tmp_path)
+    assert find_named(index, "pum") is None
+    assert find_named(index, "pump", accept_parts=False) is None
