@@ -12,6 +12,7 @@ from ..api import add_gates, open_all, open_existing, open_recording, open_targe
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
 from ..index.index import open_index
+from ..store.commit import read_file
 from ..store.workspace import Workspace
 from .hooks import log_error
 from .mcp import TOOLS
@@ -236,7 +237,7 @@ def write_memory(
         raise UsageError("MEMORY.md is not a memory", "use memory_edit or memory_promote")
     inner = path.removeprefix("/").removeprefix(workspace.entries_folder)
     file = inner if not inner or inner.endswith(".md") else f"{inner}.md"
-    if inner and (workspace.root / workspace.entries_folder / file).is_file():
+    if inner and read_file(workspace, f"{workspace.entries_folder}{file}") is not None:
         changes = {name: value for name, value in fields.items() if value}
         outcome = update_entry(
             workspace, f"{workspace.entries_folder}{file}", content, changes, source="inferred"

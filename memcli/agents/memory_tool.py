@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..api import find_forgotten
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
-from ..formats.entry import replace_body
+from ..formats.entry import replace_body, shorten_id
 from ..formats.frontmatter import get_body
 from ..index.index import open_index
 from ..reconcile.admit import Draft, write_memories
-from ..reconcile.edit import replace_text, update_entry
+from ..reconcile.edit import replace_text
 from ..reconcile.forget import forget
 from ..store.commit import ChangeGroup, Replace, commit, read_file
 from ..store.workspace import Workspace
@@ -126,20 +125,31 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     name, text = get_text(call, "path"), get_text(call, "file_text")
     path = f"{find_path(workspace, name)}.md"
     inner = path.removeprefix(workspace.entries_folder)
-    if inner == ".md" or list_files(workspace, path.removesuffix(".md")):
+    exists = inner == ".md" or list_files(workspace, path.removesuffix(".md"))
+    if exists or not move_forgotten(workspace, path):
         raise RejectedError(f"Error: File {name} already exists")
-    if read_file(workspace, path) is not None:
-        # The file of a forgotten memory: the model deleted it and creates it again. Only its user
-        # may say the same words again, and the gate sees no line that is new.
-        if find_forgotten(workspace, text):
-            raise RejectedError("this repeats a memory that was forgotten")
-        active = dict.fromkeys(("status", "forgotten_at", "reason"))
-        update_entry(workspace, path, text, active, source="inferred")
-    else:
-        (outcome,), _ = write_memories(workspace, [Draft(text, path=inner)], deduplicate=False)
-        if outcome.error is not None:
-            raise outcome.error
+    (outcome,), _ = write_memories(workspace, [Draft(text, path=inner)], deduplicate=False)
+    if outcome.error is not None:
+        raise outcome.error
     return f"File created successfully at: {name}"
+
+
+def move_forgotten(workspace: Workspace, path: str) -> bool:
+    """Make a path free that a forgotten memory has. Return whether it is free.
+
+    The model deleted the file and creates it again. The old text stays, because only the user may
+    say it again, and repeats are compared with it.
+    """
+    text = read_file(workspace, path)
+    if text is None:
+        return True
+    entries = open_index(workspace).list_entries("path = ? and status = 'forgotten'", (path,))
+    if not entries:
+        return False  # a file that the index cannot read
+    moved = f"{path.removesuffix('.md')}-{shorten_id(entries[0].id)}.md"
+    changes = [Replace(moved, None, text), Replace(path, text, None)]
+    commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)]).raise_rejected()
+    return True
 
 
 def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
@@ -150,7 +160,7 @@ def edit(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
     if body != shown:
         raise RejectedError(f"{name} has a hidden passage", "the user can edit the file")
     after = change(body)
-    replace_text(workspace, path, before, replace_body(before, after))
+    replace_text(workspace, path, before, replace_body(before, after), is_by_agent=True)
     return after
 
 

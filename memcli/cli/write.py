@@ -1,5 +1,6 @@
 """mem write: save a memory, or replace one."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
@@ -12,8 +13,10 @@ from ..formats.entry import SOURCES, TYPES
 from ..reconcile.admit import Draft, write_memories
 from ..reconcile.changes import Outcome
 from ..reconcile.edit import update_entry
+from ..store.commit import read_file
 from ..store.workspace import Workspace
-from .render import Result
+from ..store.worktrees import find_repository
+from .render import Result, shorten_path
 
 FIELDS = ("action", "id", "short_id", "path", "text", "strength", "related", "undo")
 LABELS = {
@@ -88,7 +91,7 @@ def run_write(
             )
         except MemError as error:
             raise add_secret_hint(error) from None
-        return render_outcome(outcome)
+        return render_outcome(context, outcome, explain_place(workspace))
     draft = Draft(
         body,
         **fields,
@@ -101,7 +104,27 @@ def run_write(
     outcomes, done = write_memories(workspace, [draft], deduplicate=not no_dedup)
     if outcomes[0].error is not None:
         raise add_secret_hint(outcomes[0].error)
-    return render_outcome(outcomes[0], done.messages)
+    messages = [*done.messages, *explain_place(workspace)]
+    return render_outcome(context, outcomes[0], messages)
+
+
+def explain_place(workspace: Workspace) -> list[str]:
+    """Return a message if a text is in the user's own memory because there is no other one here.
+
+    Most people have both, so outside of projects only the first text gets it.
+    """
+    context = workspace.context
+    if not workspace.is_own or context.common.scope == "user":
+        return []
+    repository = find_repository(context.folder)
+    home = context.environment.get("HOME", "")
+    # A memory cannot be in a bare repository, and a home folder is not a project.
+    is_project = repository and repository.main and repository.top != Path(home)
+    if not is_project and not workspace.resources.get("is new"):
+        return []
+    path = shorten_path(context, str(workspace.root))
+    place = "project" if is_project else "folder"
+    return [f"saved in your own memory, {path}; `mem init` makes one for this {place}"]
 
 
 def add_secret_hint(error: MemError) -> MemError:
@@ -138,10 +161,10 @@ def parse_expiry(workspace: Workspace, text: str) -> str:
 
 def is_existing(workspace: Workspace, path: str) -> bool:
     name = path if path.endswith(".md") else f"{path}.md"
-    return (workspace.root / workspace.entries_folder / name).is_file()
+    return read_file(workspace, f"{workspace.entries_folder}{name}") is not None
 
 
-def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Result:
+def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> Result:
     """Return the sentence that was saved, then its id, then the memories that it concerns."""
     label = LABELS.get(outcome.action, "")
     if outcome.action == "confirmed":
@@ -150,7 +173,11 @@ def render_outcome(outcome: Outcome, messages: list[str] | None = None) -> Resul
     lines += [
         f"  {related.relation}: {related.text}  ({related.short_id})" for related in outcome.related
     ]
-    rows = [[outcome.action, outcome.id, outcome.path, outcome.text]]
+    # In a pipe, the sentences are messages, because a script wants one row.
+    if not context.is_terminal and not context.common.as_json:
+        messages = [*messages, *(line.strip() for line in lines[1:])]
+    names = ",".join(f"{related.relation}:{related.id}" for related in outcome.related)
+    rows = [[outcome.action, outcome.id, outcome.path, outcome.text, names]]
     data = {name: getattr(outcome, name) for name in FIELDS}
     held = [HELD] if outcome.action == "held" else []
-    return Result(data, lines, rows, [*(messages or []), *held])
+    return Result(data, lines, rows, [*messages, *held])

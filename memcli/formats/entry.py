@@ -7,14 +7,14 @@ the documentation. Reading, writing, filters and help all come from there.
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from . import frontmatter
 from .dates import find_day_in_name, format_time, parse_time
 from .ids import SHORT_LENGTH
-from .text import Problem, summarize
+from .text import Problem, find_strings, summarize
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
 PROCEDURAL = ("procedure", "lesson")
@@ -36,6 +36,18 @@ STATUS_SPELLINGS = {
     "archived": "faded",
 }
 KEY_LENGTH = 200
+# An agent may change these. The others say whose word a memory is, and whether it counts.
+AGENT_FIELDS = (
+    "type",
+    "title",
+    "tags",
+    "aliases",
+    "key",
+    "updated_at",
+    "expires_at",
+    "files",
+    "metadata",
+)
 
 
 class Field(NamedTuple):
@@ -52,7 +64,8 @@ def read_text(value: Any) -> str:
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
         raise ValueError("should be a text")
-    return str(value).strip()
+    # A name with a line break could forge a line of the output.
+    return " ".join(str(value).splitlines()).strip()
 
 
 def read_list(value: Any) -> tuple[str, ...]:
@@ -248,8 +261,8 @@ def read_entry(
             if name == key:
                 problems.append(Problem(find_key_line(document.head, name), f"{name} {error}"))
             continue
-        if key == "status" and name.lower() == "state" and read_value not in STATUSES:
-            continue  # the state of a postal address, for example
+        if key == "status" and read_value not in STATUSES:
+            continue  # the progress of a task or the state of an address, for example
         values[key] = read_value
         ranks[key] = rank
     nested = values.get("metadata") or {}
@@ -276,10 +289,43 @@ def read_entry(
     return Entry(body=body, **values), problems
 
 
+def read_document(text: str | None) -> frontmatter.Document:
+    """Parse a file. One that does not parse is plain text."""
+    try:
+        return frontmatter.parse(text or "")
+    except frontmatter.FrontmatterError:
+        return frontmatter.Document("", {}, text or "")
+
+
+def find_claim(before: str, after: str, path: str, now: datetime) -> str:
+    """Return a field that an edit changes although only the user may, or an empty string.
+
+    A lower trust is no claim, because the words of an agent count less than the user's.
+    """
+    old, new = (read_entry(read_document(text), path, now)[0] for text in (before, after))
+    if TRUST[new.source] < TRUST[old.source] and new.trust < old.trust:
+        old = replace(old, source=new.source, trust=new.trust)
+    changed = (name for name in FIELDS if getattr(old, name) != getattr(new, name))
+    return next((name for name in changed if name not in AGENT_FIELDS), "")
+
+
+def find_new_strings(before: str | None, after: str | None) -> str:
+    """Return the texts in the frontmatter of a changed file that it did not have before."""
+    known, strings = (set(find_strings(read_document(text).fields)) for text in (before, after))
+    return "\n".join(sorted(strings - known))
+
+
+def is_forgotten_reworded(before: str | None, after: str | None) -> bool:
+    """Return whether an edit changes the text of a forgotten memory."""
+    if before is None or after is None or "forgotten" not in before:
+        return False
+    old = read_document(before)
+    entry, _ = read_entry(old, "", read_file_time(0))
+    return entry.status == "forgotten" and old.body.strip() != read_document(after).body.strip()
+
+
 def distrust_entry(entry: Entry) -> Entry:
     """Return an entry of an untrusted clone: claims about its own weight do not count."""
-    from dataclasses import replace
-
     return replace(
         entry,
         source="repository",

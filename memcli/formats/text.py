@@ -128,11 +128,11 @@ def fold_word(word: str) -> str:
 
 
 def find_strings(value: object) -> list[str]:
-    """Return every text in a value of JSON or YAML."""
+    """Return every text in a value of JSON or YAML, and the names of its keys."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        value = list(value.values())
+        value = [*value, *value.values()]
     return (
         [text for item in value for text in find_strings(item)] if isinstance(value, list) else []
     )

@@ -1,13 +1,12 @@
 """Change the text or the fields of one memory."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RejectedError
-from ..formats.entry import TRUST, edit_entry, read_entry
+from ..formats.entry import TRUST, Entry, edit_entry, read_entry
 from ..formats.frontmatter import FrontmatterError, get_body, parse
-from ..index.index import open_index
+from ..index.index import IndexedEntry, open_index
 from ..search.names import NamedFile, find_named, get_entry
 from ..store.commit import Append, ChangeGroup, Replace, commit, commit_one, read_file
 from ..store.workspace import Workspace
@@ -24,9 +23,18 @@ from .similar import check_near_repeat
 
 
 def replace_text(
-    workspace: Workspace, path: str, before: str, after: str, *, is_said_by_user: bool = False
+    workspace: Workspace,
+    path: str,
+    before: str,
+    after: str,
+    *,
+    is_said_by_user: bool = False,
+    is_by_agent: bool = False,
 ) -> Outcome:
-    """Give a file another text, with a new `updated_at`, and change its line in MEMORY.md."""
+    """Give a file another text, with a new `updated_at`, and change its line in MEMORY.md.
+
+    A script in a shell is neither: it may change every field, but what it writes is inferred.
+    """
     if not after.strip():
         raise RejectedError("the edited file is empty, so nothing was changed")
     if after == before:
@@ -43,7 +51,12 @@ def replace_text(
         changes += change_page_line(workspace, outcome.id, outcome.text)
     changes.insert(0, Replace(path, before, after))
     done = commit_one(
-        workspace, "edit", changes, summary=outcome.text, is_said_by_user=is_said_by_user
+        workspace,
+        "edit",
+        changes,
+        summary=outcome.text,
+        is_said_by_user=is_said_by_user,
+        is_by_agent=is_by_agent,
     )
     outcome.undo = done.number
     return outcome
@@ -70,7 +83,7 @@ def stamp_edit(
     if has_frontmatter and document.body.strip() != old_body and workspace.is_managed(path):
         stamp = {"updated_at": workspace.stamp}
         if not is_said_by_user:
-            stamp.update(lower_source(entry.source, "inferred"))
+            stamp.update(lower_source(entry, "inferred"))
         after = edit_entry(after, stamp)
     # The terminal and the undo log must not show what searches hide.
     entry = replace(
@@ -79,15 +92,23 @@ def stamp_edit(
     return after, entry.id, entry.summary
 
 
-def lower_source(current: str, source: str) -> dict[str, Any]:
+def lower_source(entry: Entry | IndexedEntry, source: str) -> dict[str, Any]:
     """Return lower trust fields if `source` is trusted less than the author."""
-    if TRUST.get(source, 0.5) < TRUST.get(current, 0.5):
-        return {"source": source, "trust": None}
-    return {}
+    trust = TRUST.get(source, 0.5)
+    if trust >= max(TRUST.get(entry.source, 0.5), entry.trust):
+        return {}
+    # A person may have written a trust that is lower still.
+    return {"source": source, "trust": entry.trust if entry.trust < trust else None}
 
 
 def replace_passage(
-    workspace: Workspace, name: str, old: str, new: str, *, is_said_by_user: bool = False
+    workspace: Workspace,
+    name: str,
+    old: str,
+    new: str,
+    *,
+    is_said_by_user: bool = False,
+    is_by_agent: bool = False,
 ) -> Outcome:
     """Replace a passage that occurs exactly once in a file."""
     path = get_file(workspace, name).path
@@ -99,7 +120,9 @@ def replace_passage(
         hint = "copy the passage exactly" if not count else "copy more of the text around it"
         raise RejectedError(f"{old!r} {problem} in {path}", hint)
     after = text.replace(old, new)
-    return replace_text(workspace, path, text, after, is_said_by_user=is_said_by_user)
+    return replace_text(
+        workspace, path, text, after, is_said_by_user=is_said_by_user, is_by_agent=is_by_agent
+    )
 
 
 def get_file(workspace: Workspace, name: str) -> NamedFile:
@@ -110,8 +133,7 @@ def get_file(workspace: Workspace, name: str) -> NamedFile:
     if name == "MEMORY.md":
         return NamedFile(f"{workspace.prefix}MEMORY.md", None)  # may not exist yet
     for candidate in (name, f"{workspace.prefix}{name}"):
-        is_inside = not Path(candidate).is_absolute() and ".." not in Path(candidate).parts
-        if is_inside and (workspace.root / candidate).is_file():
+        if read_file(workspace, candidate) is not None:
             return NamedFile(candidate, None)
     raise NotFoundError(f"no memory or file {name!r}", f"search for it: mem search {name!r}")
 
@@ -137,7 +159,7 @@ def update_entry(
         before = get_body(read_file(workspace, entry.path) or "")
         check_near_repeat(index, entry.path, before, body)
     if body is not None and "source" not in fields:
-        fields.update(lower_source(entry.source, source))
+        fields.update(lower_source(entry, source))
     trust = TRUST.get(str(fields.get("source", "")), entry.trust)
     others = find_same_key(index, str(fields.get("key", "")), entry.project, entry.owner)
     replaced = replace_entries(index, entry.id, trust, entry.summary, others)

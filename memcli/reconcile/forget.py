@@ -367,7 +367,10 @@ def replace_strings(value: Any, finder: PassageFinder) -> Any:
         normal = normalize(value)
         return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
     if isinstance(value, dict):
-        return {name: replace_strings(item, finder) for name, item in value.items()}
+        return {
+            str(replace_strings(name, finder)): replace_strings(item, finder)
+            for name, item in value.items()
+        }
     if isinstance(value, list):
         return [replace_strings(item, finder) for item in value]
     return value

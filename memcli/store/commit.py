@@ -61,6 +61,8 @@ class ChangeGroup(NamedTuple):
     is_said_by_user: bool = False
     # The text was in the workspace before, in another file. No gate checks it again.
     is_moved: bool = False
+    # An agent edits a file. It may change texts, and never what only the user may decide.
+    is_by_agent: bool = False
 
 
 @dataclass
@@ -173,9 +175,10 @@ def commit_one(
     summary: str = "",
     actor: str = "person",
     is_said_by_user: bool = False,
+    is_by_agent: bool = False,
 ) -> Commit:
     """Commit one group. Raises the error of the gate that rejects it."""
-    group = ChangeGroup(changes, is_said_by_user=is_said_by_user)
+    group = ChangeGroup(changes, is_said_by_user=is_said_by_user, is_by_agent=is_by_agent)
     result = commit(workspace, command, [group], summary=summary, actor=actor)
     result.raise_rejected()
     return result
@@ -376,12 +379,15 @@ def locate(root: Path, path: str) -> Path:
     folder = target.parent.resolve()
     if not folder.is_relative_to(root) or ".." in Path(path).parts or not target.name:
         raise OutsideError(f"{path} is outside the workspace")
-    if target.is_symlink():
-        raise OutsideError(f"{path} is a symbolic link")
-    if {".mem", ".git"}.intersection(Path(path).parts):
-        raise OutsideError(f"{path} is not a file of the memory")
-    if target.is_dir():
-        raise RejectedError(f"{path} is a folder")
+    try:
+        if target.is_symlink():
+            raise OutsideError(f"{path} is a symbolic link")
+        if {".mem", ".git"}.intersection(Path(path).parts):
+            raise OutsideError(f"{path} is not a file of the memory")
+        if target.is_dir():
+            raise RejectedError(f"{path} is a folder")
+    except OSError as error:  # its name is too long
+        raise RejectedError(f"{path[:100]}…: {error.strerror}", "choose another name") from None
     return folder / target.name
 
 

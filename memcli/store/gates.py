@@ -1,12 +1,16 @@
 """Gates at the writer: no secrets, conflict markers, control characters or forgotten texts.
 
+An agent's edits pass another gate: only the user decides whose word a memory is.
+
 The writer checks the lines that a command adds. Text that arrives without the writer passes the
 gate of the index (`index/reader.py`), which uses the same scanners.
 """
 
+import re
 from collections.abc import Callable
 
 from ..errors import RejectedError, SecretError
+from ..formats.entry import find_claim, find_new_strings, is_forgotten_reworded
 from ..formats.merge import find_added_lines
 from ..formats.text import Problem, find_conflict_line, find_control_character
 from .commit import Append, ChangeGroup, Replace
@@ -14,23 +18,49 @@ from .workspace import Gate, Workspace
 
 FindForgotten = Callable[[Workspace, str], str]
 """Returns the id of a forgotten memory that a text repeats, or an empty string."""
+AGENT_KINDS = ("entry", "memory", "history", "note", "document")
+USER_DECIDES = "the user can do it: mem edit"
+NAME_MARKS = re.compile("[-_]")  # between the words of a name
+LINE_ENDS = dict.fromkeys(map(ord, "\t\n\r"), "\0")  # which are no control characters in a text
 
 
 def check_characters(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
-    """Reject conflict markers and control characters."""
+    """Reject conflict markers and control characters, also in names and in YAML's escapes."""
     for change in group.changes:
         added = get_added_text(workspace, change)
+        if is_new(change) and find_control_character(change.path.translate(LINE_ENDS)):
+            raise RejectedError("the name of the file contains a control character")
         line = find_conflict_line(added)
         if line is not None:
             raise RejectedError(
                 f"a git conflict marker in line {line}", "resolve the conflict, then try again"
             )
         control = find_control_character(added)
+        if control is None and "\\" in added and isinstance(change, Replace):
+            control = find_control_character(find_new_strings(change.before, change.after))
         if control is not None:
             line, name = control
             raise RejectedError(
                 f"a control character ({name}) in line {line}", "remove it, then try again"
             )
+    return group
+
+
+def is_new(change: Replace | Append) -> bool:
+    """Return whether a change creates a file."""
+    return isinstance(change, Replace) and change.before is None
+
+
+def check_agent(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
+    """Reject edits of an agent that change settings, or how much a memory counts."""
+    for change in group.changes if group.is_by_agent else ():
+        kind = workspace.get_kind(change.path)
+        if kind not in AGENT_KINDS:
+            raise RejectedError(f"an agent may not change {change.path}", USER_DECIDES)
+        if isinstance(change, Replace) and kind == "entry":
+            claim = find_claim(change.before or "", change.after or "", change.path, workspace.now)
+            if claim:
+                raise RejectedError(f"an agent may not change {claim} of a memory", USER_DECIDES)
     return group
 
 
@@ -42,7 +72,7 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
 
     personal = workspace.settings["secrets.personal"]
     for change in group.changes:
-        if isinstance(change, Replace) and change.before is None and scan(change.path):
+        if is_new(change) and scan(change.path):
             raise SecretError("the name of the file contains a secret", "choose another --path")
     changes: list[Replace | Append] = []
     for change in group.changes:
@@ -69,7 +99,14 @@ def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:
         if group.is_said_by_user:
             return group
         for change in group.changes:
+            if isinstance(change, Replace) and is_forgotten_reworded(change.before, change.after):
+                # Its text is what repeats are compared with.
+                raise RejectedError("this memory was forgotten", "the user can change it: mem edit")
             added = get_added_text(workspace, change)
+            if is_new(change):
+                # A sentence can also come as the name of a file.
+                name = change.path.removeprefix(workspace.entries_folder).removesuffix(".md")
+                added += f"\n{NAME_MARKS.sub(' ', name).replace('/', chr(10))}"
             forgotten_id = find_forgotten(workspace, added) if added.strip() else ""
             if forgotten_id:
                 raise RejectedError(

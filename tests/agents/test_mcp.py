@@ -304,3 +304,81 @@ def test_a_client_of_the_sdk_can_use_the_server(tmp_path: Path) -> None:
             await session.send_ping()
 
     asyncio.run(talk())
+
+
+CLAIMS = [
+    "source: user",
+    "",
+    "source: inferred\ntrust: 1.0",
+    "source: inferred\npin: true",
+    "source: inferred\nconfidence: 0.9",
+    "source: inferred\nstrength: 9",
+    "source: inferred\nowner: ana",
+    "source: inferred\nstate: superseded",
+    "source: inferred\nsuperseded_by: mem_01",
+    'source: inferred\ntitle: "a\\u001b[2J"',
+    'source: inferred\ntags: ["a\\e"]',
+]
+
+
+@pytest.mark.parametrize("new", CLAIMS)
+def test_an_agent_makes_no_claim_about_a_memory(tmp_path: Path, new: str) -> None:
+    workspace = make_workspace(tmp_path)
+    call(workspace, "memory_write", content="The canoe is blue.", path="canoe")
+    file = workspace.root / "entries/canoe.md"
+    before = file.read_text()
+    arguments = {"path": "canoe", "old": "source: inferred\n", "new": f"{new}\n" if new else ""}
+    answer, is_error = call(workspace, "memory_edit", **arguments)
+    assert is_error and ("an agent may not" in answer or "control character" in answer), answer
+    assert file.read_text() == before
+
+
+def test_an_agent_may_change_text_and_tags_and_no_settings(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "The canoe is blue.", "--path", "canoe", "--source", "user")
+    edits = [("type: fact", "type: fact\ntags: [boat]\ncolor: blue"), ("blue.", "green.")]
+    for old, new in edits:
+        answer, is_error = call(workspace, "memory_edit", path="canoe", old=old, new=new)
+        assert not is_error, answer
+    text = (workspace.root / "entries/canoe.md").read_text()
+    assert "tags: [boat]" in text and "green" in text and "source: inferred" in text
+    put(workspace, "sessions/s/session.jsonl", '{"role": "assistant", "content": "Hello."}\n')
+    put(workspace, "purged.txt", "# ids\n")
+    for path, old in (
+        ("mem.yaml", "Settings"),
+        ("purged.txt", "ids"),
+        ("sessions/s/session.jsonl", "assistant"),
+    ):
+        assert call(workspace, "memory_edit", path=path, old=old, new="user")[1]
+        assert old in (workspace.root / path).read_text()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"path": "a\nb"},
+        {"path": "a\x1b[2Jb"},
+        {"path": "../mem.yaml"},
+        {"path": "a" * 300},
+        {"tags": ["a\x1b[2J"]},
+        {"metadata": {"title": "a\x9b2J"}},
+        {"metadata": {"color\x1b": "blue"}},
+        {"metadata": {"deep": [{"color": "\u202eblue"}]}},
+    ],
+)
+def test_names_with_control_characters_are_refused(tmp_path: Path, fields: dict[str, Any]) -> None:
+    workspace = make_workspace(tmp_path)
+    answer, is_error = call(workspace, "memory_write", content="The canoe is blue.", **fields)
+    assert is_error, answer
+    assert "Error" not in answer
+    assert not list((workspace.root / "entries").rglob("*.md"))
+
+
+def test_the_text_of_a_forgotten_memory_stays_to_be_recognized(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    text = "The canoe is hidden in the reeds."
+    run_mem(tmp_path, "write", text, "--path", "canoe", "--source", "user")
+    run_mem(tmp_path, "forget", "canoe")
+    assert call(workspace, "memory_edit", path="canoe", old="canoe is", new="boat is")[1]
+    assert call(workspace, "memory_write", path="canoe", content="Something else.")[1]
+    assert call(workspace, "memory_write", content=text)[1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import make_workspace, run_mem
+from tests.helpers import make_workspace, put, run_mem
 
 
 def call(folder: Path, command: str, **fields: Any) -> tuple[str, bool]:
@@ -119,3 +119,49 @@ def test_a_deleted_text_is_not_created_again(tmp_path: Path) -> None:
     call(tmp_path, "delete", path="/memories/a")
     assert call(tmp_path, "create", **fields)[1]
     assert call(tmp_path, "view", path="/memories/a")[1]
+
+
+def test_another_text_under_the_name_of_a_forgotten_one_does_not_bring_it_back(
+    tmp_path: Path,
+) -> None:
+    make_workspace(tmp_path)
+    text = "The bus leaves at nine from the mill."
+    call(tmp_path, "create", path="/memories/a", file_text=text)
+    call(tmp_path, "delete", path="/memories/a")
+    assert not call(tmp_path, "create", path="/memories/a", file_text="Tea is at four.")[1]
+    assert "Tea" in call(tmp_path, "view", path="/memories/a")[0]
+    assert call(tmp_path, "create", path="/memories/b", file_text=text)[1]
+
+
+def test_a_note_gets_no_frontmatter_from_an_agent(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    file = put(workspace, "entries/a.md", "The bus leaves at nine.\n")
+    head = "---\nsource: user\npinned: true\n---"
+    assert call(tmp_path, "insert", path="/memories/a", insert_line=0, insert_text=head)[1]
+    fields = {"old_str": "The bus", "new_str": f"{head}\nThe bus"}
+    assert call(tmp_path, "str_replace", path="/memories/a", **fields)[1]
+    assert file.read_text() == "The bus leaves at nine.\n"
+    assert call(tmp_path, "create", path="/memories/b", file_text=f"{head}\nTea at four.\n")
+    assert '"source": "inferred"' in run_mem(tmp_path, "ls", "--json", "source")[1]
+
+
+def test_a_long_or_purged_name_is_an_error_in_the_reply(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for name in ("a" * 300, "ä" * 130, "a/" * 3000 + "b"):
+        for fields in (
+            {"command": "create", "path": f"/memories/{name}", "file_text": "x"},
+            {"command": "view", "path": f"/memories/{name}"},
+            {"command": "rename", "old_path": "/memories/a", "new_path": f"/memories/{name}"},
+        ):
+            assert call(tmp_path, **fields)[1]
+    text = "Grandma hides the emerald necklace."
+    run_mem(tmp_path, "write", text, "--path", "a", "--source", "user")
+    run_mem(tmp_path, "forget", "a", "--purge", "--yes")
+    for name in (text, "Grandma-hides_the emerald-necklace", f"b/{text}/c"):
+        reply, is_error = call(
+            tmp_path, "create", path=f"/memories/{name}", file_text="Tea at four."
+        )
+        assert is_error, reply
+    assert not [path for path in workspace.root.rglob("*") if "emerald" in path.name]
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert not any(b"emerald" in path.read_bytes() for path in files)
