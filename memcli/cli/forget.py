@@ -6,7 +6,7 @@ from typer import Argument, Option
 
 from ..api import open_existing
 from ..context import Context
-from ..errors import UsageError
+from ..errors import UnavailableError, UsageError
 from ..index.filters import Filter
 from ..index.index import open_index
 from ..reconcile.changes import ForgetResult
@@ -14,6 +14,8 @@ from ..reconcile.forget import forget, get_mentions
 from ..search.grep import grep
 from ..search.names import get_entry
 from ..store.workspace import Workspace
+from ..team.connection import find_space
+from ..team.push import withdraw
 from .render import Result
 from .terminal import require_yes
 
@@ -68,6 +70,11 @@ def run_forget(
         if not require_yes(context, question, yes=yes):
             return Result({"memories": []}, ["Nothing was deleted."], exit_code=1)
     done = forget(workspace, names, reason=reason, purge=purge)
+    if find_space(workspace):
+        try:
+            withdraw(workspace)
+        except UnavailableError as error:
+            messages.append(f"the team's server still has it ({error.message}): run mem index")
     return render_forgetting(done, purge, messages)
 
 

@@ -11,7 +11,7 @@ from ..formats.ids import build_slug
 from ..formats.page import split_sections
 from ..formats.text import fold_name
 from ..index.index import Index, open_index
-from ..search.names import NamedFile, find_named
+from ..search.names import NamedFile, find_named, get_named
 from ..store.workspace import Workspace
 from .render import Result
 
@@ -44,6 +44,13 @@ def run_read(
                 if history:
                     return show_history(workspace, named)
                 return show_file(index, named, offset, limit)
+    for workspace in workspaces:
+        if workspace.settings["team.dsn"]:
+            from ..team.search import open_named
+
+            team_index = open_named(workspace, name)
+            if team_index is not None:
+                return show_file(team_index, get_named(team_index, name), offset, limit)
     raise NotFoundError(f"no memory {name!r}", f"search for it: mem search {name!r}")
 
 

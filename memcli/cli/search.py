@@ -76,10 +76,15 @@ def run_search(
     messages = list(result.messages)
     if not result.hits:
         messages.append(describe_nothing(result.weak))
-    lines = [line for hit in result.hits for line in format_hit(first, hit, explain)]
-    rows = [
-        [hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text] for hit in result.hits
-    ]
+    own = [str(workspace.root) for workspace in workspaces if workspace.is_own]
+    lines: list[str] = []
+    rows = []
+    for hit in result.hits:
+        is_own = hit.workspace in own
+        mark = "your own" if is_own and len(workspaces) > 1 else ""
+        lines += format_hit(first, hit, mark, explain)
+        scope = "user" if is_own else "project"
+        rows.append([hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text, scope])
     return Result(
         {"hits": result.hits}, lines, rows, messages, [text], exit_code=0 if result.hits else 1
     )
@@ -92,12 +97,14 @@ def describe_nothing(weak: int) -> str:
     return f"No good match. {matches}: add --min-score 0 to see {'it' if weak == 1 else 'them'}."
 
 
-def format_hit(workspace: Workspace, hit: Hit, explain: bool) -> list[str]:
+def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list[str]:
     """Return a hit for a terminal: its sentence, then where it comes from."""
     # An entry is one memory; of a page, the line matters.
     location = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     details = [
+        f"from {hit.owner}" if hit.owner else "",
         hit.type or hit.kind,
+        mark,
         hit.status if hit.status not in ("", "active") else "",
         "expired" if workspace.is_expired(hit) else "",
         workspace.describe_day(hit.timestamp) if hit.timestamp else "",

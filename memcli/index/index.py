@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
@@ -80,6 +80,9 @@ class Index:
         self.workspace = workspace
         self.database = database
         self.messages: list[str] = []
+        # Of a part of a larger index: its other texts, and how many texts have a word.
+        self.texts_elsewhere = 0
+        self.frequencies: Mapping[str, int] = {}
         self._matrix: Matrix | None = None
         self._embedder: Embedder | None = None
 
@@ -123,12 +126,12 @@ class Index:
 
     def get_embedder(self, *, is_bulk: bool = False) -> "Embedder":
         """Return the open model. Raises UnavailableError."""
-        shared = self.workspace.resources
-        embedder = self._embedder or shared.get("embedder")
+        shared, context = self.workspace.resources, self.workspace.context
+        embedder = self._embedder or shared.get("embedder") or context.embedder
         if embedder is None or (is_bulk and embedder.workers == 1):
             from .model import open_embedder
 
-            embedder = open_embedder(self.workspace.context.cache_folder, is_bulk=is_bulk)
+            embedder = open_embedder(context.cache_folder, is_bulk=is_bulk)
         self._embedder = shared["embedder"] = embedder
         return embedder
 

@@ -171,9 +171,11 @@ def score_words(index: Index, terms: list[Term], wanted: Filter) -> WordScores:
 def weigh_terms(index: Index, terms: list[Term]) -> list[float]:
     """Return the weight of each term: its rarity, times its count in the query."""
     texts = index.run("select count(*) from chunks").fetchone()[0] + PSEUDO_TEXTS
+    texts += index.texts_elsewhere
     weights = []
     for term in terms:
-        frequency = len(term.counts) + PSEUDO_SHARE * PSEUDO_TEXTS
+        known = max(len(term.counts), index.frequencies.get(term.word, 0))
+        frequency = known + PSEUDO_SHARE * PSEUDO_TEXTS
         weights.append(log(max((texts + 1) / (frequency + 1), 1.0)) * term.repeats)
     return weights
 

@@ -1,6 +1,6 @@
 """Search: find by words and by meaning, order, and cut to exactly n hits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -57,6 +57,7 @@ class Hit:
     parts: dict[str, float] = field(default_factory=dict)
     short_id: str = ""
     workspace: str = ""
+    owner: str = ""  # the colleague whose memory it is; empty for memories of this machine
 
 
 @dataclass
@@ -77,14 +78,24 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
     for workspace in workspaces:
         if embedder is not None:
             workspace.resources.setdefault("embedder", embedder)
-        part = search_workspace(open_index(workspace), query, options)
+        parts = [search_workspace(open_index(workspace), query, options)]
+        if workspace.settings["team.dsn"]:
+            parts += [search_more(workspace, query, options) for search_more in load_indexes()]
         embedder = workspace.resources.get("embedder")
-        result.hits += part.hits
-        result.messages = list(dict.fromkeys([*result.messages, *part.messages]))
-        result.weak += part.weak
+        for part in parts:
+            result.hits += part.hits
+            result.messages = list(dict.fromkeys([*result.messages, *part.messages]))
+            result.weak += part.weak
     result.hits.sort(key=lambda hit: -hit.relevance)
     del result.hits[options.limit :]
     return result
+
+
+def load_indexes() -> list[Callable[[Workspace, str, SearchOptions], SearchResult]]:
+    """Return the functions that search another index of a workspace, such as a team's."""
+    from importlib.metadata import entry_points
+
+    return [item.load() for item in entry_points(group="mem.index")]
 
 
 def search_workspace(index: Index, query: str, options: SearchOptions) -> SearchResult:

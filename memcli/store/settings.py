@@ -68,6 +68,14 @@ SETTINGS: dict[str, Setting] = {
     "llm.judge": Setting(
         False, "ask the model whether memories contradict each other or fit a prompt", True
     ),
+    "team.dsn": Setting(
+        "",
+        "PostgreSQL server of your team, such as service=team or postgresql://ana@host/memory",
+        is_user_only=True,
+    ),
+    "team.space": Setting(
+        "", "the team's space that shares this workspace; only its own mem.yaml can name it"
+    ),
     "consolidate.automatic": Setting(True, "consolidate conversations in the background"),
     "consolidate.messages": Setting(
         50, "unprocessed messages at which a conversation is consolidated", limits=(2, 10_000)
@@ -100,6 +108,12 @@ SETTINGS: dict[str, Setting] = {
     ),
     "decay.max_fraction": Setting(
         0.25, "share of the active memories that may fade in one run", limits=(0, 1)
+    ),
+    "sync.sessions": Setting(
+        False, "let `mem sync` carry conversations, if only you use the repository", True
+    ),
+    "sync.timeout": Setting(
+        60.0, "seconds that `mem sync` waits for the remote", limits=(1, 3600)
     ),
     "notify": Setting(True, "print a line when something was saved for you"),
     "undo.commands": Setting(200, "commands in the undo log", limits=(1, 10_000)),

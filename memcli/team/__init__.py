@@ -1,0 +1,1 @@
+"""The index that a team shares on PostgreSQL."""
