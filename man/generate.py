@@ -34,6 +34,13 @@ EXIT_CODES = {
 }
 
 
+OUTPUT_NOTE = """\
+stdout carries data, and stderr carries messages. On a terminal you read sentences; in a pipe, most
+commands print a row for each item, with tabs between the columns and whole ids. `--json` prints all
+fields.
+
+A command that has nothing to report says so on a terminal. In a pipe it prints nothing on stdout.
+It prints nothing on stderr either if its exit code is 0; otherwise a line says why."""
 SETTINGS_NOTE = """\
 Set one with `mem config set NAME VALUE`, or with a variable: `search.limit` is `MEM_SEARCH_LIMIT`.
 A setting marked with * is never read from a workspace, because a workspace may come from a
@@ -119,6 +126,7 @@ def build_reference() -> str:
             if command.group == group:
                 lines.append(f"| `mem {name}` | {command.summary} |")
     lines += ["", "`mem COMMAND --help` shows the options and examples of a command."]
+    lines += ["", "## Output", "", *OUTPUT_NOTE.splitlines()]
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     lines += ["", "## Settings", "", *SETTINGS_NOTE.splitlines(), ""]

@@ -12,7 +12,7 @@ from typing import Any
 from ..context import Context
 from ..errors import MemError, NotFoundError
 from .blocks import PAGE_MARKS, append_block, has_block, remove_block
-from .places import find_base, find_page, find_settings, get_agent
+from .places import find_base, find_folder, find_page, find_settings, get_agent
 from .settings_file import (
     check_inside,
     hide_from_git,
@@ -182,8 +182,10 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
     with report_line(path, text):
         bare = remove_values(text, get_finder(agent))
         first = add_values("\n", agent.first_values) if agent.first_values else "\n"
+    # The agent's own folder was probably there before, even if it is empty.
+    top = project or find_folder(context, agent)
     if bare != text:
-        done.changed += save_text(path, None if bare == first else bare, base)
+        done.changed += save_text(path, None if bare == first else bare, base, top)
     if project is not None:
         show_to_git(project, path)
     page = find_page(context, agent, project)
@@ -195,7 +197,7 @@ def disconnect(context: Context, name: str, project: Path | None = None) -> Inst
         before = read_settings(page)
         after = remove_block(before, PAGE_MARKS)
         if after != before:
-            done.changed += save_text(page, after or None, base)
+            done.changed += save_text(page, after or None, base, top)
     return done
 
 

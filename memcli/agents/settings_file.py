@@ -46,28 +46,30 @@ def check_inside(path: Path, base: Path) -> None:
         raise RejectedError(f"{path} is a link to {target}", "change that file yourself")
 
 
-def save_text(path: Path, text: str | None, base: Path) -> list[str]:
+def save_text(path: Path, text: str | None, base: Path, top: Path | None = None) -> list[str]:
     """Write a settings file, or delete it if there is no text. Return the changed paths.
+
+    A link must lead into `base`. Empty folders below `top`, by default `base`, are removed.
 
     Users keep settings in a repository of dotfiles and link to them, so a link stays a link.
     """
     check_inside(path, base)
-    target, base = path.resolve(), base.resolve()
+    target = path.resolve()
     try:
         if text is not None:
             write_atomically(target, text.encode())
         else:
             target.unlink()
-            remove_empty_folders(target.parent, base)
+            remove_empty_folders(target.parent, (top or base).resolve())
     except OSError as error:
         raise RejectedError(f"cannot write {path}: {error.strerror}") from None
     return [str(path)]
 
 
-def remove_empty_folders(folder: Path, base: Path) -> None:
-    """Remove the folders of settings that mem may have created."""
+def remove_empty_folders(folder: Path, top: Path) -> None:
+    """Remove the empty folders below `top`, which mem may have created."""
     with suppress(OSError):
-        while folder != base:
+        while folder != top and folder.is_relative_to(top):
             folder.rmdir()
             folder = folder.parent
 

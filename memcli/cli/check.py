@@ -46,12 +46,11 @@ def run_check(
     lines += [f"{finding.path}:{finding.line}: {finding.reason}" for finding in findings]
     rows = [[f"{item.path}:{item.line}", f"fixed: {item.reason}"] for item in fixed]
     rows += [[f"{finding.path}:{finding.line}", finding.reason] for finding in findings]
-    if not lines:
-        lines = ["No problems found."]
     return Result(
         {"problems": findings, "fixed": fixed, "undo": number},
         lines,
         rows,
         messages,
         exit_code=1 if findings else 0,
+        nothing="No problems found.",
     )

@@ -34,6 +34,7 @@ SESSION_FIELDS = (
 )
 FIELDS = (*SESSION_FIELDS, "batch", "prompt")
 WAIT_SECONDS = 120.0  # for a consolidation in the background
+NOTHING = "Nothing to consolidate."
 SAVED = ("saved", "restored", "confirmed")
 LABELS = {
     "saved": "Saved",
@@ -116,7 +117,7 @@ def run_consolidate(
 def print_prompt(context: Context, workspace: Workspace, sessions: Sequence[Session]) -> Result:
     prompt = build_agent_prompt(workspace, sessions)
     if prompt is None:
-        return Result({"batch": "", "prompt": ""}, ["Nothing to consolidate"], exit_code=1)
+        return Result({"batch": "", "prompt": ""}, exit_code=1, nothing=NOTHING)
     hint = "save the answer: mem consolidate --answer FILE"
     messages = [hint] if context.is_terminal and not context.common.as_json else []
     lines = prompt.prompt.split("\n")
@@ -162,9 +163,7 @@ def render(
     ]
     problems = [problem for item in done for problem in item.problems]
     failed = [item.error for item in done if item.error]
-    if not done:
-        lines.append("Nothing to consolidate")
-    elif not lines:
+    if done and not lines:
         count = sum(item.messages for item in done)
         lines.append(f"Read {count_noun(count, 'message')}: nothing to remember")
     notes = [*messages, *errors, *problems]
@@ -176,7 +175,8 @@ def render(
     elif summary:
         notes.append(summary)
     data = {"sessions": [to_json(item) for item in done]}
-    return Result(data, lines, rows, notes, exit_code=LlmError.exit_code if failed else 0)
+    code = LlmError.exit_code if failed else 0
+    return Result(data, lines, rows, notes, exit_code=code, nothing=NOTHING)
 
 
 def summarize_saved(done: Sequence[BatchResult]) -> str:

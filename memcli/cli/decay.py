@@ -64,6 +64,5 @@ def run_decay(
         )
     if is_changed:
         lines += ["To bring one back: mem restore ID", "Undo: mem undo"]
-    if not fading:
-        lines = ["Nothing has faded."]
-    return Result({"memories": items, "undo": number}, lines, rows, messages)
+    data = {"memories": items, "undo": number}
+    return Result(data, lines, rows, messages, nothing="Nothing has faded.")

@@ -65,7 +65,7 @@ def edit_in_editor(context: Context, workspace: Workspace, path: str, text: str)
     with tempfile.TemporaryDirectory(prefix="mem-edit-") as folder:
         copy = Path(folder, Path(path).name)
         copy.write_bytes(text.encode("utf-8", "surrogateescape"))
-        run_editor(context, workspace, copy, "mem edit MEMORY --replace OLD NEW")
+        run_editor(context, workspace, copy, f"mem edit {path} --replace OLD NEW")
         if not copy.exists():
             return ""
         return copy.read_bytes().decode("utf-8", "surrogateescape")

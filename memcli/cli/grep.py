@@ -48,4 +48,5 @@ def run_grep(
     )
     shown = [f"{line.path}:{line.line}: {line.text}" for line in lines]
     rows = [[f"{line.path}:{line.line}", line.text] for line in lines]
-    return Result({"lines": lines}, shown, rows, messages, [pattern], exit_code=0 if lines else 1)
+    code = 0 if lines else 1
+    return Result({"lines": lines}, shown, rows, messages, [pattern], code, "no match")

@@ -14,6 +14,7 @@ from ..index.filters import parse_date
 from ..index.index import open_index
 from ..store.commit import Append, commit_one
 from .render import Result
+from .write import explain_place
 
 FIELDS = ("id", "timestamp", "text", "path")
 
@@ -55,7 +56,7 @@ def run_history(
     records = records[-limit:]
     lines = [line for record in records for line in record["text"].splitlines()]
     cells = [[record["timestamp"], record["id"], record["text"]] for record in records]
-    return Result({"records": records}, lines, cells)
+    return Result({"records": records}, lines, cells, nothing="No records.")
 
 
 def add_record(context: Context, text: str) -> Result:
@@ -73,4 +74,5 @@ def add_record(context: Context, text: str) -> Result:
         is_said_by_user=context.is_terminal,
     )
     data = {"id": record_id, "path": workspace.history_path, "undo": done.number}
-    return Result(data, [f"Added to {workspace.history_path}"], None, done.messages)
+    messages = [*done.messages, *explain_place(workspace)]
+    return Result(data, [f"Added to {workspace.history_path}"], None, messages)

@@ -20,7 +20,7 @@ from ..api import open_all, open_existing
 from ..context import Context
 from ..errors import MemError, NotFoundError, UsageError
 from ..store.sessions import list_sessions
-from .render import Result
+from .render import Result, shorten_path
 from .terminal import ask
 
 FIELDS = (*Connection.__dataclass_fields__, "title", "changed", "notes", "connections", "agents")
@@ -148,15 +148,9 @@ def report(
             paths = [shorten_path(context, path) for path in installation.changed]
             lines.append(f"{verb} {title}: {', '.join(paths)}")
         lines += installation.notes
-    if not lines and not problems:
-        lines = [nothing]
     code = 3 if problems else 0
-    return Result({"agents": list(done)}, lines, messages=problems, exit_code=code)
-
-
-def shorten_path(context: Context, path: str) -> str:
-    home = context.environment.get("HOME", "")
-    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+    nothing = "" if problems else nothing
+    return Result({"agents": list(done)}, lines, messages=problems, exit_code=code, nothing=nothing)
 
 
 def list_all(context: Context, project: Path) -> Result:
@@ -173,14 +167,16 @@ def list_all(context: Context, project: Path) -> Result:
         lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
         lines += [f"  {command}" for command in connection.commands]
         commands = "; ".join(connection.commands)
-        rows.append([connection.agent, connection.scope, connection.path, commands])
+        state = "error" if connection.error else "connected"
+        rows.append([connection.agent, state, connection.scope, connection.path, commands])
     connected = {connection.agent for connection in connections}
     for name in found:
         if name not in connected:
             lines.append(f"{AGENTS[name].title}: not connected (mem hook install {name})")
-            rows.append([name, "", "", ""])
+            rows.append([name, "not connected", "", "", ""])
     data = {"connections": connections, "agents": found}
-    return Result(data, lines or ["No agent is found on this machine."], rows, exit_code=not lines)
+    nothing = "no agent is found on this machine"
+    return Result(data, lines, rows, exit_code=int(not lines), nothing=nothing)
 
 
 def find_last_days(context: Context) -> dict[str, str]:

@@ -12,9 +12,11 @@ from ..errors import NotFoundError
 from ..formats.text import count_noun
 from ..transfer.importer import Choice, ImportResult, import_source
 from ..transfer.items import open_source
+from ..transfer.records import parse_columns
 from .export import describe_counts
+from .progress import build_progress
 from .render import Result
-from .write import split_list
+from .write import explain_place, split_list
 
 FIELDS = ("format", "imported", "unchanged", "held", "rejected", "commands")
 MOST_SHOWN = 20  # rejected items; --json has all
@@ -26,12 +28,18 @@ def run_import(
     format_: Annotated[str, Option("--format", help="Default: mem recognizes the format.")] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
+    map_: Annotated[
+        list[str],
+        Option("--map", help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
+    ] = [],
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> Result:
-    """Import memories that `mem export` wrote.
+    """Import memories that `mem export` wrote, or the memories of another tool.
 
-    Ids, dates and owners stay the same. Importing a file again changes nothing. mem does not import
-    secrets, forgotten texts and memories that have changed here since, and lists them.
+    mem reads folders and zips of Markdown notes, CSV, JSON and the stores of mem0, basic-memory,
+    claude-mem, the MCP memory server and others. Owners and dates stay the same. Importing a file
+    again changes nothing. mem lists what it does not import: secrets, forgotten texts, memories
+    that have changed here since, and files that it cannot read.
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None
@@ -40,6 +48,8 @@ def run_import(
         source = open_source(path, file, stream)
     except OSError as error:
         raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
+    source.columns = parse_columns(map_)
+    source.on_progress = build_progress(context, "importing")
     result = import_source(
         workspace,
         source,
@@ -56,7 +66,8 @@ def run_import(
         rest = len(messages) - MOST_SHOWN
         messages[MOST_SHOWN:] = [f"and {rest:,} more: --json lists all of them"]
     code = 3 if result.rejected else 0
-    return Result(data, lines, None, [*result.messages, *messages], exit_code=code)
+    place = [] if dry_run else explain_place(workspace)
+    return Result(data, lines, None, [*result.messages, *messages, *place], exit_code=code)
 
 
 def open_input(context: Context) -> IO[bytes]:

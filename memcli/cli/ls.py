@@ -10,7 +10,7 @@ from ..index.filters import build_filter, find_files
 from ..index.index import Index, IndexedEntry, open_index
 from .render import Result
 
-FIELDS = (*IndexedEntry._fields, "text", "short_id")
+FIELDS = (*IndexedEntry._fields, "text", "short_id", "workspace")
 
 
 def run_ls(
@@ -59,13 +59,16 @@ def run_ls(
     for index, entry in matches[: limit or None]:
         # Shortening an id costs a query, and a pipe gets whole ids.
         if not context.is_terminal and not context.common.as_json:
-            rows.append([entry.id, entry.type, entry.updated_at, entry.path, entry.summary])
+            scope = "user" if index.workspace.is_own else "project"
+            row = [entry.id, entry.type, entry.updated_at, entry.path, entry.summary, scope]
+            rows.append(row)
             continue
         short_id = index.shorten_id(entry.id)
         day = first.describe_day(entry.updated_at)
-        expired = "expired · " if first.is_expired(entry) else ""
-        lines.append(f"{entry.summary}  ({entry.type} · {expired}{day} · {short_id})")
-        items.append({**entry._asdict(), "text": entry.summary, "short_id": short_id})
-    if not matches:
-        messages.append("no memories")
-    return Result({"entries": items}, lines, rows, messages, exit_code=0 if matches else 1)
+        marks = "expired · " if first.is_expired(entry) else ""
+        marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
+        lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
+        item = {"text": entry.summary, "short_id": short_id}
+        items.append({**entry._asdict(), **item, "workspace": str(index.workspace.root)})
+    code = 0 if matches else 1
+    return Result({"entries": items}, lines, rows, messages, (), code, "no memories")

@@ -10,6 +10,7 @@ from ..errors import UsageError
 from ..formats.records import format_note
 from ..store.commit import Append, commit_one
 from .render import Result
+from .write import explain_place
 
 FIELDS = ("path", "text", "undo")
 
@@ -33,4 +34,5 @@ def run_note(
         is_said_by_user=context.is_terminal,
     )
     data = {"path": workspace.notes_path, "text": line.strip(), "undo": done.number}
-    return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, done.messages)
+    messages = [*done.messages, *explain_place(workspace)]
+    return Result(data, [f"Noted: {line.strip()}  ({workspace.notes_path})"], None, messages)

@@ -51,8 +51,6 @@ def run_promote(
     lines = [f"{label}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in done.entries]
     if done.result.number:
         lines.append("Undo: mem undo")
-    if not done.entries and not done.messages:
-        lines = ["Nothing to promote."] if context.is_terminal else []
     data = {
         "memories": [
             {"id": entry.id, "path": entry.path, "text": entry.summary} for entry in done.entries
@@ -61,4 +59,6 @@ def run_promote(
         "undo": done.result.number,
     }
     rows = [[entry.id, entry.path, entry.summary] for entry in done.entries]
-    return Result(data, lines, rows, [*done.messages, *done.result.messages])
+    messages = [*done.messages, *done.result.messages]
+    nothing = "" if messages else "Nothing to promote."
+    return Result(data, lines, rows, messages, nothing=nothing)

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..recall.gate import get_least_relevance, measure_need, needs_memory
 from ..recall.pack import FORMATS, Pack, build_pack
 from ..recall.prompt import queue_memories
-from ..recall.shown import load_shown
+from ..recall.shown import Shown, load_shown
 from .render import Result
 
 MEMORY_FIELDS = (
@@ -88,12 +88,17 @@ def explain_pack(pack: Pack, prompt: str) -> list[str]:
     if not needs_memory(prompt):
         gate = "With this prompt, a hook shows nothing: the prompt says too little."
     lines = [gate, f"{pack.count_tokens():,} tokens"]
+    # A memory, a note and MEMORY.md may contain the same sentence.
+    listed = Shown("", {})
     for memory in pack.memories:
         parts = [f"{name} {value:.2f}" for name, value in memory.parts.items() if value]
         relevance = f"relevance {memory.relevance:.2f}"
         relevance += f" ({', '.join(parts)})" if parts else ""
         why = " · ".join([memory.layer, relevance, f"score {memory.score:.2f}", memory.name])
         lines += [memory.text, f"  {why}"]
+        listed.add(memory.text)
     for item in pack.left_out:
-        lines += [item.text, f"  left out: {item.why}"]
+        if not listed.has(item.text):
+            lines += [item.text, f"  left out: {item.why}"]
+            listed.add(item.text)
     return lines

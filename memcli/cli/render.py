@@ -23,11 +23,18 @@ class Result:
     messages: Sequence[str] = ()  # for stderr
     highlight: Sequence[str] = ()  # words to set in bold on a terminal
     exit_code: int = 0
+    nothing: str = ""  # what to say without lines: on a terminal, or if the exit code is not 0
 
 
 def print_result(context: Context, result: Result) -> None:
     for message in result.messages:
         print_message(context, message)
+    lines = [clean_line(line) for line in result.lines]
+    if result.nothing and not lines and not result.rows:
+        if result.exit_code:
+            print_message(context, result.nothing)
+        elif context.is_terminal:
+            lines = [result.nothing]
     if context.common.as_json:
         data = select_fields(build_plain(result.data), context.common.fields)
         context.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
@@ -37,7 +44,6 @@ def print_result(context: Context, result: Result) -> None:
         for row in result.rows:
             context.stdout.write("\t".join(format_cell(cell) for cell in row) + "\n")
         return
-    lines = [clean_line(line) for line in result.lines]
     if result.highlight and has_colors(context):
         lines = highlight_words(lines, result.highlight)
     text = "".join(f"{line}\n" for line in lines)
@@ -101,6 +107,12 @@ def check_fields(fields: Sequence[str], known: set[str]) -> None:
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise UsageError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(known))}")
+
+
+def shorten_path(context: Context, path: str) -> str:
+    """Return a path with ~ for the home folder."""
+    home = context.environment.get("HOME", "")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
 
 
 def format_cell(cell: Any) -> str:

@@ -92,7 +92,7 @@ def list_items(context: Context, items: list[Item]) -> Result:
         lines += [f"{question.text}  ({question.kind} · {question.id})"]
         rows.append([question.id, question.kind, answers, *texts])
     data = {"questions": [question for _, question in items]}
-    return Result(data, lines or ["Nothing to decide."], rows)
+    return Result(data, lines, rows, nothing="Nothing to decide.")
 
 
 class Dialog:

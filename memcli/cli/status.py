@@ -24,6 +24,7 @@ from ..upkeep.statistics import (
 )
 from .render import Result
 
+FEW_TEXTS = 100  # the next search embeds these without a noticeable delay
 FIELDS = (
     "path",
     "reason",
@@ -52,7 +53,7 @@ def run_status(
                 "path": str(workspace.root),
                 "reason": workspace.reason,
                 "trusted": workspace.is_trusted,
-                "project": workspace.project,
+                "project": "" if workspace.is_own else workspace.project,
                 "layout": workspace.settings["layout"],
                 "statistics": numbers,
                 "pending": pending,
@@ -89,11 +90,12 @@ def describe(
         f"{workspace.root}  ({workspace.reason})",
         f"  memories   {active:,} active{describe_others(numbers)}",
     ]
-    if workspace.project:
+    # The user's own memory is for all projects.
+    if workspace.project and not workspace.is_own:
         lines.insert(1, f"  project    {workspace.project}")
     if not workspace.is_trusted:
         lines.append("  trust      not trusted: its text does not count as yours (mem trust)")
-    if numbers.not_embedded:
+    if numbers.not_embedded > FEW_TEXTS:
         lines.append(
             f"  pending    {count_noun(numbers.not_embedded, 'text')} to embed (mem index)"
         )

@@ -16,4 +16,5 @@ def run_tags(context: Context) -> Result:
             counts[tag] = counts.get(tag, 0) + count
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     lines = [f"{count:5}  {tag}" for tag, count in pairs]
-    return Result({"tags": [{"tag": tag, "count": count} for tag, count in pairs]}, lines, pairs)
+    data = {"tags": [{"tag": tag, "count": count} for tag, count in pairs]}
+    return Result(data, lines, pairs, nothing="No tags.")

@@ -39,4 +39,6 @@ def run_tend(
             )
     # Two steps can fail for the same reason.
     messages = list(dict.fromkeys(messages))
-    return Result({"steps": items}, lines, None, messages, exit_code=3 if messages else 0)
+    code = 3 if messages else 0
+    nothing = "" if messages else "Nothing is due."
+    return Result({"steps": items}, lines, None, messages, exit_code=code, nothing=nothing)

@@ -9,6 +9,7 @@ from ..store.settings import read_settings
 from ..store.workspace import Workspace
 
 ESCAPE, END_OF_INPUT = "\x1b", "\x04"
+DEFAULT_EDITOR = "vi"  # like git
 
 
 def is_interactive(context: Context) -> bool:
@@ -85,6 +86,8 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
 
     environment = context.environment
     command = workspace.settings["editor"] or environment.get("VISUAL") or environment.get("EDITOR")
+    if not command and is_interactive(context):
+        command = DEFAULT_EDITOR
     if not command:
         raise UsageError("no editor", f"set EDITOR, or use: {otherwise}")
     try:
@@ -95,7 +98,10 @@ def run_editor(context: Context, workspace: Workspace, path: Path, otherwise: st
             check=False,
         )
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot start the editor {command!r}: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(
+            f"cannot start the editor {command!r}: {reason}", f"set EDITOR, or use: {otherwise}"
+        ) from None
     if done.returncode:
         raise UsageError(
             f"the editor ended with an error ({done.returncode})", "nothing was changed"

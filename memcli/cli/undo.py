@@ -112,4 +112,4 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
                 "paths": [change.path for change in record.changes],
             }
         )
-    return Result({"commands": items}, lines, rows)
+    return Result({"commands": items}, lines, rows, nothing="No commands.")

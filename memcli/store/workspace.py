@@ -39,8 +39,8 @@ class Workspace:
     project: str = ""
     is_own: bool = False  # the user's own workspace, for all projects
     gates: Sequence[Gate] | None = None  # without them it can only be read
-    # Deletes files that another machine purged and a merge brought back.
-    find_purged_files: Callable[["Workspace"], list["Replace"]] | None = None
+    # Finds what to delete because another machine purged it: changes, and the texts.
+    find_received_purges: Callable[["Workspace"], tuple[list["Replace"], list[str]]] | None = None
     # Returns a function that hides the passages which were purged on this machine.
     build_purge_filter: Callable[["Workspace"], Callable[[str], str]] | None = None
     resources: dict[str, Any] = field(default_factory=dict)  # open index and model
@@ -121,10 +121,7 @@ class Workspace:
 
     def read_purged_ids(self) -> frozenset[str]:
         """Return the ids of the memories that were purged on any machine."""
-        lines = read_small_text(self.root / self.purged_path).splitlines()
-        ids = [line.split()[0] for line in lines if line.strip()]
-        # A path is the id of a note without frontmatter. Nobody may delete it from afar.
-        return frozenset(entry_id for entry_id in ids if is_id(entry_id))
+        return parse_purged_ids(read_small_text(self.root / self.purged_path))
 
     def find_last_purge(self) -> str:
         """Return when something was last purged on any machine; empty if never."""
@@ -167,6 +164,13 @@ class Workspace:
             self.machine = build_machine(
                 self.root, self.context.state_folder, is_trusted=self.is_own
             )
+
+
+def parse_purged_ids(text: str) -> frozenset[str]:
+    """Return the ids in a purged.txt."""
+    ids = [line.split()[0] for line in text.splitlines() if line.strip()]
+    # A path is the id of a note without frontmatter. Nobody may delete it from afar.
+    return frozenset(entry_id for entry_id in ids if is_id(entry_id))
 
 
 def get_workspaces(context: Context) -> list[Workspace]:
@@ -265,11 +269,15 @@ def find_own_workspace(context: Context) -> Workspace | None:
 
 
 def build_own_workspace(context: Context, folder: Path) -> Workspace:
-    if not (folder / MARK).is_file():
+    is_new = not (folder / MARK).is_file()
+    if is_new:
         from .init import create_workspace
 
         create_workspace(context, folder)
-    return open_folder(context, folder, "your own", find_repository(context.folder), is_own=True)
+    repository = find_repository(context.folder)
+    workspace = open_folder(context, folder, "your own", repository, is_own=True)
+    workspace.resources["is new"] = is_new
+    return workspace
 
 
 def open_folder(

@@ -71,12 +71,13 @@ def test_removal_restores_every_byte(name: str, text: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", AGENTS)
 def test_removal_deletes_what_was_created(name: str, tmp_path: Path) -> None:
     context = make_context(tmp_path)
-    (tmp_path / "home").mkdir()
+    folder = tmp_path / "home" / AGENTS[name].folder
+    folder.mkdir(parents=True)
     connect(context, name, PROGRAM)
     assert list_files(tmp_path)
     disconnect(context, name)
-    assert os.listdir(tmp_path / "home") in ([], [".config"])
-    assert not list_files(tmp_path)
+    assert folder.is_dir()
+    assert not os.listdir(folder)
 
 
 def test_what_an_agent_changed_meanwhile_stays(tmp_path: Path) -> None:

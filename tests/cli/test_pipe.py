@@ -1,0 +1,65 @@
+"""What commands print in a pipe: rows for scripts on stdout, sentences on stderr."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import run_mem
+
+QUIET = [
+    *("check", "review", "decay", "consolidate", "tend", "history", "tags", "undo --list"),
+    *("consolidate --dry-run", "promote --auto", "review --duplicates", "hook uninstall"),
+]
+FAILING = ["ls", "search x", "grep x", "session ls", "hook ls", "consolidate --ask"]
+
+
+@pytest.mark.parametrize("command", [*QUIET, *FAILING])
+def test_a_command_with_nothing_to_report_is_silent_or_says_why_it_fails(
+    command: str, tmp_path: Path
+) -> None:
+    run_mem(tmp_path, "init")
+    code, output, messages = run_mem(tmp_path, *command.split(), PATH="")
+    assert (code, output) == (int(command in FAILING), "")
+    assert messages.count("\n") == code
+
+
+def test_write_names_the_memories_that_it_concerns(tmp_path: Path) -> None:
+    run_mem(tmp_path, "init")
+    _, output, messages = run_mem(tmp_path, "write", "The port is 6543.", "--key", "port")
+    old = output.rstrip("\n").split("\t")
+    assert (old[0], old[3:], messages) == ("saved", ["The port is 6543.", ""], "")
+    _, output, messages = run_mem(tmp_path, "write", "The port is 7654.", "--key", "port")
+    assert output.rstrip("\n").split("\t")[4] == f"replaces:{old[1]}"
+    assert messages == f"mem: replaces: The port is 6543.  ({old[1][-6:]})\n"
+
+
+def test_the_first_text_in_your_own_memory_is_announced(tmp_path: Path) -> None:
+    place = "mem: saved in your own memory, ~/.local/share/mem; `mem init` makes one for this"
+    assert run_mem(tmp_path, "note", "A walk.")[2] == f"{place} folder\n"
+    assert run_mem(tmp_path, "write", "Ana likes tea.")[2] == ""
+    # A project without a memory is more likely a mistake.
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    assert run_mem(tmp_path, "write", "Ana likes milk.")[2].startswith(f"{place} project\n")
+    assert run_mem(tmp_path, "write", "Kites need wind.", "--scope", "user")[2] == ""
+    assert run_mem(tmp_path, "init")[0] == 0
+    assert run_mem(tmp_path, "write", "We ship on Fridays.")[2] == ""
+
+
+def test_your_own_memories_are_marked(tmp_path: Path) -> None:
+    run_mem(tmp_path, "write", "Ana likes tea.")
+    assert run_mem(tmp_path, "ls")[1].endswith("\tuser\n")
+    run_mem(tmp_path, "init")
+    run_mem(tmp_path, "write", "Kites need wind.")
+    own = run_mem(tmp_path, "ls", "--scope", "user", "--json", "id")[1]
+    own_id = own.split('"')[5]
+    assert [line[-4:] for line in run_mem(tmp_path, "ls")[1].splitlines()] == ["ject", "user"]
+    assert run_mem(tmp_path, "search", "tea", "-n", "1")[1].endswith("\tuser\n")
+    code, _, messages = run_mem(tmp_path, "forget", own_id)
+    assert code == 4
+    assert "is in your own memory\nhint: add --workspace" in messages.replace("mem: ", "")
+
+
+def test_an_agent_without_a_connection_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "home/.claude").mkdir(parents=True)
+    assert run_mem(tmp_path, "hook", "ls", PATH="")[1] == "claude-code\tnot connected\t\t\t\n"
