@@ -1,0 +1,85 @@
+"""JSON that is too large for memory: take one value after another from a stream of text."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+BLANK = "\ufeff \t\r\n"  # some programs begin a file with a byte order mark
+PIECE = 64 * 1024
+LONGEST_VALUE = 16 * 1024 * 1024  # characters
+
+
+class CutOffError(ValueError):
+    """The document ends, or stops being JSON, in the middle of a value."""
+
+
+class JsonStream:
+    """Reads a document value by value, so that the whole values of a cut-off file can be used."""
+
+    def __init__(self, stream: TextIO, longest: int = LONGEST_VALUE) -> None:
+        self.stream = stream
+        self.longest = longest
+        self.text = ""
+        self.position = 0
+        self.decoder = json.JSONDecoder()
+
+    def peek(self) -> str:
+        """Return the next character that is not blank; an empty string at the end."""
+        while True:
+            while self.position < len(self.text):
+                character = self.text[self.position]
+                if character not in BLANK:
+                    return character
+                self.position += 1
+            if not self.read_more():
+                return ""
+
+    def read_keys(self) -> Iterator[str]:
+        """Yield the keys of an object. The caller reads the value of each."""
+        self.skip("{")
+        while self.peek() != "}":
+            if self.peek() == ",":
+                self.skip(",")
+            key = self.read_value()
+            self.skip(":")
+            yield str(key)
+        self.skip("}")
+
+    def read_items(self) -> Iterator[Any]:
+        """Yield the values of a list."""
+        self.skip("[")
+        while self.peek() != "]":
+            if self.peek() == ",":
+                self.skip(",")
+            yield self.read_value()
+        self.skip("]")
+
+    def read_value(self) -> Any:
+        """Read one value. Raises CutOffError if it is not whole, or longer than `longest`."""
+        if not self.peek():
+            raise CutOffError("the file ends here")
+        while True:
+            try:
+                value, end = self.decoder.raw_decode(self.text, self.position)
+            except (ValueError, RecursionError) as error:
+                if len(self.text) - self.position > self.longest:
+                    raise CutOffError("not JSON, or a value is too long") from error
+                if not self.read_more():
+                    raise CutOffError("the file ends here, or is not JSON") from error
+                continue
+            # A number at the end of the text may continue in the next piece.
+            if end < len(self.text) or not self.read_more():
+                self.position = end
+                return value
+
+    def skip(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise CutOffError("the file ends here" if not self.peek() else "not JSON")
+        self.position += 1
+
+    def read_more(self) -> bool:
+        """Read as much again as is unread, so that a long value is decoded only a few times."""
+        unread = self.text[self.position :]
+        piece = self.stream.read(max(PIECE, len(unread)))
+        self.text, self.position = unread + piece, 0
+        return bool(piece)
