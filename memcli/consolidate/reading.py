@@ -1,15 +1,26 @@
 """Read the statements of one message of the user: requests, rules, preferences and corrections."""
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from .corrections import (
+    Line,
+    Reading,
+    find_correction,
+    find_lines,
+    find_near_lines,
+    find_work,
+    has_report,
+    is_bare_denial,
+    is_denying,
+    is_objection,
+    is_positive,
+    is_statement,
+)
 from .language import (
     WORD,
-    find_content,
     find_own_sentences,
     format_sentence,
-    has_number,
     match_start,
     search_pattern,
     split_opening,
@@ -24,24 +35,6 @@ FEWEST_WORDS = 3
 SHORT_WITHDRAWAL = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
-# A shared word counts 2, and numbers in both sentences count 1.
-SCORE_OF_ANSWER = 2
-SCORE_OF_STATEMENT = 3
-NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
-NEW_NUMBER = re.compile(
-    rf"(?:(?:it|that)(?:'?s| is) )?({NUMBER.pattern})(?:,? not \S+)?(?=[\s,.!]|$)"
-)
-
-
-class Reading(NamedTuple):
-    """What is known when a sentence is read."""
-
-    previous: str  # the sentence before it in the message, without opening; empty after a question
-    following: Sequence[str]
-    earlier: Sequence["Message"]
-    is_correcting: bool  # the sentence, or the one before it, opens with "no," or the like
-    before: Sequence[str]  # the statements of the message before the previous sentence
-    withdrawn: str  # the first part of a sentence that is corrected in its second part
 
 
 def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
@@ -53,7 +46,10 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     sentences = find_own_sentences(text)
     bodies = ["" if item.is_quoting else split_opening(item.text)[1] for item in sentences]
     last = -1  # the number of the sentence that the last statement is from
-    reading = Reading("", [], earlier, False, [], "")
+    lines = find_lines(earlier)
+    near = find_near_lines(earlier)
+    is_approving = bool(match_start("approving", text))
+    reading = Reading("", [], lines, near, earlier, is_approving, is_objection(earlier), "")
     for number, sentence in enumerate(sentences):
         opening, body = split_opening(sentence.text)
         is_result = bool(match_start("result", opening))
@@ -68,10 +64,11 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
             reading = reading._replace(previous="", is_correcting=False)
             continue
         is_correcting = is_correcting or reading.is_correcting
+        before = bodies[: max(0, number - 1)]
         reading = reading._replace(
             following=[later.text for later in sentences[number + 1 :] if not later.is_quoting],
             is_correcting=is_correcting,
-            before=list(filter(is_statement, bodies[: max(0, number - 1)])),
+            lines=[*lines, *(Line(text, False) for text in before if is_statement(text))],
             withdrawn=withdrawn,
         )
         statement = None
@@ -94,7 +91,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         reading = reading._replace(
             previous="" if search_pattern("question", body) else body,
             # "Oh no wait. I just opened the mail. We fly on the 14th."
-            is_correcting=is_correcting and statement is None,
+            is_correcting=(is_correcting or is_denying(body, lines)) and statement is None,
         )
     return found
 
@@ -103,8 +100,8 @@ def is_continuing(body: str, last: Statement) -> bool:
     """Return whether a sentence is a part of the statement before it."""
     if last.kind == "correction":
         # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
-        is_denied = search_pattern("denial", last.text) and not is_guarded(body)
-        if match_start("pointing", body) or (is_denied and search_pattern("new_fact", body)):
+        is_denied = is_bare_denial(last.text) and not is_guarded(body)
+        if match_start("pointing", body) or (is_denied and is_positive(body)):
             return True
     # "In all other cases 19 %", "Never accept them blindly."
     is_rest = find_kind(body) and match_start("dependent", body)
@@ -172,6 +169,9 @@ def read_standing(
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
     kind = "rule" if kind == "decision" else kind
+    if kind in ("rule", "preference") and has_report(reading):
+        # "Everything is logged with structlog" after "I added print statements".
+        kind, corrects = "correction", find_work(body, reading)
     return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
 
@@ -207,99 +207,3 @@ def get_short_text(earlier: Sequence["Message"]) -> str:
     sentences = find_own_sentences(earlier[-1].text) if earlier else []
     text = " ".join(sentence.text for sentence in sentences)
     return "" if len(text) > LONGEST or any(item.is_quoting for item in sentences) else text
-
-
-def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
-    """Return the text of a correction and the words that it corrects, or None if it is none.
-
-    For example "no, the port is 7654, not 6543", "oops, it's 4.2" or "it moved to Tuesday".
-
-    `body` is the sentence without its opening words.
-    """
-    previous, is_correcting = reading.previous, reading.is_correcting
-    if reading.withdrawn and search_pattern("new_fact", body):
-        return body, reading.withdrawn
-    contrast = search_pattern("contrast", body)
-    is_changed = bool(search_pattern("changed", body))
-    # "I mixed it up. It is Tuesdays now."
-    is_open = bool(
-        search_pattern("openly_correcting", f"{previous} {sentence}" if is_changed else sentence)
-    )
-    if not (is_correcting or is_open or contrast or is_changed):
-        return None
-    statements = [*find_earlier_statements(reading.earlier), *reading.before, previous]
-    replaced = replace_number(body, statements) if is_correcting else None
-    if replaced:
-        return replaced
-    old = next(filter(None, contrast.groups()), "") if contrast else ""
-    if old:
-        wrong = next(
-            (line for line in reversed(statements) if old.casefold() in line.casefold()), ""
-        )
-        new = match_start("new_value", body)
-        if wrong and new:
-            return replace_words(wrong, old, new[1]), old
-        # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
-        return (body, old) if wrong or is_correcting else None
-    enough = SCORE_OF_ANSWER if is_correcting or is_open else SCORE_OF_STATEMENT
-    corrects = find_corrected(f"{body} {previous}", statements[:-1], enough)
-    if corrects:
-        return body, corrects
-    # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
-    is_answer = bool(reading.earlier) and reading.earlier[-1].text.rstrip().endswith("?")
-    if not is_open and (is_answer or not is_correcting or not search_pattern("new_fact", body)):
-        return None
-    numbers = [line for line in statements if has_number(line)] if has_number(body) else []
-    return body, numbers[-1] if numbers else ""
-
-
-def replace_words(text: str, old: str, new: str) -> str:
-    """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
-    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
-    pattern = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
-    return re.sub(pattern, lambda match: match_case(match[0], new), text)
-
-
-def match_case(old: str, new: str) -> str:
-    """Return words with a capital at their start if the old ones have it as an article."""
-    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
-    return f"{new[:1].upper()}{new[1:]}" if is_article else new
-
-
-def find_earlier_statements(earlier: Sequence["Message"]) -> list[str]:
-    """Return the sentences of both sides, without questions."""
-    lines: list[str] = []
-    for message in earlier:
-        bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
-        lines += filter(is_statement, bodies)
-    return lines
-
-
-def is_statement(body: str) -> bool:
-    """Return whether a sentence is long enough to say something, and no question."""
-    return len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body)
-
-
-def replace_number(body: str, statements: Sequence[str]) -> tuple[str, str] | None:
-    """Put the right number into an earlier statement: "no, 89" after "free from 79".
-
-    Returns None unless the latest statement with a number has exactly one.
-    """
-    match = NEW_NUMBER.match(body)
-    wrong = next((line for line in reversed(statements) if has_number(line)), "")
-    if not match or len(NUMBER.findall(wrong)) != 1:
-        return None
-    text = NUMBER.sub(match[1], wrong).rstrip(" .!")
-    reason = body[match.end() :]
-    return text + (reason if reason.startswith(",") else ""), wrong
-
-
-def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
-    """Return the latest of the statements that share most words with a correction."""
-    words = find_content(body)
-    best, best_score = "", enough
-    for line in statements:
-        score = 2 * len(words & find_content(line)) + (has_number(body) and has_number(line))
-        if score >= best_score and words & find_content(line):
-            best, best_score = line, score
-    return best

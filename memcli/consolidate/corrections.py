@@ -1,0 +1,402 @@
+"""Read what a sentence of the user corrects, and how the right statement reads.
+
+A correction has a new value, and the old value or its subject in an earlier sentence of the user or
+the agent. If the new value has no sentence of its own, the earlier one is repeated with it.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..data import compiled, expression, words
+from ..formats.text import split_words
+from .language import (
+    STEM,
+    find_own_sentences,
+    has_number,
+    match_start,
+    search_pattern,
+    split_opening,
+)
+
+if TYPE_CHECKING:
+    from ..formats.session import Message
+
+FEWEST_WORDS = 3
+REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
+TABLE = "statements.toml"
+VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
+# A shared word counts 2, and numbers in both sentences count 1.
+SCORE_OF_ANSWER = 2
+SCORE_OF_STATEMENT = 3
+SPLIT = re.compile(r"[^\s,;:!?]*[^\s,;:!?.]")
+VERBS = {"s": "is ", "e": "are "}
+NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
+# What an agent says to the user, as the user says it.
+OWN_WORDS = (
+    (r"^You(?:'re| are)\b", "I'm"),
+    (r"^You (?=(?:have|need|want|use|live|work|take|ship|pay|start)\b)", "I "),
+    (r"\bYour\b", "My"),
+    (r"\byour\b", "my"),
+    (r"\b([Dd])ein(?=(?:e|en|em|er|es)?\b)", "mein"),
+)
+
+
+class Line(NamedTuple):
+    """An earlier statement of the conversation."""
+
+    text: str
+    is_agents: bool
+
+
+class Reading(NamedTuple):
+    """What is known when a sentence is read."""
+
+    previous: str  # the sentence before it in the message, without opening; empty after a question
+    following: Sequence[str]
+    lines: Sequence[Line]  # the statements before the message, and those before `previous` in it
+    near: Sequence[Line]  # what the agent has stated just before, if it asked nothing
+    earlier: Sequence["Message"]
+    is_approving: bool  # the message begins with "great", "also" or the like
+    is_correcting: bool  # the sentence, or the one before it, opens with "no," or the like
+    withdrawn: str  # the first part of a sentence that is corrected in its second part
+
+    @property
+    def is_answer(self) -> bool:
+        return bool(self.earlier) and self.earlier[-1].text.rstrip().endswith(("?", "？"))
+
+
+def find_lines(earlier: Sequence["Message"]) -> list[Line]:
+    """Return the statements of both sides, without questions."""
+    lines = []
+    for message in earlier:
+        bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
+        is_agents = message.speaker != "user"
+        lines += [Line(body, is_agents) for body in bodies if is_statement(body)]
+    return lines
+
+
+def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
+    """Return what the agent has stated in the last message, unless that ends with a question."""
+    is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
+    return [line for line in find_lines(earlier[-1:]) if is_reply and line.is_agents]
+
+
+def is_statement(body: str) -> bool:
+    """Return whether a sentence is long enough to say something, and no question."""
+    return len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body)
+
+
+def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
+    """Return the text of a correction and the words that it corrects, or None if it is none.
+
+    For example "no, the port is 7654, not 6543", "oops, it's 4.2" or "it moved to Tuesday".
+
+    `body` is the sentence without its opening words.
+    """
+    if reading.withdrawn and search_pattern("new_fact", body):
+        return body, reading.withdrawn
+    # "No, make it blue" and "no, it still fails" are about the work at hand.
+    if search_pattern("status", body) or (is_task(body) and not reading.previous):
+        return None
+    lines = [*reading.lines, Line(reading.previous, is_agents=False)]
+    is_changed = bool(search_pattern("changed", body))
+    # "I mixed it up. It is Tuesdays now.", "Box 7 is from 1976. I misread it."
+    openly = f"{reading.previous} {sentence}" if is_changed else sentence
+    is_confessed = bool(reading.following) and bool(match_start("confessing", reading.following[0]))
+    is_open = is_confessed or bool(search_pattern("openly_correcting", openly))
+    is_correcting = reading.is_correcting or is_open or bool(search_pattern("ending_cue", body))
+    correction = (
+        find_value(body, lines, reading, is_correcting)
+        or find_contrast(body, lines, reading, is_correcting)
+        or find_denial(body, lines, reading, is_correcting)
+        or find_same_subject(body, lines, reading, (is_correcting, is_open, is_changed))
+    )
+    if correction and correction[0] == body and match_start("it", body):
+        return name_subject(body, lines, correction[1]), correction[1]
+    return correction
+
+
+def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
+    """Put the subject of the corrected statement in the place of "it", if there is one."""
+    it = match_start("it", body)
+    line = next((line for line in reversed(lines) if has_word(line.text, wrong)), None)
+    before = match_start("subject_before", take_over(line)) if line else None
+    if it is None or before is None:
+        return body
+    rest = body[it.end() :]
+    verb = VERBS.get((it["verb"] or "")[-1:], "")
+    if not it["pronoun"]:
+        verb = "was "  # "renamed to main last year"
+    elif verb and rest.startswith(("been ", "moved ", "changed ")):
+        verb = "has "
+    return f"{before['subject']}{verb}{rest}"
+
+
+def find_value(
+    body: str, lines: Sequence[Line], reading: Reading, is_correcting: bool
+) -> tuple[str, str] | None:
+    """Put a value that stands alone into an earlier statement: "no, 89" after "free from 79".
+
+    Returns None unless the latest statement with a value of that kind has exactly one.
+    """
+    # "38, two swarmed last week", "10 mg. The doctor doubled it."
+    has_reason = search_pattern("value_reason", " ".join([body, *reading.following[:1]]))
+    if not is_correcting and not (reading.near and has_reason):
+        return None
+    lead, end = expression(TABLE, "value_lead"), expression(TABLE, "value_end")
+    for kind in VALUE_KINDS:
+        value = compiled(f"(?i){expression(TABLE, kind)}")
+        match = compiled(f"(?i){lead}(?P<value>{expression(TABLE, kind)}){end}").match(body)
+        wrong = next((line for line in reversed(lines) if value.search(line.text)), None)
+        if not match or wrong is None:
+            continue
+        if (is_work(wrong) and not has_reason) or len(value.findall(wrong.text)) != 1:
+            return None
+        unit = match["unit"] or ""
+        if unit not in wrong.text:
+            return None
+        text = take_over(wrong._replace(text=value.sub(match["value"], wrong.text)))
+        reason = body[match.end() :] if match["reason"] else ""
+        return (f"{text}{reason}", wrong.text) if text else None
+    return None
+
+
+def find_contrast(
+    body: str, lines: Sequence[Line], reading: Reading, is_correcting: bool
+) -> tuple[str, str] | None:
+    """Read a sentence that names the wrong value: "the port is 7654, not 6543"."""
+    contrast = search_pattern("contrast", body)
+    if contrast:
+        old = next(filter(None, contrast.groups()), "")
+        whole = match_start("new_value", body)
+        fragment = None if whole else match_start("new_fragment", body)
+        new = whole["value"] if whole else fragment and (fragment["value"] or fragment["after"])
+    else:
+        # "Laura Stone. Not Stein."
+        denial = match_start("not_alone", reading.following[0]) if reading.following else None
+        fragment = match_start("fragment", body) if denial else None
+        if denial is None or fragment is None or fragment[0].rstrip(".") != body.rstrip(" .!"):
+            return None
+        old, new = denial[1], fragment[0].rstrip(".")
+    wrong = next((line for line in reversed(lines) if has_word(line.text, old)), None)
+    if wrong and new:
+        if fragment and is_work(wrong):
+            return None
+        text = take_over(wrong._replace(text=replace_words(wrong.text, old, new)))
+        return (text, old) if text else None
+    # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
+    is_right = wrong or is_correcting or (has_number(old) and len(body.split()) > FEWEST_WORDS)
+    return (body, old) if is_right and not fragment else None
+
+
+def find_denial(
+    body: str, lines: Sequence[Line], reading: Reading, is_correcting: bool
+) -> tuple[str, str] | None:
+    """Read a sentence that denies something and goes on with what is right instead.
+
+    For example "we don't use Alembic. Migrations are plain SQL files".
+    """
+    denied = match_start("denied", body)
+    if denied is None:
+        return None
+    names = find_names(denied[0])
+    about = [line for line in lines[-REPLY_LINES:] if names & find_names(line.text)]
+    if not about and not is_correcting:
+        return None
+    wrong = about[-1].text if about else ""
+    positive = body[denied.end() :].strip(" ,;:.!–—")
+    if positive:
+        return find_value(positive, about, reading, True) or (
+            (body, wrong) if is_positive(positive) else None
+        )
+    # The sentence after it becomes a part of this statement.
+    is_continued = bool(reading.following) and is_positive(reading.following[0])
+    return (body, wrong) if is_continued and match_start("clause", body) else None
+
+
+def find_same_subject(
+    body: str, lines: Sequence[Line], reading: Reading, signs: tuple[bool, bool, bool]
+) -> tuple[str, str] | None:
+    """Read a statement about the subject of an earlier one: "the choir moved to 10:30"."""
+    is_correcting, is_open, is_changed = signs
+    if not any(signs):
+        return find_conflict(body, reading)
+    if match_start("not_alone", body):
+        return None
+    if is_fragment(body):
+        changed = find_changed_word(body, lines)
+        if changed or not (is_open or has_number(body)):
+            return changed
+    enough = SCORE_OF_ANSWER if is_correcting or reading.near else SCORE_OF_STATEMENT
+    texts = [line.text for line in lines]
+    corrects = find_corrected(f"{body} {reading.previous}", texts[:-1], enough)
+    if not corrects and len(reading.near) == 1 and match_start("it", body):
+        corrects = reading.near[0].text
+    if corrects or (is_changed and reading.near and match_start("standing", body)):
+        return body, corrects
+    # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
+    is_new = search_pattern("new_fact", body) or match_start("clause", body)
+    if not is_open and (reading.is_answer or not is_correcting or not is_new):
+        return None
+    numbers = [text for text in texts if has_number(text)] if has_number(body) else []
+    return body, numbers[-1] if numbers else ""
+
+
+def find_changed_word(body: str, lines: Sequence[Line]) -> tuple[str, str] | None:
+    """Put two or three words into a statement from which they differ in one: "Lime Street 14"."""
+    words_of_body = SPLIT.findall(re.sub(r"(?i),? (?:actually|then|instead)\W*$", "", body))
+    for line in reversed(lines[-REPLY_LINES:]):
+        places = list(SPLIT.finditer(line.text))
+        for start in range(len(places) - len(words_of_body) + 1):
+            part = places[start : start + len(words_of_body)]
+            same = [
+                a[0].casefold() == b.casefold() for a, b in zip(part, words_of_body, strict=True)
+            ]
+            if len(same) > 1 and sum(same) == len(same) - 1:
+                new = " ".join(words_of_body)
+                text = line.text[: part[0].start()] + new + line.text[part[-1].end() :]
+                taken = take_over(line._replace(text=text))
+                return (taken, line.text) if taken and not is_work(line) else None
+    return None
+
+
+def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
+    """Read a statement without "no" that differs from what the agent has just said or done.
+
+    It has another number ("my limit is 10 km" after "15 km"), says what the agent's value is for
+    ("80 is for the web gallery only"), or says what holds in general about something that the agent
+    has worked on or a name that it used ("our functions are snake_case").
+    """
+    names = find_names(body)
+    shared = [line.text for line in reading.near if names & find_names(line.text)]
+    if not shared or reading.previous or not match_start("clause", body):
+        return None
+    last = shared[-1]
+    for text in reversed(shared):
+        for kind in VALUE_KINDS:
+            value = compiled(f"(?i){expression(TABLE, kind)}")
+            theirs = set(value.findall(text.casefold()))
+            if theirs and set(value.findall(body.casefold())) - theirs:
+                return body, text
+    first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
+    restriction = match_start("restriction", second)
+    is_restricted = bool(restriction and find_names(restriction["name"]) & find_names(last))
+    # A name has a capital in the middle of the agent's sentence.
+    name = re.sub(r"(?i)^(?:the|der|die|das) |'s\b.*", "", first).split()[0]
+    is_named = bool(re.search(rf"(?<=\S )(?i:{re.escape(name)})\b", last)) and last.count(
+        name.title()
+    )
+    is_standing = match_start("standing", body) and has_report(reading)
+    if is_restricted or is_standing or (is_named and match_start("named", body)):
+        return body, last
+    return None
+
+
+def has_report(reading: Reading) -> bool:
+    """Return whether a sentence is the first in a reply to a report about the agent's work."""
+    is_first = not reading.previous and not reading.is_approving
+    return is_first and any(match_start("report", line.text) for line in reading.near)
+
+
+def find_work(body: str, reading: Reading) -> str:
+    """Return the sentence of the agent that a rule is about."""
+    names = find_names(body)
+    shared = [line.text for line in reading.near if names & find_names(line.text)]
+    return shared[-1] if shared else ""
+
+
+def is_task(body: str) -> bool:
+    """Return whether a sentence is about the work at hand."""
+    is_short = len(body.split()) < 6 and search_pattern("polite_end", body)
+    return bool(is_short or match_start("task", body))
+
+
+def is_positive(text: str) -> bool:
+    """Return whether a text may say what is right: no question, no task, and no reason."""
+    is_other = is_task(text) or search_pattern("question", text)
+    return not is_other and len(text.split()) >= 2 and not search_pattern("status", text)
+
+
+def is_bare_denial(text: str) -> bool:
+    """Return whether a sentence says only what is not true, so that the next may say what is."""
+    denied = match_start("denied", text)
+    return denied is not None and not text[denied.end() :].strip(" ,;:.!–—")
+
+
+def is_denying(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence only denies something that was said: "Not the last name."."""
+    names = find_names(body) if is_bare_denial(body) else set()
+    return any(names & find_names(line.text) for line in lines[-REPLY_LINES:])
+
+
+def is_objection(earlier: Sequence["Message"]) -> bool:
+    """Return whether the last message of the user only says that something is wrong."""
+    said = earlier[-2] if len(earlier) > 1 and earlier[-2].speaker == "user" else None
+    if said is None or (len(earlier) > 2 and earlier[-3].text.rstrip().endswith("?")):
+        return False
+    opening, body = split_opening(said.text)
+    is_short = len(body.split()) < FEWEST_WORDS or is_bare_denial(body)
+    return bool(search_pattern("correcting", opening)) and is_short
+
+
+def is_fragment(body: str) -> bool:
+    return len(body.split()) < 5 and not match_start("clause", body)
+
+
+def is_work(line: Line) -> bool:
+    """Return whether a line reports the agent's work, so that a value in reply is a task."""
+    is_report = line.is_agents and match_start("report", line.text)
+    return bool(is_report) and not search_pattern("noted", line.text)
+
+
+def take_over(line: Line) -> str:
+    """Return a statement of the agent as the user would say it, or nothing if that is unclear."""
+    if not line.is_agents:
+        return line.text.rstrip(" .!")
+    report = match_start("report", line.text)
+    text = line.text[report.end() :] if report and line.text[:1] in "Ii" else line.text
+    is_unclear = bool(re.search(r"\b(?:I|me|my)\b", text))
+    for theirs, ours in OWN_WORDS:
+        text = re.sub(theirs, ours, text)
+    is_unclear = is_unclear or bool(re.search(r"(?i)\b(?:you|your)\b", text))
+    return "" if is_unclear else text.rstrip(" .!")
+
+
+def replace_words(text: str, old: str, new: str) -> str:
+    """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
+    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
+    wanted = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
+    return re.sub(wanted, lambda match: match_case(match[0], new), text)
+
+
+def match_case(old: str, new: str) -> str:
+    """Return words with a capital at their start if the old ones have it as an article."""
+    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
+    return f"{new[:1].upper()}{new[1:]}" if is_article else new
+
+
+def has_word(text: str, words: str) -> bool:
+    start = r"(?<![\d.])" if has_number(words[:1]) else r"(?<!\w)"  # 3.1 is in v3.1
+    return bool(re.search(rf"(?i){start}{re.escape(words)}(?!\w)", text))
+
+
+def find_names(text: str) -> set[str]:
+    """Return the stems of a text, short names such as pip included."""
+    return {
+        word[:STEM]
+        for word in split_words(text)
+        if len(word) > 2 and word not in words(TABLE, "plain_words")
+    }
+
+
+def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
+    """Return the latest of the statements that share most words with a correction."""
+    names = find_names(body)
+    best, best_score = "", enough
+    for line in statements:
+        shared = len(names & find_names(line))
+        score = 2 * shared + (has_number(body) and has_number(line))
+        if shared and score >= best_score:
+            best, best_score = line, score
+    return best
