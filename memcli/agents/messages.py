@@ -143,7 +143,7 @@ def read_last_answer(transcript: str, prompt: str) -> str:
     """Return the last message of a transcript, if it is the agent's answer to a prompt."""
     if not transcript.endswith(".jsonl"):
         return ""
-    from ..transcripts.importer import list_formats
+    from ..transcripts.reader import list_formats
 
     objects = [event for _, event in parse_events(read_end(transcript, TRANSCRIPT_BYTES))]
     for format_ in list_formats():

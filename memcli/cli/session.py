@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 from ..api import add_gates, open_all, open_target
 from ..context import Context
-from ..errors import NotFoundError, RejectedError, UsageError
+from ..errors import MemError, NotFoundError, RejectedError, UsageError
 from ..formats.session import parse_event
 from ..formats.text import count_noun, shorten
 from ..index.index import open_index
@@ -17,8 +17,10 @@ from ..store.sessions import Session
 from ..store.workspace import Workspace
 from .render import Result
 from .terminal import ask
+from .write import explain_place
 
 FIELDS = ("id", "created_at", "updated_at", "state", "message_count", "token_count", "agent")
+MOST_SHOWN = 20  # imported conversations; --json has all
 ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete")
 
 
@@ -100,7 +102,8 @@ def list_all(context: Context, limit: int) -> Result:
             rows.append([session.id, session.updated_at, session.state, session.message_count])
             items.append({name: getattr(session, name) for name in FIELDS})
     code = 0 if items else 1
-    return Result({"sessions": items[:limit]}, lines[:limit], rows[:limit], exit_code=code)
+    data = {"sessions": items[:limit]}
+    return Result(data, lines[:limit], rows[:limit], exit_code=code, nothing="no conversations")
 
 
 def append(context: Context, name: str, text: str, role: str) -> Result:
@@ -121,7 +124,8 @@ def append(context: Context, name: str, text: str, role: str) -> Result:
         events = [event for event in parsed if event is not None]
     added = sessions.append_events(workspace, name, events, project=workspace.project)
     label = sessions.name_session(name)
-    return Result({"id": label, "added": added}, [f"Added {count_noun(added, 'event')} to {label}"])
+    summary = f"Added {count_noun(added, 'event')} to {label}"
+    return Result({"id": label, "added": added}, [summary], None, explain_place(workspace))
 
 
 def show(workspace: Workspace, session: Session, limit: int) -> Result:
@@ -171,7 +175,14 @@ def remove(
 
 def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_run: bool) -> Result:
     """Import one file, those in a folder, or the conversations of all agents in this project."""
-    from ..transcripts.importer import find_transcripts, import_file, select_transcripts
+    from ..transcripts.importer import (
+        NO_CONVERSATION,
+        ImportResult,
+        find_files,
+        find_transcripts,
+        import_file,
+        select_transcripts,
+    )
 
     workspace = open_target(context)
     if bool(name) == is_all:
@@ -179,31 +190,34 @@ def import_conversations(context: Context, name: str, *, is_all: bool, is_dry_ru
     # The user's own workspace is for all projects.
     folder = None if workspace.is_own else context.folder.resolve()
     path = (context.folder / Path(name).expanduser()).resolve()
+    is_one = not is_all and not path.is_dir()
     if is_all:
         paths = list(find_transcripts(context, folder))
-    elif path.is_dir():
-        paths = list(select_transcripts(path.rglob("*.jsonl"), None))
     else:
-        paths = [path]
-    imported = [import_file(workspace, path, is_dry_run=is_dry_run) for path in paths]
-    is_one = paths == [path]
+        paths = [path] if is_one else list(select_transcripts(find_files(path), None))
+    imported: list[ImportResult] = []
+    messages: list[str] = []
+    for path in paths:
+        problems: list[str] = []
+        try:
+            imported += import_file(workspace, path, problems, is_dry_run=is_dry_run)
+        except MemError as error:
+            if is_one:
+                raise
+            problems.append(error.message)
+        # A folder may contain other files.
+        messages += [f"{path}: {item}" for item in problems if is_one or item != NO_CONVERSATION]
+    total = sum(item.added for item in imported)
+    shown = [item for item in imported if item.added or len(paths) == len(imported) == 1]
     lines = [
         f"{shorten(item.path, 60)}: {count_noun(item.added, 'new event')}  ({item.session_id})"
-        for item in imported
-        if item.session_id and (item.added or is_one)
+        for item in shown[:MOST_SHOWN]
     ]
-    total = sum(item.added for item in imported)
-    if not is_one:
+    if not is_one or len(imported) != 1:
         count = count_noun(len(imported), "conversation")
         lines.append(f"{count} read, {count_noun(total, 'new event')}")
     if is_dry_run:
         lines.append("Nothing was changed.")
-    messages = [f"{item.path}: {problem}" for item in imported for problem in item.problems]
-    is_empty = bool(name) and not any(item.session_id for item in imported)
-    return Result(
-        {"sessions": imported, "added": total},
-        lines,
-        None,
-        messages,
-        exit_code=1 if is_empty else 0,
-    )
+    code = 3 if messages else 1 if name and not imported else 0
+    messages += [] if is_dry_run else explain_place(workspace)
+    return Result({"sessions": imported, "added": total}, lines, None, messages, exit_code=code)

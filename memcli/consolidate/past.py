@@ -34,11 +34,11 @@ def learn_from_transcripts(
     result = PastResult()
     for number, path in enumerate(paths, 1):
         try:
-            imported = import_file(workspace, path)
+            imported = import_file(workspace, path, [])
         except (MemError, OSError) as error:
             result.problems.append(f"{path}: {error}")
             continue
-        result.conversations += bool(imported.session_id)
+        result.conversations += len(imported)
         if progress:
             progress(number, len(paths))
     due = find_due_sessions(workspace)

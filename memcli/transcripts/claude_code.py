@@ -12,7 +12,7 @@ from ..formats.session import read_content
 from .transcript import Calls, Transcript, build_message, read_timestamp
 
 NAME = "claude-code"
-FOLDER_VARIABLE, FOLDER, PATTERN = "CLAUDE_CONFIG_DIR", ".claude", "projects/*/*.jsonl"
+FOLDER_VARIABLE, FOLDER, PATTERNS = "CLAUDE_CONFIG_DIR", ".claude", ("projects/*/*.jsonl",)
 ENVELOPES = ("user", "assistant")
 # Lines with a message that is not part of the conversation.
 MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")

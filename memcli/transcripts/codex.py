@@ -14,7 +14,7 @@ from ..formats.text import build_digest
 from .transcript import Calls, Transcript, build_message, normalize_parts, read_timestamp
 
 NAME = "codex"
-FOLDER_VARIABLE, FOLDER, PATTERN = "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl"
+FOLDER_VARIABLE, FOLDER, PATTERNS = "CODEX_HOME", ".codex", ("sessions/**/rollout-*.jsonl",)
 ITEMS = (
     "message",
     "function_call",
@@ -55,11 +55,20 @@ def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
         if kind == "session_meta" and not transcript.session_id:
             transcript.session_id = str(item.get("id") or item.get("session_id") or "")
             transcript.folder = str(item.get("cwd") or "")
+        elif kind == "compacted":
+            remove_summary(transcript, str(item.get("message") or ""))
         elif kind in ("response_item", *ITEMS) and item.get("type", "message") in ITEMS:
             read_item(calls, item, read_timestamp(data.get("timestamp")))
         else:
             transcript.skipped += 1
     return transcript
+
+
+def remove_summary(transcript: Transcript, context: str) -> None:
+    """Remove the answer that a compaction asked for. Its new context ends with that answer."""
+    last = transcript.events[-1] if transcript.events else {}
+    if last.get("role") == "assistant" and context.rstrip().endswith(last["content"][-50:]):
+        transcript.events.pop()
 
 
 def read_item(calls: Calls, item: Mapping[str, Any], timestamp: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from .transcript import Calls, Transcript, build_message, read_timestamp
 
 NAME = "copilot"
-FOLDER_VARIABLE, FOLDER, PATTERN = "COPILOT_HOME", ".copilot", "session-state/*/events.jsonl"
+FOLDER_VARIABLE, FOLDER, PATTERNS = "COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",)
 ROLES = {"user.message": "user", "assistant.message": "assistant"}
 
 

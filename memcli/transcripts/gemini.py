@@ -1,12 +1,16 @@
 """Transcripts of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-….jsonl`.
 
-A line is a message, or a change (`$set`) of the conversation's fields. A message with tool calls
-has two lines, first without the calls. After a compression and a resume, `$set` repeats earlier
-messages in another form, so messages are read from lines of their own only.
+A line is a message, or a change (`$set`) of the conversation's fields. Older versions write one
+JSON document. A message with tool calls has two lines, first without the calls. After a compression
+and a resume, `$set` repeats earlier messages in another form, so messages are read from lines of
+their own only.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from ..formats.session import read_content
@@ -14,7 +18,7 @@ from .transcript import Calls, Transcript, build_message, normalize_parts, read_
 
 NAME = "gemini"
 FOLDER_VARIABLE, FOLDER = "", ".gemini"
-PATTERN = "tmp/*/chats/session-*.jsonl"
+PATTERNS = ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl")
 # The texts of hooks, in the user's message. Their own `<` is escaped.
 HOOK_CONTEXT = re.compile(r"(?s)<hook_context>.*?</hook_context>")
 # Gemini's first message describes the computer and the folder.
@@ -24,6 +28,8 @@ WRAPPED_OUTPUT = re.compile(
     r"(?:\nExit Code: (\d+))?(?:\nProcess Group PGID: \d+)?\n?</untrusted_context>\s*"
 )
 NOBODY = ("<session_context>", "<state_snapshot>")
+# The files that a person named with `@` follow this line.
+NAMED_FILES = "--- Content from referenced files ---"
 
 
 def is_line(data: Mapping[str, Any]) -> bool:
@@ -36,7 +42,11 @@ def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
     transcript = Transcript(NAME)
     calls = Calls(transcript)
     known: set[str] = set()
+    is_subagent = False
     for data in lines:
+        is_subagent = is_subagent or data.get("kind") == "subagent"
+        if data.get("$rewindTo"):
+            remove_rewound(transcript, str(data["$rewindTo"]))
         if "projectHash" in data and not transcript.session_id:
             transcript.session_id = str(data.get("sessionId") or "")
         transcript.folder = transcript.folder or find_folder(data)
@@ -52,7 +62,15 @@ def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
         tool_calls = data.get("toolCalls")
         for call in tool_calls if isinstance(tool_calls, list) else ():
             read_call(calls, call, timestamp)
-    return transcript
+    # A subagent's conversation is not the user's.
+    return Transcript(NAME) if is_subagent else transcript
+
+
+def remove_rewound(transcript: Transcript, message_id: str) -> None:
+    """Remove a message that the user took back, and everything after it."""
+    ids = [event.get("id") for event in transcript.events]
+    if message_id in ids:
+        del transcript.events[ids.index(message_id) :]
 
 
 def find_folder(data: Mapping[str, Any]) -> str:
@@ -67,11 +85,26 @@ def find_folder(data: Mapping[str, Any]) -> str:
     return ""
 
 
+def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
+    """Return the folder in which a conversation took place, judged by the path of its file.
+
+    The folder of a project contains its path, or is named after a digest of it.
+    """
+    project = path.parent.parent
+    if path.parent.name != "chats" or project.parent.name != "tmp":
+        return ""
+    with suppress(OSError):
+        return (project / ".project_root").read_text("utf-8", "replace").strip()
+    digests = {sha256(str(folder).encode()).hexdigest(): str(folder) for folder in near}
+    return digests.get(project.name, "")
+
+
 def read_said(data: Mapping[str, Any]) -> str:
     """Return the text that the user typed, or that the agent answered."""
     # The content of a prompt includes what hooks and `@file` add to it.
     content = data.get("displayContent") or data.get("content")
-    text = HOOK_CONTEXT.sub("", read_content(normalize_parts(content))).strip()
+    text = HOOK_CONTEXT.sub("", read_content(normalize_parts(content)))
+    text = text.partition(NAMED_FILES)[0].strip()
     return "" if text.startswith(NOBODY) else text
 
 

@@ -1,32 +1,29 @@
-"""Import conversations that agents stored: detect the format, find the files, add the events.
-
-A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERN, is_line and read_lines, and
-perhaps find_session_id. Other packages add formats under the entry point `mem.transcripts`.
-"""
+"""Import conversations that agents stored: find the files, read them, and add the events."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..context import Context
-from ..errors import NotFoundError, RejectedError
+from ..errors import MemError, NotFoundError
 from ..formats.dates import format_time
 from ..formats.session import parse_events, read_content
+from ..formats.text import build_digest
 from ..llm import FOLDER_PREFIX
-from ..store.sessions import append_events, find_events_file, name_session
+from ..store.sessions import EVENTS, append_events, find_events_file, name_session
 from ..store.workspace import Workspace
-from ..store.worktrees import find_repository
-from . import claude_code, codex, copilot, gemini, opencode
-from .transcript import Transcript, build_message, clean_tool_calls, read_timestamp
+from ..store.worktrees import Repository, find_repository, read_line
+from . import chat_text, copilot, cursor, cursor_database, gemini, opencode
+from .reader import DATABASES, list_formats, read_file
+from .transcript import Transcript, clean_tool_calls, read_timestamp
 
-LARGEST = 512 * 1024 * 1024  # bytes of a transcript
-DETECTION_LINES = 20
+NO_CONVERSATION = "no conversation in it"
+ENDINGS = (".jsonl", ".json", ".txt", ".md", ".zip", *DATABASES)
 
 
 @dataclass
@@ -37,32 +34,49 @@ class ImportResult:
     session_id: str = ""
     agent: str = ""
     added: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def list_formats() -> list[ModuleType]:
-    """Return the modules of all transcript formats."""
-    from importlib.metadata import entry_points
-
-    own = (claude_code, codex, copilot, gemini, opencode)
-    return [*own, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
 def import_file(
-    workspace: Workspace, path: Path, *, project: str = "", is_dry_run: bool = False
+    workspace: Workspace,
+    path: Path,
+    problems: list[str],
+    *,
+    project: str = "",
+    is_dry_run: bool = False,
+) -> list[ImportResult]:
+    """Add the new events of the conversations in a file to their sessions.
+
+    Adds a line to `problems` for each part that cannot be read. Raises NotFoundError.
+    """
+    results = [
+        import_transcript(workspace, transcript, path, project=project, is_dry_run=is_dry_run)
+        for transcript in read_file(path, problems, workspace.zone)
+        if transcript.events
+    ]
+    if not results and not problems:
+        problems.append(NO_CONVERSATION)
+    return results
+
+
+def import_transcript(
+    workspace: Workspace,
+    transcript: Transcript,
+    path: Path,
+    *,
+    written: str = "",
+    project: str = "",
+    is_dry_run: bool = False,
 ) -> ImportResult:
-    """Add the new events of a transcript to its session."""
-    imported = ImportResult(str(path))
-    transcript = read_transcript(path, imported.problems)
-    if not transcript.events:
-        imported.problems.append("no conversation in it")
-        return imported
-    session_id = transcript.session_id or path.stem
-    date_events(workspace, path, transcript.events)
+    """Add the new events of a conversation, which came from a file, to its session.
+
+    `written` is the time of the file, by default its time on disk.
+    """
+    chat_text.name_events(transcript)
+    session_id = transcript.session_id or build_session_id(path, transcript)
+    date_events(workspace, written or read_time(path), transcript.events)
     clean_tool_calls(workspace, transcript.folder, transcript.events)
     events = remove_known_messages(workspace, session_id, transcript.events)
-    imported.session_id = name_session(session_id)
-    imported.agent = transcript.agent
+    imported = ImportResult(str(path), name_session(session_id), transcript.agent)
     if is_dry_run:
         known = list_ids(read_recorded(workspace, session_id))
         imported.added = sum(str(event.get("id")) not in known for event in events)
@@ -78,62 +92,23 @@ def import_file(
     return imported
 
 
-def read_transcript(path: Path, problems: list[str]) -> Transcript:
-    """Read a file in whatever format it has. Raises NotFoundError or RejectedError."""
-    if path.parent.name == opencode.DATABASE:
-        return opencode.read_lines(opencode.read_conversation(path))
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RejectedError(f"{path} is larger than {LARGEST >> 20} MiB")
-        text = path.read_text("utf-8", "replace")
-    except OSError as error:
-        raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
-    document = parse_document(text)
-    lines = document or [data for _, data in parse_events(text)]
-    bad = sum(1 for line in text.split("\n")[:-1] if line.strip()) - len(lines)
-    if bad > 0 and not document:
-        problems.append(f"{bad} lines are not JSON objects: skipped")
-    for format_ in list_formats():
-        if any(format_.is_line(data) for data in lines[:DETECTION_LINES]):
-            transcript: Transcript = format_.read_lines(lines)
-            find_session_id = getattr(format_, "find_session_id", lambda _: "")
-            transcript.session_id = find_session_id(path) or transcript.session_id
-            return transcript
-    return read_plain(lines)
+def build_session_id(path: Path, transcript: Transcript) -> str:
+    """Return an id for a conversation without one. Two chats may have the same file name."""
+    if path.name == EVENTS:
+        return path.parent.name  # of another workspace of ours
+    first = build_digest(str(transcript.events[0].get("id")).encode("utf-8", "replace"))
+    return f"{path.stem}-{first[:8]}"
 
 
-def parse_document(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a file that is one JSON document with `messages`, such as an export."""
-    if not text.lstrip().startswith("{\n"):
-        return []
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    messages = document.pop("messages", None)
-    return [document, *messages] if isinstance(messages, list) else []
+def read_time(path: Path) -> str:
+    return format_time(datetime.fromtimestamp(find_file(path).stat().st_mtime, UTC))
 
 
-def read_plain(lines: list[dict[str, Any]]) -> Transcript:
-    """Read events of our own format, or objects with role and content."""
-    transcript = Transcript("")
-    for data in lines:
-        if data.get("type") == "tool":
-            transcript.events.append(data)
-            continue
-        role = str(data.get("role") or data.get("type") or "")
-        event = build_message(role, data.get("content", data.get("text")), data.get("timestamp"))
-        if role in ("user", "assistant") and event is not None:
-            transcript.events.append({**data, **event})
-    return transcript
-
-
-def date_events(workspace: Workspace, path: Path, events: list[dict[str, Any]]) -> None:
+def date_events(workspace: Workspace, written: str, events: list[dict[str, Any]]) -> None:
     """Give events without a time, or with a future time, the time of their file.
 
     With the current time, they would count as new and bring back memories that were forgotten.
     """
-    written = format_time(datetime.fromtimestamp(find_file(path).stat().st_mtime, UTC))
     for event in events:
         timestamp = read_timestamp(event.get("timestamp"))
         is_known = timestamp and timestamp <= workspace.stamp
@@ -192,53 +167,94 @@ def find_transcripts(context: Context, folder: Path | None) -> Iterator[Path]:
     for format_ in list_formats():
         base = context.environment.get(format_.FOLDER_VARIABLE) or f"{home}/{format_.FOLDER}"
         if base.startswith("/"):
-            for path in Path(base).glob(format_.PATTERN):
-                if path.name == opencode.DATABASE:
-                    with suppress(NotFoundError):  # damaged, or of another version
-                        paths += opencode.list_conversations(path)
-                elif path.is_file():  # not a pipe, which would never end
-                    paths.append(path)
+            for pattern in format_.PATTERNS:
+                # Not a pipe, which would never end.
+                paths += [path for path in Path(base).glob(pattern) if path.is_file()]
     return select_transcripts(paths, folder)
+
+
+def find_files(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder that may contain conversations."""
+    for path in folder.rglob("*"):
+        if path.name.endswith(ENDINGS) and path.is_file():
+            yield path
 
 
 def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[Path]:
     """Yield the transcripts of a folder's repository, or all without a folder, the oldest first."""
     # A subagent's conversation is not the user's.
     files = [path for path in paths if not path.name.startswith("agent-")]
+    rows: list[Path] = []
+    for path in [path for path in files if path.name in DATABASES]:
+        files.remove(path)
+        with suppress(NotFoundError):  # damaged, or of another version
+            rows += DATABASES[path.name].list_conversations(path)
+    # Cursor stores a conversation in its database and in a transcript, which has no times.
+    stored = {row.name for row in rows}
+    files = [
+        path for path in files if path.stem not in stored or "agent-transcripts" not in path.parts
+    ]
     repository = find_repository(folder) if folder else None
-    for path in sorted(files, key=lambda path: find_file(path).stat().st_mtime):
-        place = find_place(path)
+    near = [item for item in (folder, repository.main if repository else None) if item]
+    for path in sorted([*rows, *files], key=lambda path: find_file(path).stat().st_mtime):
+        place = find_place(path, near)
         # In such a folder, mem itself ran the agent as its language model.
         if place.name.startswith(FOLDER_PREFIX):
             continue
-        if folder is None or is_about(place, folder, repository.git_folder if repository else None):
+        if folder is None or is_about(place, folder, repository):
             yield path
 
 
 def find_file(path: Path) -> Path:
-    """Return the file of a transcript, which is a database with several for opencode."""
-    return path.parent if path.parent.name == opencode.DATABASE else path
+    """Return the file of a transcript, which may be a database with several."""
+    return path.parent if path.parent.name in DATABASES else path
 
 
-def find_place(path: Path) -> Path:
+def find_place(path: Path, near: Sequence[Path] = ()) -> Path:
     """Return the folder in which the conversation of a transcript took place."""
-    if path.parent.name == opencode.DATABASE:
-        objects: Iterable[Mapping[str, Any]] = opencode.read_conversation(path)
+    if path.parent.name in DATABASES:
+        objects: Iterable[Mapping[str, Any]] = DATABASES[path.parent.name].read_conversation(path)
     else:
+        for module in (cursor, gemini):
+            folder = module.find_folder_of_path(path, near)
+            if folder:
+                return Path(folder)
         with path.open("rb") as file:
             head = file.read(256 * 1024).decode("utf-8", "replace")
         objects = (data for _, data in parse_events(head))
-    finders = (find_folder, gemini.find_folder, copilot.find_folder, opencode.find_folder)
+    modules = (gemini, copilot, opencode, cursor_database)
+    finders = (find_folder, *(module.find_folder for module in modules))
     folders = (find(data) for data in objects for find in finders)
-    return Path(next((text for text in folders if text), "/"))
+    with suppress(MemError, ValueError, TypeError):
+        return Path(next((text for text in folders if text), "/"))
+    return Path("/")
 
 
-def is_about(place: Path, folder: Path, git_folder: Path | None) -> bool:
+def is_about(place: Path, folder: Path, repository: Repository | None) -> bool:
     """Return whether a folder is inside another one, or in a worktree of its repository."""
     if place.is_relative_to(folder):
         return True
-    repository = find_repository(place) if place.is_dir() else None
-    return repository is not None and git_folder is not None and repository.git_folder == git_folder
+    if repository is None:
+        return False
+    if place.is_dir():
+        other = find_repository(place)
+        return other is not None and other.git_folder == repository.git_folder
+    return is_deleted_worktree(place, repository)
+
+
+def is_deleted_worktree(place: Path, repository: Repository) -> bool:
+    """Return whether a folder that does not exist was a worktree of a repository.
+
+    git remembers it until `git worktree prune`. Afterwards only its path tells: agents create
+    worktrees in folders such as `worktrees/REPOSITORY/NAME`.
+    """
+    for link in repository.git_folder.glob("worktrees/*/gitdir"):
+        if place.is_relative_to(Path(read_line(link)).parent):
+            return True
+    parts = [part.lower() for part in place.parts]
+    name = repository.project.lower()
+    is_named = any(part == name or part.startswith(f"{name}-worktree") for part in parts)
+    return is_named and any("worktree" in part for part in parts)
 
 
 def find_folder(data: Mapping[str, Any]) -> str:

@@ -5,16 +5,14 @@ One database has all conversations. `opencode.db/ID` is the path of one of them.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotFoundError
-from .transcript import Calls, Transcript, build_message, read_timestamp
+from .transcript import Calls, Transcript, build_message, query, read_timestamp
 
 NAME = "opencode"
-FOLDER_VARIABLE, FOLDER, PATTERN = "XDG_DATA_HOME", ".local/share", "opencode/opencode.db"
 DATABASE = "opencode.db"
+FOLDER_VARIABLE, FOLDER, PATTERNS = "XDG_DATA_HOME", ".local/share", (f"opencode/{DATABASE}",)
 
 
 def is_line(data: Mapping[str, Any]) -> bool:
@@ -98,14 +96,3 @@ def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     for row in query(path.parent, f"select {columns} order by time_created, id", where):
         info = json.loads(row[1])
         yield {"info": {**info, "id": row[0]}, "parts": parts.get(row[0], [])}
-
-
-def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
-    """Return rows of a database that opencode may be writing to."""
-    import sqlite3
-
-    try:
-        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-            return connection.execute(statement, values).fetchall()
-    except sqlite3.Error as error:
-        raise NotFoundError(f"cannot read {database}: {error}") from None

@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..errors import NotFoundError
 from ..formats.dates import format_time, parse_time
 from ..formats.session import CONTEXT, read_content
 from ..store.ignore import is_ignored, read_patterns
@@ -69,6 +71,17 @@ class Calls:
                 self.by_id[call_id] = event
             self.transcript.events.append(event)
         return event
+
+
+def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
+    """Return rows of a database that its program may be writing to."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(statement, values).fetchall()
+    except sqlite3.Error as error:
+        raise NotFoundError(f"cannot read {database}: {error}") from None
 
 
 def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -> Event | None:

@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memcli.transcripts.importer import find_transcripts, import_file, read_transcript
+from memcli.transcripts.importer import find_transcripts, import_file
+from memcli.transcripts.reader import read_file
 from memcli.transcripts.transcript import Transcript
 from tests.helpers import make_context, make_workspace
 
@@ -30,6 +32,19 @@ COMPRESSED = [
     ("user", "And again, tell me when backups of the wiki run."),
     ("assistant", "ANSWER to: And again, tell me when backups of the wiki run."),
 ]
+COMPACTED_CLAUDE = [
+    ("user", "When do backups of the wiki run? [[sh echo hello-from-tool]]"),
+    ("assistant", "ANSWER to: When do backups of the wiki run?"),
+    ("user", "What did I ask you first?"),
+    ("assistant", "ANSWER to: What did I ask you first?"),
+    ("user", "And again: when do backups of the wiki run?"),
+    ("assistant", "ANSWER to: And again: when do backups of the wiki run?"),
+]
+TYPED = [
+    ("user", "This takes a while. [[sh echo working; sleep 6]]"),
+    ("user", "And this was typed meanwhile."),
+    ("assistant", "ANSWER to: The user sent a new message while you were working: "),
+]
 COMMANDS = [
     ("echo tool-output-1; echo tool-output-2", False),
     ("mem search 'nothing at all'", True),
@@ -39,7 +54,7 @@ COMMANDS = [
 
 def read(name: str) -> Transcript:
     problems: list[str] = []
-    transcript = read_transcript(SAMPLES / name, problems)
+    (transcript,) = read_file(SAMPLES / name, problems, UTC)
     assert not problems
     return transcript
 
@@ -49,17 +64,39 @@ def get_messages(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["copilot-1.0.102.jsonl", "gemini-0.61.0-resumed.jsonl", "opencode-1.18.33.json"]
+    "name",
+    [
+        "claude-code-2.1.197.jsonl",
+        "codex-0.171.0.jsonl",
+        "copilot-1.0.102.jsonl",
+        "gemini-0.61.0-resumed.jsonl",
+        "opencode-1.18.33.json",
+    ],
 )
 def test_a_resumed_conversation_with_tools(name: str) -> None:
     transcript = read(name)
-    assert transcript.agent == name.partition("-")[0]
+    assert name.startswith(transcript.agent)
     assert get_messages(transcript.events)[:4] == RESUMED
     calls = [event for event in transcript.events if event["type"] == "tool"]
-    commands = [(call["arguments"]["command"], call["isError"]) for call in calls[:3]]
+    commands = [(next(iter(call["arguments"].values())), call["isError"]) for call in calls[:3]]
     assert commands == COMMANDS
     assert "tool-output-1\ntool-output-2" in calls[0]["result"]
     assert all(event["timestamp"].startswith("2026-11-28T19:") for event in transcript.events)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("claude-code-2.1.197-compacted.jsonl", COMPACTED_CLAUDE),
+        ("codex-0.171.0-compacted.jsonl", COMPACTED_CLAUDE[:4]),
+        ("copilot-1.0.102-compacted.jsonl", COMPRESSED),
+        ("claude-code-2.1.332-typed.jsonl", TYPED),
+    ],
+)
+def test_a_compaction_and_a_prompt_typed_meanwhile(name: str, said: list[tuple[str, str]]) -> None:
+    messages = get_messages(read(name).events)
+    # The answer to a prompt that was typed meanwhile quotes it at length.
+    assert [(role, text[:60]) for role, text in messages] == [(r, text[:60]) for r, text in said]
 
 
 def test_gemini_repeats_nothing_after_a_compression() -> None:
@@ -85,9 +122,9 @@ def test_opencode_keeps_conversations_in_a_database(tmp_path: Path) -> None:
     paths = list(find_transcripts(make_context(tmp_path), tmp_path))
     # The conversation of the subagent is left out.
     assert [path.name for path in paths] == [export["info"]["id"]]
-    assert read_transcript(paths[0], []).events == read("opencode-1.18.33.json").events
-    assert import_file(workspace, paths[0]).added == 12
-    assert import_file(workspace, paths[0]).added == 0
+    assert next(read_file(paths[0], [], UTC)).events == read("opencode-1.18.33.json").events
+    assert import_file(workspace, paths[0], [])[0].added == 12
+    assert import_file(workspace, paths[0], [])[0].added == 0
 
 
 def fill_database(database: Path, export: dict[str, Any]) -> None:

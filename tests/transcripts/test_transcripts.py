@@ -29,7 +29,7 @@ def import_lines(workspace: Workspace, tmp_path: Path) -> Callable[..., Lines]:
     def run(lines: Lines, name: str = "talk") -> Lines:
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        imported = import_file(workspace, path)
+        (imported,) = import_file(workspace, path, [])
         text = find_events_file(workspace, imported.session_id).read_text()
         return [json.loads(line) for line in text.splitlines()]
 
@@ -156,7 +156,7 @@ def test_undated_messages_are_as_old_as_their_file(
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps(say("user", "Hello.", timestamp=timestamp)) + "\n")
     os.utime(path, (1_794_268_800, 1_794_268_800))
-    import_file(workspace, path)
+    import_file(workspace, path, [])
     assert json.loads(find_events_file(workspace, "s1").read_text())["timestamp"] == stored
 
 
@@ -186,13 +186,15 @@ def test_metadata(workspace: Workspace, import_lines: Callable[..., Lines]) -> N
 def test_files_without_a_conversation(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_bytes(data)
-    assert import_file(workspace, path).problems[-1] == "no conversation in it"
+    problems: list[str] = []
+    assert import_file(workspace, path, problems) == []
+    assert len(problems) == 1
     assert not list_sessions(workspace)
 
 
 def test_missing_file(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
-        import_file(workspace, tmp_path / "none.jsonl")
+        import_file(workspace, tmp_path / "none.jsonl", [])
 
 
 def test_conversations_of_this_project(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""Chats as plain text: `User: …` and `Assistant: …`, or a heading for each message.
+
+The first line of a message decides how all of them begin. So a message that quotes another chat in
+another style stays whole.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import tzinfo
+from typing import NamedTuple
+
+from ..formats.dates import format_time, parse_time
+from ..formats.text import build_digest
+from .transcript import Transcript, build_message
+
+NAME = "chat"
+USERS = "user|human|you|me"
+ASSISTANTS = "assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|copilot|codex|cursor"
+DATE = r"\d{4}-\d\d-\d\d"
+TIME = rf"(?P<time>{DATE}[T ,]+\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)"
+OPENING = re.compile(
+    rf"(?P<mark>#{{1,6}}[ \t]+|\*\*|__|\[|>[ \t]?|[-*][ \t]+|)(?:\[?{TIME}\]?[ \t]+)?"
+    rf"(?P<role>{USERS}|{ASSISTANTS}|system)(?:-[\w.]{{1,20}}| said)?"
+    rf"(?:[ \t]*[(\[]{TIME.replace('time', 'time_after')}[)\]])?"
+    r"(?P<colon>:?)(?:\*\*|__|\])?(?P<colon_after>:?)(?:[ \t]+(?P<text>\S.*))?[ \t]*",
+    re.IGNORECASE,
+)
+FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+RULE = re.compile(r"\n\s*-{3,}\s*\Z")  # a line between messages
+EARLY = 10  # lines within which a chat begins
+
+
+class Opening(NamedTuple):
+    """The line that begins a message."""
+
+    style: tuple[str, bool]  # the mark before the name, and whether a colon follows
+    role: str
+    time: str
+    text: str
+
+
+def parse_opening(line: str) -> Opening | None:
+    """Return what a line says that begins a message; None for any other line."""
+    match = OPENING.fullmatch(line.lstrip("\ufeff\u200e"))
+    if match is None:
+        return None
+    has_colon = bool(match["colon"] or match["colon_after"])
+    mark = match["mark"].strip()
+    # A line such as `User` needs a mark, and `**User** says …` is a sentence.
+    if not has_colon and (match["text"] or mark in ("", ">")):
+        return None
+    name = match["role"].lower()
+    role = "user" if name in USERS.split("|") else "assistant"
+    moment = (match["time"] or match["time_after"] or "").replace(",", " ")
+    time = " ".join(moment.split())
+    return Opening(
+        (mark, has_colon), "system" if name == "system" else role, time, match["text"] or ""
+    )
+
+
+def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
+    """Return how the messages of a chat begin; None if the text is not a chat.
+
+    A chat begins within its first lines, and both sides speak.
+    """
+    roles: dict[tuple[str, bool], set[str]] = {}
+    for number, line in enumerate(line for line in lines if line.strip()):
+        opening = parse_opening(line.strip())
+        if opening is not None and (number < EARLY or opening.style in roles):
+            roles.setdefault(opening.style, set()).add(opening.role)
+    return next((style for style, names in roles.items() if {"user", "assistant"} <= names), None)
+
+
+def read_text(text: str, zone: tzinfo) -> Transcript:
+    """Return the conversation in a text. It has no events if the text is not a chat."""
+    transcript = Transcript(NAME)
+    lines = text.splitlines()
+    style = find_style(lines)
+    current: Opening | None = None
+    said: list[str] = []
+    in_code = False
+    for line in lines if style else ():
+        is_fence = FENCE.match(line) is not None
+        # People quote chats in code blocks.
+        opening = None if in_code or is_fence else parse_opening(line.strip())
+        in_code ^= is_fence
+        if opening is None or opening.style != style:
+            said.append(line)
+            continue
+        add_message(transcript, current, said, zone)
+        current, said = opening, [opening.text]
+    add_message(transcript, current, said, zone)
+    return transcript
+
+
+def add_message(
+    transcript: Transcript, opening: Opening | None, lines: list[str], zone: tzinfo
+) -> None:
+    text = RULE.sub("", "\n".join(lines).rstrip())
+    if opening is None or opening.role == "system":
+        transcript.skipped += bool(text.strip())
+        return
+    moment = parse_time(opening.time, zone)
+    event = build_message(opening.role, text, format_time(moment) if moment else "")
+    if event is not None:
+        transcript.events.append(event)
+
+
+def name_events(transcript: Transcript) -> None:
+    """Give events without an id one that is the same at the next import.
+
+    It is made from the text and from how often the text came before.
+    """
+    counts: dict[str, int] = {}
+    for event in transcript.events:
+        if not event.get("id"):
+            said = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
+            counts[said] = counts.get(said, 0) + 1
+            digest = build_digest(f"{said}{counts[said]}".encode("utf-8", "replace"))
+            event["id"] = f"msg_{digest[:16]}"

@@ -1,0 +1,185 @@
+"""Read the conversations in a file, in whatever format it has.
+
+A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERNS, is_line and read_lines, and
+perhaps find_session_id and find_folder_of_path. A format that stores all conversations in a
+database also has DATABASE, list_conversations and read_conversation. Other packages add formats
+under the entry point `mem.transcripts`.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import tzinfo
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TextIO
+
+from ..errors import NotFoundError
+from ..formats.session import LONGEST_LINE, parse_event, parse_events
+from . import (
+    chat_text,
+    claude_code,
+    codex,
+    copilot,
+    cursor,
+    cursor_database,
+    exports,
+    gemini,
+    opencode,
+)
+from .transcript import Transcript, build_message
+
+HEAD = 64 * 1024  # bytes or characters by which a format is recognized
+LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
+LARGEST_DOCUMENT = 64 * 1024 * 1024  # characters of a text that is read whole
+DETECTION_LINES = 20
+JSON_START = re.compile(r"\{|\[\s*\{")  # not `[10:30] User: …`
+BLANK = "\ufeff\x00 \t\r\n"  # a crash can leave zeros at the end of a file
+DATABASES = {module.DATABASE: module for module in (cursor_database, opencode)}
+
+
+@cache
+def list_formats() -> list[ModuleType]:
+    """Return the modules of all transcript formats."""
+    from importlib.metadata import entry_points
+
+    # Lines of Cursor have the same keys as those of Claude Code, and fewer.
+    own = (cursor, cursor_database, claude_code, codex, copilot, gemini, opencode)
+    return [*own, *(item.load() for item in entry_points(group="mem.transcripts"))]
+
+
+def read_file(path: Path, problems: list[str], zone: tzinfo) -> Iterator[Transcript]:
+    """Yield the conversations in a file, in whatever format it has. Raises NotFoundError."""
+    if path.parent.name in DATABASES:
+        yield read_row(path, problems)
+        return
+    try:
+        if path.name in DATABASES:
+            for row in DATABASES[path.name].list_conversations(path):
+                yield read_row(row, problems)
+            return
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            file.seek(0)
+            if head.startswith(b"PK\x03\x04"):
+                yield from exports.read_archive(path, problems)
+                return
+            text = exports.open_text(file)
+            start = text.read(HEAD)
+            text.seek(0)
+            yield from read_text(path, start, text, problems, zone)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_row(path: Path, problems: list[str]) -> Transcript:
+    """Read a conversation in a database."""
+    database = DATABASES[path.parent.name]
+    try:
+        transcript: Transcript = database.read_lines(database.read_conversation(path))
+    except (ValueError, TypeError, RecursionError):
+        problems.append(f"conversation {path.name} is damaged")
+        return Transcript(database.NAME)
+    return transcript
+
+
+def read_text(
+    path: Path, head: str, file: TextIO, problems: list[str], zone: tzinfo
+) -> Iterator[Transcript]:
+    """Yield the conversations in a text, which `head` begins. `path` is where it came from."""
+    head = head.lstrip(BLANK)
+    if exports.is_export(head):
+        yield from exports.read_conversations(file, problems)
+        return
+    if JSON_START.match(head):
+        read = read_document if head.startswith(("[", "{\n", "{\r")) else read_objects
+        transcript = read_objects_of_format(read(file, problems))
+    else:
+        transcript = read_chat(file.read(LARGEST_DOCUMENT), zone)
+    find_id = find_function(transcript.agent, "find_session_id")
+    transcript.session_id = (find_id(path) if find_id else "") or transcript.session_id
+    find_folder_of_path = find_function(transcript.agent, "find_folder_of_path")
+    if find_folder_of_path and not transcript.folder:
+        transcript.folder = find_folder_of_path(path, ())
+    yield transcript
+
+
+def is_conversation(head: str) -> bool:
+    """Return whether a text begins as a conversation in one of the formats does."""
+    head = head.lstrip(BLANK)
+    if not JSON_START.match(head):
+        return bool(cursor.SPEAKER.match(head) or chat_text.find_style(head.splitlines()))
+    lines = [data for _, data in parse_events(head)]
+    return exports.is_export(head) or any(
+        format_.is_line(data) for format_ in list_formats() for data in lines
+    )
+
+
+def find_function(agent: str, name: str) -> Any:
+    """Return a function of an agent's format, or None."""
+    modules = [module for module in list_formats() if module.NAME == agent]
+    return next((getattr(module, name) for module in modules if hasattr(module, name)), None)
+
+
+def read_chat(text: str, zone: tzinfo) -> Transcript:
+    is_cursor = "<user_query>" in text and cursor.SPEAKER.match(text.lstrip(BLANK))
+    return cursor.read_text(text) if is_cursor else chat_text.read_text(text, zone)
+
+
+def read_objects_of_format(lines: Iterator[dict[str, Any]]) -> Transcript:
+    """Return the conversation in objects, by the format that the first ones have."""
+    head = list(islice(lines, DETECTION_LINES))
+    if head and isinstance(head[0].get("messages"), list):
+        messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]
+        head = [head[0], *messages, *head[1:]]
+    lines = chain(head, lines)
+    for format_ in list_formats():
+        if any(format_.is_line(data) for data in head[:DETECTION_LINES]):
+            transcript: Transcript = format_.read_lines(lines)
+            return transcript
+    return read_plain(lines)
+
+
+def read_objects(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file with one in each line, and count the other lines."""
+    bad = size = 0
+    while line := file.readline(LONGEST_LINE):
+        size += len(line)
+        if size > LARGEST_LINES:
+            problems.append(f"only its first {LARGEST_LINES >> 20} MiB were read")
+            break
+        data = parse_event(line) if line.strip(BLANK) else {}
+        if data:
+            yield data
+        elif data is None:
+            # The last line may still be in the middle of being written.
+            bad += line.endswith("\n")
+    if bad:
+        problems.append(f"{bad} {'line is' if bad == 1 else 'lines are'} not JSON objects: skipped")
+
+
+def read_document(file: TextIO, problems: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file that is one JSON value, such as an export."""
+    try:
+        document = json.loads(file.read(LARGEST_DOCUMENT).lstrip(BLANK))
+    except (ValueError, RecursionError):
+        problems.append("not JSON, or cut")
+        return
+    items = document if isinstance(document, list) else [document]
+    yield from (item for item in items if isinstance(item, dict))
+
+
+def read_plain(lines: Iterable[dict[str, Any]]) -> Transcript:
+    """Read events of our own format, or objects with role and content."""
+    transcript = Transcript("")
+    for data in lines:
+        if data.get("type") == "tool":
+            transcript.events.append(data)
+            continue
+        role = str(data.get("role") or data.get("type") or "")
+        event = build_message(role, data.get("content", data.get("text")), data.get("timestamp"))
+        if role in ("user", "assistant") and event is not None:
+            transcript.events.append({**data, **event})
+    return transcript
