@@ -48,6 +48,7 @@ class Draft:
     pinned: bool = False
     expires_at: str = ""
     created_at: str = ""  # empty: now
+    updated_at: str = ""  # empty: when it was created
     is_dated: bool = False  # whether `created_at` was given
     is_typed: bool = False  # whether `type` was given
     files: Sequence[str] = ()
@@ -142,7 +143,7 @@ def build_entry(workspace: Workspace, draft: Draft) -> Entry:
         confidence=draft.confidence,
         pinned=draft.pinned,
         created_at=draft.created_at,
-        updated_at=draft.created_at,
+        updated_at=max(draft.updated_at, draft.created_at),
         expires_at=draft.expires_at,
         files=tuple(draft.files),
         sources=tuple(draft.sources),

@@ -1,5 +1,6 @@
 """Plan how to save a whole file of another workspace in this workspace, byte for byte."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ from ..formats import frontmatter
 from ..formats.dates import format_time, parse_time
 from ..formats.entry import Entry, edit_entry, format_entry, read_entry
 from ..formats.ids import is_id
-from ..formats.text import build_words_digest
+from ..formats.text import build_digest, build_words_digest
 from ..index.index import Index, IndexedEntry
 from ..reconcile.changes import can_replace, find_same_key, supersede
 from ..reconcile.draft import Draft, Neighbors, build_inbox_entry
 from ..store.commit import Append, ChangeGroup, Replace, read_file
 from ..store.sessions import ARCHIVE, EVENTS, METADATA
+from .folders import LONGEST_NAME
 from .items import TransferFile
 
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -93,6 +95,8 @@ class FilePlanner:
         path = PurePosixPath(file.path)
         parts = file.path.split("/")
         is_odd = path.is_absolute() or "\0" in file.path or "" in parts
+        if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+            raise RejectedError(f"its name is longer than {LONGEST_NAME} bytes")
         if is_odd or any(part.startswith(".") for part in parts):
             raise OutsideError(f"{file.path} is hidden or outside the workspace")
         folder = FOLDERS.get(file.kind, "")
@@ -123,9 +127,14 @@ class FilePlanner:
                 return None
             change = Replace(path, None, format_entry(entry))
             return PlannedFile(path, ChangeGroup([change]), is_held=True)
+        if current is not None and not is_id(entry.id) and path not in self.paths:
+            raise RejectedError(f"differs from {path} here, which was not changed")
         if current is not None or path in self.paths:
-            path = f"{path.removesuffix('.md')}-{entry.id[-6:]}.md"
-            if read_file(self.workspace, path) == file.text:
+            suffix = (
+                entry.id if is_id(entry.id) else build_digest(file.text.encode("utf-8", "replace"))
+            )
+            path = f"{path.removesuffix('.md')}-{suffix[-6:]}.md"
+            if path in self.paths or read_file(self.workspace, path) == file.text:
                 return None
         self.paths.add(path)
         text, changes = self.compare_keys(entry, file.text) if is_active else (file.text, [])

@@ -8,23 +8,38 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from shlex import quote
 
-from ..errors import MemError, UsageError
+from ..errors import MemError, RejectedError, UsageError
 from ..formats.dates import parse_time
 from ..formats.entry import Entry
-from ..formats.text import count_noun
-from ..index.index import open_index
+from ..formats.text import build_words_digest, count_noun
+from ..index.index import Index, open_index
 from ..reconcile.admit import write_memories
 from ..reconcile.draft import Draft
 from ..store.commit import check_group, commit, hold_lock
 from ..store.workspace import Workspace
+from .fields import build_stable_id
 from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Read, Source, TransferFile
 from .jsonl import read_jsonl
 from .markdown import read_markdown
+from .notes import read_notes
+from .okf import is_bundle
+from .records import read_csv, read_json
+from .sqlite import read_sqlite
 
-FORMATS: dict[str, Read] = {"jsonl": read_jsonl, "markdown": read_markdown}
+# In the order in which they are tried.
+FORMATS: dict[str, Read] = {
+    "jsonl": read_jsonl,
+    "markdown": read_markdown,
+    "sqlite": read_sqlite,
+    "json": read_json,
+    "csv": read_csv,
+    "okf": lambda source: read_notes(source, list_formats) if is_bundle(source) else None,
+    "notes": lambda source: read_notes(source, list_formats),
+}
 BATCH_ITEMS = 20_000
 BATCH_CHARACTERS = 16_000_000
 
@@ -90,6 +105,9 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
         items = formats[candidate](source)
         if items is not None:
             return candidate, items
+    if source.is_conversation():
+        hint = f"import it with: mem session import {quote(source.name)}"
+        raise UsageError(f"{source.name} is a conversation", hint)
     what = f"not in the format {name}" if name else "in no format that mem knows"
     raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
 
@@ -122,6 +140,7 @@ def import_source(
             save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
             batch, size = [], 0
     save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+    result.messages += dict.fromkeys(source.messages)
     result.rejected.sort(
         key=lambda item: (len(item.place), item.place)
     )  # `line 9` before `line 10`
@@ -203,11 +222,25 @@ def save_drafts(
     is_dry_run: bool,
 ) -> None:
     """Save memories of other tools like any new memory."""
+    index = open_index(workspace)
+    purged_ids = workspace.read_purged_ids()
+    chosen: list[tuple[str, Draft]] = []
+    for place, draft in drafts:
+        try:
+            if draft.id in purged_ids:
+                raise RejectedError("this memory was purged")
+            newer = compare_with_earlier_import(index, draft)
+        except MemError as error:
+            result.rejected.append(Rejection(place, "", error.message))
+            continue
+        result.unchanged += newer is None
+        chosen += [(place, newer)] if newer is not None else []
     if is_dry_run:
-        result.imported["entry"] += len(drafts)
+        result.imported["entry"] += len(chosen)
+    if is_dry_run or not chosen:
         return
-    outcomes, done = write_memories(workspace, [draft for _, draft in drafts], command="import")
-    for (place, _), outcome in zip(drafts, outcomes, strict=True):
+    outcomes, done = write_memories(workspace, [draft for _, draft in chosen], command="import")
+    for (place, _), outcome in zip(chosen, outcomes, strict=True):
         if outcome.error is not None:
             result.rejected.append(Rejection(place, outcome.path, outcome.error.message))
         elif outcome.action == "held":
@@ -218,3 +251,24 @@ def save_drafts(
             result.unchanged += 1
     result.commands += [done.number] if done.number else []
     result.messages += done.messages
+
+
+def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
+    """Return what to save: nothing if it is here, a new version if the tool changed it later.
+
+    Raises RejectedError if the memory was forgotten here.
+    """
+    known = index.find_by_id(draft.id) if draft.id else None
+    if known is None:
+        return draft
+    if known.status == "forgotten":
+        raise RejectedError("was forgotten here")
+    digest = build_words_digest(draft.text)
+    is_same = index.list_entries("id = ? and same_words = ?", (known.id, digest))
+    newer = replace(draft, supersedes=[known.id])
+    newer.id = build_stable_id(f"{draft.id} {draft.text}", draft.updated_at)
+    is_later = known.status == "active" and draft.updated_at > known.updated_at
+    if is_same or not is_later or index.find_by_id(newer.id) is not None:
+        return None
+    return newer
+

@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..formats.dates import format_time
-from ..formats.entry import read_file_time
 from ..index.index import IndexedEntry
 from ..store.workspace import MARK
+from .folders import ZIP_ERRORS, describe, list_members
 from .items import BadItem, Item, Source, TransferFile
 
 HEADINGS = {
@@ -23,33 +22,32 @@ HEADINGS = {
     "summary": "Summaries",
 }
 FOLDERS = {"entries": "entry", "notes": "note", "sessions": "session", "inbox": "inbox"}
-LARGEST = 32 * 1024 * 1024
 
 
 def read_markdown(source: Source) -> Iterator[Item] | None:
-    """Read a folder that `mem export` wrote, or a workspace."""
-    names = ("MEMORY.md", MARK, "entries")
-    if not source.path.is_dir() or not any((source.path / name).exists() for name in names):
+    """Read a folder or archive that `mem export` wrote, or a workspace."""
+    if not source.is_tree:
         return None
-    return read_folder(source.path)
+    for member in list_members(source):
+        if not isinstance(member, Item) and member.path.startswith((MARK, "entries/")):
+            return read_folder(source)
+    return None
 
 
-def read_folder(root: Path) -> Iterator[Item]:
-    for path in sorted(list_files(root)):
-        kind = find_kind(path)
+def read_folder(source: Source) -> Iterator[Item]:
+    for member in list_members(source):
+        if isinstance(member, Item):
+            yield member
+            continue
+        kind = find_kind(member.path)
         if not kind:
             continue
-        file = root / path
         try:
-            if file.stat().st_size > LARGEST:
-                yield Item(path, BadItem("the file is too large"))
-                continue
-            text = file.read_bytes().decode("utf-8", "surrogateescape")
-            modified = format_time(read_file_time(file.stat().st_mtime_ns))
-        except OSError as error:
-            yield Item(path, BadItem(f"cannot be read: {error.strerror}"))
+            text = member.read().decode("utf-8", "surrogateescape")
+        except (*ZIP_ERRORS, OSError) as error:
+            yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
             continue
-        yield Item(path, TransferFile(path, kind, text, modified))
+        yield Item(member.path, TransferFile(member.path, kind, text, member.modified))
 
 
 def list_files(root: Path) -> Iterator[str]:

@@ -1,0 +1,341 @@
+"""JSON and CSV: the memories of mem0, jcode, golemcore, zerg, the MCP memory server, and others.
+
+A record is an object or a row that has a text. `fields` makes a memory of it.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TextIO
+
+from ..errors import UsageError
+from ..formats.json_stream import BLANK, CutOffError, JsonStream
+from ..formats.text import count_noun
+from .fields import FIELD_NAMES, TEXT, build_content, find_field, find_text
+from .items import LARGEST_TEXT_LINE, BadItem, Item, Source, iterate_lines
+
+Record = dict[str, Any]
+Place = tuple[str, Record | BadItem]
+# Keys under which a document has its memories: a list, or a map from ids to memories.
+CONTAINERS = ("results", "memories", "entries", "items", "data", "observations", "summaries")
+GRAPH = {"entities": "entity", "relations": "relation"}
+MEM0_KEYS = frozenset(
+    {"user_id", "agent_id", "run_id", "app_id", "actor_id", "categories", "hash", "app"}
+)
+# Keys of messages and conversations, which `mem session import` reads.
+MESSAGE_KEYS = {"role", "sessionId", "chat_messages", "mapping", "parentUuid", "author", "sender"}
+DELIMITERS = ",;\t|"
+
+
+class Shape(NamedTuple):
+    """How the records of a tool are recognized: by all of some keys and one of others."""
+
+    tool: str
+    all_keys: set[str]
+    any_keys: frozenset[str] = frozenset()
+
+    def fits(self, record: Mapping[str, Any]) -> bool:
+        has_any = not self.any_keys or not self.any_keys.isdisjoint(record)
+        return self.all_keys <= record.keys() and has_any
+
+
+SHAPES = (
+    Shape("mcp-memory", {"name", "observations"}),
+    Shape("mcp-memory", {"from", "to", "relationType"}),
+    Shape("mem0", {"memory"}, MEM0_KEYS),
+    Shape("mem0", {"content", "state"}, MEM0_KEYS),
+    Shape("mem0", {"source", "relationship"}, frozenset({"target", "destination"})),
+    Shape("jcode", {"category", "content", "trust"}),
+    Shape("golemcore", {"layer", "content"}),
+    Shape("zerg", {"path", "content", "owner_id"}),
+    Shape("claude-mem", {"type", "project"}, frozenset({"narrative", "facts"})),
+    Shape("claude-mem", {"project"}, frozenset({"investigated", "learned"})),
+)
+
+
+def find_tool(record: Mapping[str, Any]) -> str:
+    """Return the tool of a record, `json` for another memory, or an empty string for neither."""
+    for shape in SHAPES:
+        if shape.fits(record):
+            return shape.tool
+    return "json" if find_text(record) and MESSAGE_KEYS.isdisjoint(record) else ""
+
+
+def adapt_record(record: Record, tool: str) -> Record:
+    """Return a record with the text of a memory, and with names that `fields` knows."""
+    if "relationType" in record or "relationship" in record:
+        ends = (record.get("to"), record.get("target"), record.get("destination"))
+        words = [
+            record.get("from") or record.get("source"),
+            record.get("relationType") or record.get("relationship"),
+            next((end for end in ends if end), ""),
+        ]
+        return {TEXT: " ".join(str(word).replace("_", " ") for word in words), "type": "fact"}
+    if tool == "mcp-memory":
+        name = str(record["name"])
+        return {
+            "id": name,
+            "type": "entity",
+            "title": name,
+            "tags": [str(record.get("entityType") or "")],
+            TEXT: format_items(record["observations"]) or name,
+        }
+    if tool == "zerg":
+        record = {name: parse_list(value) for name, value in record.items()}
+        path = record["path"]
+        details = record.pop("file_metadata", None) or {}
+        title = record.get("title") or path
+        return {**record, "id": path, "title": title, "metadata": details}
+    return adapt_observation(record) if tool == "claude-mem" else record
+
+
+def format_items(values: Any) -> str:
+    """Return a list of texts, or of objects with a `content`, as a list in Markdown."""
+    values = values if isinstance(values, list) else [values]
+    texts = [item.get("content") if isinstance(item, dict) else item for item in values]
+    return "\n".join(f"- {' '.join(str(text).split())}" for text in texts if text)
+
+
+def adapt_observation(record: Record) -> Record:
+    """Return an observation or a summary of claude-mem. Its lists are JSON in the database."""
+    record = {name: parse_list(value) for name, value in record.items()}
+    if "narrative" in record or "facts" in record:
+        facts = format_items(record.pop("facts", None) or [])
+        parts = [record.pop(name, None) for name in ("subtitle", "narrative", "text")]
+        title = str(record.get("title") or "")
+        text = "\n\n".join(str(part) for part in [*parts, facts] if part) or title
+        record["id"] = f"observation-{record.get('id')}"
+    else:
+        names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+        parts = [(name, record.pop(name, None)) for name in names]
+        lines = [f"- {name.replace('_', ' ')}: {part}" for name, part in parts if part]
+        text = "\n".join(lines)
+        record |= {"type": "summary", "id": f"summary-{record.get('id')}"}
+    if record.get("created_at"):
+        record.pop("created_at_epoch", None)
+    return {**record, TEXT: text}
+
+
+def parse_list(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("[", "{")):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
+    """Yield what to save for each record, or why nothing is saved."""
+    deleted = 0
+    for place, record in places:
+        if isinstance(record, BadItem):
+            yield Item(place, record)
+            continue
+        record = rename_columns(record, source.columns)
+        tool = find_tool(record)
+        adapted = adapt_record(record, tool) if tool else record
+        if not find_text(adapted):
+            yield Item(place, BadItem("not a memory: it has no text (--map text=NAME)"))
+            continue
+        content = build_content(adapted, tool or "json", source.modified)
+        deleted += content is None
+        if content is not None:
+            yield Item(place, content)
+    if deleted:
+        source.messages.append(
+            f"{count_noun(deleted, 'memory')} deleted in the other tool left out"
+        )
+
+
+def rename_columns(record: Record, columns: Mapping[str, str]) -> Record:
+    """Return a record under our names for the fields that the user mapped."""
+    mapped = {field: record[name] for field, name in columns.items() if name in record}
+    if not mapped:
+        return record
+    rest = {
+        name: value
+        for name, value in record.items()
+        if name not in columns.values() and find_field(name) not in mapped
+    }
+    return mapped | rest
+
+
+def read_json(source: Source) -> Iterator[Item] | None:
+    """Read JSON lines, or a document with a list of memories."""
+    text = source.decode_head()
+    if not text.lstrip(BLANK).startswith(("{", "[")):
+        return None
+    is_lines = has_whole_line(text)
+    head = io.StringIO(text)
+    places = read_values(iterate_lines(head, "\n", len(text))) if is_lines else read_document(head)
+    first = next((record for _, record in places if isinstance(record, dict)), None)
+    tool = find_tool(rename_columns(first, source.columns)) if first else ""
+    if not tool or (tool == "json" and source.is_conversation()):
+        return None
+    if is_lines:
+        return build_items(read_values(source.read_text_lines()), source)
+    return build_items(read_document(source.open_text()), source)
+
+
+def has_whole_line(text: str) -> bool:
+    """Return whether the first line is JSON by itself."""
+    lines = text.strip(BLANK).split("\n", 1)
+    try:
+        json.loads(lines[0])
+    except (ValueError, RecursionError):
+        # Only in a file of lines the next line starts an object too.
+        return len(lines) == 2 and lines[0].startswith('{"') and lines[1].startswith('{"')
+    return True
+
+
+def read_values(lines: Iterable[tuple[int, str | None]]) -> Iterator[Place]:
+    """Yield the records of each line. A page of several records may be one line."""
+    for number, line in lines:
+        place = f"line {number}"
+        if line is None:
+            yield place, BadItem(f"longer than {LARGEST_TEXT_LINE >> 20} MiB")
+        elif line.strip(BLANK):
+            yield from read_line(place, line)
+
+
+def read_line(place: str, line: str) -> Iterator[Place]:
+    try:
+        value = json.loads(line.strip(BLANK))
+    except (ValueError, RecursionError):
+        is_cut = not line.endswith("\n")
+        yield place, BadItem("the file ends here in mid-line" if is_cut else "not JSON")
+        return
+    records = expand(value)
+    if not records:
+        yield place, BadItem("not an object with keys and values")
+    for record in records:
+        yield place, record
+
+
+def expand(value: Any) -> list[Record]:
+    """Return the records in a value: itself, or those of the list that it contains."""
+    if isinstance(value, list):
+        return [record for item in value for record in expand(item)]
+    if not isinstance(value, dict):
+        return []
+    if find_tool(value):
+        return [value]
+    records: list[Record] = []
+    for key in (*CONTAINERS, *GRAPH):
+        held = value.get(key)
+        extra = {"type": GRAPH[key]} if key in GRAPH else {}
+        if isinstance(held, dict):
+            held = [{"id": name, **item} for name, item in held.items() if isinstance(item, dict)]
+        records += [{**extra, **item} for item in held or () if isinstance(item, dict)]
+    return records or [value]
+
+
+def read_document(file: TextIO) -> Iterator[Place]:
+    """Yield the records of one document, without reading the whole of it into memory."""
+    stream = JsonStream(file)
+    number = 0
+    try:
+        with file:
+            while stream.peek():
+                for record in stream_records(stream):
+                    number += 1
+                    yield f"item {number}", record
+    except CutOffError as error:
+        yield f"item {number + 1}", BadItem(str(error))
+
+
+def stream_records(stream: JsonStream) -> Iterator[Record]:
+    """Yield the records of the next value of a stream."""
+    if stream.peek() == "[":
+        for value in stream.read_items():
+            yield from expand(value)
+        return
+    if stream.peek() != "{":
+        raise CutOffError("not a memory")
+    whole: Record = {}
+    is_container = False
+    for key in stream.read_keys():
+        mark = stream.peek()
+        if key not in (*CONTAINERS, *GRAPH) or mark not in ("[", "{"):
+            whole[key] = stream.read_value()
+            continue
+        is_container = True
+        if mark == "[":
+            for value in stream.read_items():
+                yield from expand({key: [value]} if key in GRAPH else value)
+            continue
+        for name in stream.read_keys():
+            value = stream.read_value()
+            if isinstance(value, dict):
+                yield {"id": name, **value}
+    if not is_container:
+        yield whole
+
+
+def read_csv(source: Source) -> Iterator[Item] | None:
+    """Read a table with a header. Raises UsageError if no column is known to have the text."""
+    if not source.name.lower().endswith((".csv", ".tsv")) and not source.columns:
+        return None
+    text = source.decode_head()
+    if text.startswith(("{", "[")):
+        return None
+    lines = text.splitlines()
+    marked = lines[0][4:5] if lines and lines[0].startswith("sep=") else ""
+    header = "".join(lines[1:2] if marked else lines[:1])
+    delimiter = marked or max(DELIMITERS, key=header.count)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    missing = [name for name in source.columns.values() if name not in names]
+    if source.is_inner and (missing or TEXT not in map(find_field, names)):
+        return None
+    columns = ", ".join(names[:20])
+    if missing:
+        raise UsageError(f"{source.name} has no column {missing[0]!r}", f"it has {columns}")
+    if TEXT not in source.columns and TEXT not in map(find_field, names):
+        hint = f"name the column that has the text: --map text={names[0] if names else 'NAME'}"
+        raise UsageError(f"{source.name} has no column with a known name: {columns}", hint)
+    return build_items(read_rows(source, names, delimiter, 2 if marked else 1), source)
+
+
+def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) -> Iterator[Place]:
+    too_long: list[int] = []
+
+    def iterate_short_lines() -> Iterator[str]:
+        for number, line in source.read_text_lines():
+            if line is None:
+                too_long.append(number)
+            yield line or ""
+
+    csv.field_size_limit(LARGEST_TEXT_LINE)
+    rows = csv.reader(iterate_short_lines(), delimiter=delimiter)
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            yield f"line {rows.line_num}", BadItem(f"not a row of a table: {error}")
+            continue
+        while too_long:
+            yield f"line {too_long.pop(0)}", BadItem("the line is too long")
+        if row is None:
+            return
+        if rows.line_num <= skipped or not any(cell.strip() for cell in row):
+            continue
+        if len(row) > len(names):
+            yield f"line {rows.line_num}", BadItem(f"{len(row)} cells for {len(names)} columns")
+            continue
+        record = {name: cell.strip() for name, cell in zip(names, row, strict=False)}
+        yield f"line {rows.line_num}", {**record, "tool": "csv"}
+
+
+def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
+    """Read `text=content,tags=labels`: our field and its name in the source."""
+    columns = {}
+    for pair in filter(None, ",".join(pairs).split(",")):
+        field, _, name = pair.partition("=")
+        if field.strip() not in FIELD_NAMES or not name.strip():
+            raise UsageError(
+                f"{pair!r} maps no field", f"FIELD=NAME, with a field of: {', '.join(FIELD_NAMES)}"
+            )
+        columns[field.strip()] = name.strip()
+    return columns

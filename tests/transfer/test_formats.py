@@ -1,0 +1,197 @@
+"""Each format of other tools, from a small invented sample with the structure of the real files."""
+
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.api import add_gates
+from memcli.formats.entry import Entry
+from memcli.index.index import open_index
+from memcli.store.workspace import Workspace
+from memcli.transfer.importer import ImportResult, import_source
+from memcli.transfer.files import read_file_entry
+from memcli.transfer.items import TransferFile, open_source
+from tests.helpers import make_workspace
+
+MEM0 = {
+    "results": [
+        {"id": "8c1f-1", "memory": "Is allergic to peanuts", "user_id": "ravi", "hash": "5f2b", "categories": ["food"], "created_at": "2025-06-20T20:37:33.5-07:00", "updated_at": "2025-07-01T00:00:00Z"},
+        {"id": "8c1f-2", "memory": "Is allergic to peanuts", "user_id": "lena", "created_at": "2025-07-20T20:37:33Z", "expiration_date": "2031-01-01"},
+        {"id": "8c1f-3", "memory": "Smokes", "user_id": "lena", "event": "DELETE"},
+    ],
+    "relations": [{"source": "ravi", "relationship": "works_in", "target": "porto"}],
+}  # fmt: skip
+JCODE = {
+    "graph_version": 2,
+    "memories": {
+        "mem_1": {"id": "mem_1", "category": "fact", "content": "The staging port is 8080.", "tags": ["ops"], "search_text": "x", "created_at": "2026-01-20T10:00:00.1Z", "updated_at": "2026-01-20T10:00:00Z", "trust": "medium", "strength": 1, "active": False, "superseded_by": "mem_2", "embedding": [0.5] * 384},
+        "mem_2": {"id": "mem_2", "category": "correction", "content": "The staging port is 8081.", "tags": ["ops"], "created_at": "2026-01-21T10:00:00Z", "updated_at": "2026-01-21T10:00:00Z", "trust": "high", "active": True, "confidence": 0.9},
+        "mem_3": {"id": "mem_3", "category": {"custom": "workflow"}, "content": "Ines cuts the releases.", "tags": [], "created_at": "2026-01-22T10:00:00Z", "trust": "low", "active": True},
+    },
+    "tags": {"ops": {"id": "tag:ops", "count": 2}},
+    "edges": {"mem_2": [{"target": "mem_1", "kind": "supersedes"}]},
+}  # fmt: skip
+GOLEMCORE = {
+    "memory/MEMORY.md": "Build machine: forge, 16 cores.\n",
+    "memory/2026-02-05.md": "[16:00] User: start the billing module | Assistant: done\n",
+    "memory/items/semantic.jsonl": '{"id": "5d1c", "layer": "SEMANTIC", "type": "PROJECT_FACT", "title": "Port", "content": "PostgreSQL listens on 5433.", "tags": ["billing"], "source": "turn:telegram:1", "confidence": 0.91, "createdAt": "2026-02-05T15:42:10Z", "references": ["application.yaml"], "fingerprint": "9e8f"}\n',
+    "memory/items/episodic/2026-02-06.jsonl": '{"id": "f3f4", "layer": "EPISODIC", "type": "TASK_STATE", "content": "The image stage is red.", "ttlDays": 30, "createdAt": "2026-02-06T09:00:00Z"}\n',
+    "sessions/web:3f2a.json": '{"id": "web:3f2a", "messages": [], "state": "TERMINATED"}',
+    "usage/2026-02.jsonl": '{"tokens": 12}\n',
+}
+JARVIS = {
+    "memory/mem_abc123.md": "---\nid: mem_abc123\ntype: fact\ntags: [user_preference, settings]\ncreatedAt: 2024-01-01T00:00:00Z\n---\n\nUser prefers dark mode.\n",
+    "memory/mem_9f02aa.md": "---\nid: mem_9f02aa\nactive: false\ncreatedAt: 2024-01-03T08:11:52.318Z\n---\n\nThe code hangs in the hall.\n",
+    "memory/mem_0badc0.md": "---\nid: mem_0badc0\ntags: [water, [garden\n---\n\nThe valve leaks.\n",
+}
+NEOVATE = {
+    "MEMORY.md": "# Long-term Memory\n\n- Reminders on Thursdays\n",
+    "HISTORY.md": "\n## 2026-01-09T18:22:07.412Z\n[2026-01-09 19:22] Tomas set up the bot.\n\n## 2026-02-03T20:41:18.733Z\n[2026-02-03 21:41] Talk about the water bill.\n",
+    "learnings/swedish-plurals.md": "---\ntopic: 'swedish plurals'\ntags: \"language, swedish\"\n---\nen lott, flera lotter.\n",
+    "2025-12-20.md": "# 2025-12-20\n\n- First day of the bot.\n",
+}
+GRAPH = """{"type":"entity","name":"Teresa_Silva","entityType":"person","observations":["keeps the books","sings"]}
+{"type":"relation","from":"Teresa_Silva","to":"Loja_Azul","relationType":"works_for"}
+"""
+BASIC_MEMORY = {
+    "kitchen/Coffee Brewing.md": "---\ntitle: Coffee Brewing\ntype: note\npermalink: kitchen/coffee-brewing\ntags: [coffee]\ncreated: 2026-02-01T10:00:00+01:00\n---\n\n# Coffee Brewing\n\n- [method] Pour over brings out the acidity #filter\n- relates_to [[Tea]]\n",
+}
+OKF = {
+    "index.md": '---\nokf_version: "0.2"\n---\n\n# Metrics\n\n* [Revenue](metrics/revenue.md) - Recognized revenue.\n',
+    "log.md": "# Log\n\n## 2026-06-01\n* **Creation**: Added revenue.\n",
+    "metrics/revenue.md": "---\ntype: Metric\ntitle: Revenue\nstatus: stable\nowner: finance\ngenerated: { by: agent/2, at: 2026-06-20T22:53:05Z }\nverified: { by: human:ana, at: 2026-06-25T09:00:00Z }\nstale_after: 2031-09-23\nsources:\n  - id: policy\n    resource: https://wiki.example/revenue\n---\n\nRevenue is booked when the parcel leaves.\n",
+    "metrics/churn.md": "---\ntype: Metric\nstatus: deprecated\ntimestamp: 2026-05-01\n---\n\nChurn counts closed accounts.\n",
+}
+VAULT = {
+    ".obsidian/app.json": "{}",
+    "Daily/2026-01-05.md": "Planted the yew hedge.\n",
+    "Projects/Harbour.md": "---\nstatus: in progress\naliases: [Dock]\ndate: 2026-03-01\n---\n\nThe harbour opens in May. See [[Dock]].\n",
+    "Board.canvas": "{}",
+}
+TABLE = 'Id;Note;Labels;Created At;Mood\n1;"Runs; early";sport, health;27.11.2025;good\n2;Likes fado;music;soon;\n'
+
+
+def build_files(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def build_zip(path: Path, files: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+def build_claude_mem(path: Path) -> Path:
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            """
+            create table observations (id integer primary key, memory_session_id text, project text,
+                text text, type text, title text, subtitle text, facts text, narrative text,
+                concepts text, files_read text, files_modified text, prompt_number integer,
+                discovery_tokens integer, created_at text, created_at_epoch integer);
+            create table session_summaries (id integer primary key, memory_session_id text,
+                project text, request text, investigated text, learned text, completed text,
+                next_steps text, files_read text, files_edited text, notes text, created_at text,
+                created_at_epoch integer);
+            insert into observations values (1, 's', 'shop', null, 'bugfix', 'Cache race fixed',
+                'Two workers wrote one file', '["The lock was missing"]', 'A lock was added.',
+                '["gotcha"]', '[]', '["src/cache.py"]', 1, 9, '2026-03-04T05:06:07.000Z', 1);
+            insert into session_summaries values (1, 's', 'shop', 'fix the cache', null,
+                'locks are needed', 'the lock', null, null, null, null, null, 1772600767000);
+            """
+        )
+    database.close()
+    return path
+
+
+def build_zerg(path: Path) -> Path:
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            """
+            create table memory_files (id integer primary key, owner_id integer, path text,
+                title text, content text, tags text, file_metadata text, created_at text,
+                updated_at text);
+            insert into memory_files values (1, 7, 'people/ana.md', null, 'Ana likes maps.',
+                '["people"]', '{"room": "b"}', '2026-01-02 03:04:05', '2026-01-03 00:00:00');
+            """
+        )
+    database.close()
+    return path
+
+
+def build_source(folder: Path, sample: Any) -> Path:
+    if callable(sample):
+        path: Path = sample(folder / "store.db")
+        return path
+    if isinstance(sample, str):
+        path = folder / ("people.csv" if sample is TABLE else "memory.jsonl")
+        path.write_text(sample)
+        return path
+    if all(isinstance(text, str) for text in sample.values()):
+        return build_files(folder / "theirs", sample)
+    path = folder / "export.json"
+    path.write_text(json.dumps(sample, indent=2))
+    return path
+
+
+# Of each sample: how many memories, and what must survive of the one with these words.
+CASES = {
+    "mem0": (MEM0, 3, "Is allergic to peanuts", {"owner": "ravi", "created_at": "2025-06-21T03:37:33Z", "tags": ["food"]}),
+    "jcode": (JCODE, 3, "The staging port is 8081.", {"type": "correction", "source": "user", "created_at": "2026-01-21T10:00:00Z"}),
+    "golemcore": (GOLEMCORE, 3, "PostgreSQL listens on 5433.", {"title": "Port", "created_at": "2026-02-05T15:42:10Z", "confidence": 0.91}),
+    "jarvis": (JARVIS, 2, "User prefers dark mode.", {"created_at": "2024-01-01T00:00:00Z", "tags": ["user_preference", "settings"]}),
+    "neovate": (NEOVATE, 3, "- First day of the bot.", {"created_at": "2025-12-20T00:00:00Z"}),
+    "zerg": (build_zerg, 1, "Ana likes maps.", {"owner": "7", "title": "people/ana.md", "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-03T00:00:00Z"}),
+    "MCP memory server": (GRAPH, 2, "- keeps the books", {"type": "entity", "title": "Teresa_Silva", "tags": ["person"]}),
+    "basic-memory": (BASIC_MEMORY, 1, "- [method] Pour over", {"title": "Coffee Brewing", "created_at": "2026-02-01T09:00:00Z"}),
+    "claude-mem": (build_claude_mem, 2, "A lock was added.", {"type": "lesson", "project": "shop", "created_at": "2026-03-04T05:06:07Z", "title": "Cache race fixed"}),
+    "OKF": (OKF, 2, "Revenue is booked when the parcel leaves.", {"type": "metric", "owner": "finance", "source": "user", "created_at": "2026-06-20T22:53:05Z", "expires_at": "2031-09-23T00:00:00Z"}),
+    "Obsidian": (VAULT, 2, "The harbour opens in May.", {"aliases": ["Dock"], "status": "active", "created_at": "2026-03-01T00:00:00Z"}),
+    "CSV": (TABLE, 2, "Runs; early", {"tags": ["sport", "health"], "created_at": "2025-11-27T00:00:00Z"}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return add_gates(make_workspace(tmp_path))
+
+
+def import_path(workspace: Workspace, path: Path, **columns: str) -> ImportResult:
+    source = open_source(path, path.name)
+    source.columns = columns
+    return import_source(workspace, source)
+
+
+def read_entries(workspace: Workspace) -> list[Entry]:
+    """Return the memories in the order of their dates."""
+    files = [
+        TransferFile(entry.path, "entry", (workspace.root / entry.path).read_text())
+        for entry in open_index(workspace).list_entries()
+    ]
+    return sorted(map(read_file_entry, files), key=lambda entry: entry.created_at)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_memories_keep_owner_and_dates_and_come_once(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    sample, count, words, expected = CASES[name]
+    path = build_source(tmp_path, sample)
+    result = import_path(workspace, path)
+    assert result.imported["entry"] == count, result
+    chosen = next(entry for entry in read_entries(workspace) if words in entry.body)
+    found = {key: getattr(chosen, key) for key in expected}
+    assert json.loads(json.dumps(found)) == expected
+    files = {file: file.read_bytes() for file in workspace.root.rglob("*.md")}
+    again = import_path(workspace, path)
+    assert not again.imported and again.unchanged >= count, again
+    assert {file: file.read_bytes() for file in workspace.root.rglob("*.md")} == files
