@@ -15,15 +15,18 @@ from ..formats.dates import parse_time
 from ..formats.frontmatter import get_body
 from ..index.index import Index, open_index
 from ..store.files import replace_whole
+from ..store.workspace import MARK
 from ..transfer.export import Exported, Selection, find_files, find_left_out, read_files
 from ..transfer.items import TransferFile
 from ..transfer.jsonl import format_line
 from ..transfer.markdown import render_document
-from .render import Result
+from ..transfer.okf import EXPORTED, render_bundle
+from .render import Result, clean_line
+from .terminal import ask, is_interactive
 from .write import split_list
 
 FIELDS = ("path", "format", "exported", "masked")
-FORMATS = ("jsonl", "markdown")
+FORMATS = ("jsonl", "markdown", "okf")
 NOUNS = {
     "entry": ("memory", "memories"),
     "memory": ("MEMORY.md", "MEMORY.md"),
@@ -40,7 +43,7 @@ def run_export(
         str, Argument(help="A file, or a new folder for Markdown; default: standard output.")
     ] = "-",
     format_: Annotated[
-        str, Option("--format", help="jsonl or markdown. Default: from the name of the file.")
+        str, Option("--format", help="jsonl, markdown or okf. Default: from the name of the file.")
     ] = "",
     type_: Annotated[list[str], Option("--type", help="Only memories of this type.")] = [],
     tag: Annotated[list[str], Option("--tag", help="Only memories with this tag.")] = [],
@@ -48,6 +51,7 @@ def run_export(
         bool, Option("--all", help="Also export conversations and the inbox, which are private.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be exported.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> Result:
     """Export memories, MEMORY.md, the history and daily notes.
 
@@ -63,14 +67,20 @@ def run_export(
     files = find_files(index, selection)
     if is_document:
         files = [item for item in files if item.kind == "entry" and item.status == "active"]
+    if name == "okf":
+        files = [item for item in files if item.kind == "entry" and item.status in EXPORTED]
     counts = Counter(item.kind for item in files)
     masked = [f"a secret is masked in {item.path}" for item in files if item.is_masked]
     if not dry_run:
         target = context.folder / Path(file).expanduser()
+        if file != "-" and not can_write(context, file, target, force=force):
+            return Result({"exported": {}}, ["Nothing was exported."], exit_code=1)
         if is_document:
             write_text(context, file, target, render_all(index, files))
         elif name == "markdown":
             write_folder(file, target, read_files(index, files, selection))
+        elif name == "okf":
+            write_folder(file, target, render_bundle(read_files(index, files, selection)))
         else:
             lines = (format_line(item) for item in read_files(index, files, selection))
             write_text(context, file, target, lines)
@@ -88,17 +98,35 @@ def choose_format(file: str, name: str) -> str:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(FORMATS)}")
     if name == "jsonl" or (not name and (file == "-" or file.endswith((".jsonl", ".ndjson")))):
         return "jsonl"
+    if name == "okf":
+        if file == "-":
+            raise UsageError("an OKF bundle is a folder", "name a new folder")
+        return name
     if not name and Path(file).suffix not in ("", ".md"):
         hint = "add --format jsonl or --format markdown"
         raise UsageError(f"cannot tell the format of {file}", hint)
     return "markdown"
 
 
+def can_write(context: Context, file: str, target: Path, *, force: bool) -> bool:
+    """Return whether the user wants to write to a file. Raises RejectedError."""
+    folder = target.resolve()
+    if any((parent / MARK).is_file() for parent in (folder, *folder.parents)):
+        # It could replace a memory, or become one.
+        raise RejectedError(f"{file} is inside a workspace", "choose a path outside of it")
+    if force or not target.is_file() or ask(context, f"Replace {file}?"):
+        return True
+    if is_interactive(context):
+        return False
+    raise RejectedError(f"{file} exists already", "to replace it, add --force")
+
+
 def write_text(context: Context, file: str, target: Path, lines: Iterator[str]) -> None:
     """Write line by line, because an export can be larger than the memory of the machine."""
     if file == "-":
         for line in lines:
-            context.stdout.write(line)
+            # A memory must not move the cursor; a file gets every byte.
+            context.stdout.write(clean_line(line) if context.is_terminal else line)
         return
     try:
         with replace_whole(target) as output:

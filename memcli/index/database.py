@@ -18,7 +18,7 @@ MATRIX_FILE = "vectors.f32"
 BUSY_SECONDS = 0.25  # a command that cannot write by then works on a copy in memory
 # Marks count as letters, because Thai and Hindi words would fall apart without them.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-READER_VERSION = 2  # raise it when files are read or cut differently
+READER_VERSION = 3  # raise it when files are read or cut differently
 
 SCHEMA = f"""
 create table meta(key text primary key, value) without rowid;

@@ -6,6 +6,7 @@ file tools and git write files without asking the writer.
 """
 
 import os
+import re
 from dataclasses import dataclass, field, replace
 from stat import S_ISREG
 
@@ -35,6 +36,8 @@ TRIES = 3
 # A short answer means little without the end of the turn before, so both are embedded together.
 SHORT_TURN = 250
 PREVIOUS_TURN = 300
+# Without one of these a name holds no secret. The names that mem gives have none.
+SECRET_MARK = re.compile(r"[^\W_]{16}|[=:@]")
 
 
 @dataclass
@@ -94,6 +97,9 @@ def parse_file(
 ) -> ParsedFile:
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
     parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
+    if has_secret_name(path):
+        reason = "its name contains a secret: rename the file"
+        parsed.problems.append(Problem(1, reason, "name"))
     if len(data) > LARGEST:
         parsed.problems.append(
             Problem(1, f"larger than {LARGEST >> 20} MiB: only its beginning is searched")
@@ -137,6 +143,12 @@ def parse_file(
     else:
         parsed.chunks = cutting.cut_plain(parsed.text, modified)
     return parsed
+
+
+def has_secret_name(path: str) -> bool:
+    from ..secrets.scanner import scan
+
+    return SECRET_MARK.search(path) is not None and bool(scan(path))
 
 
 def pass_gate(

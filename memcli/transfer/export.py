@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from ..formats.dates import format_time
 from ..formats.entry import read_file_time
+from ..formats.session import parse_event
 from ..index.index import Index
 from ..store.commit import read_file
 from ..store.gates import redact_text
-from ..store.sessions import METADATA, build_mask, mask_value
+from ..store.sessions import METADATA, build_mask, mask_field, mask_value
 from .items import TransferFile
-from .markdown import list_files
+from .markdown import find_kind, list_files
 
 # Forgotten memories come last: an import that is interrupted and repeated would otherwise refuse
 # the other files that mention them.
@@ -19,10 +20,12 @@ ROWS = """
 select path, kind, masked, hidden, coalesce(status, ''), coalesce(created_at, '')
 from files left join entries using(file)
 where kind in ('entry', 'memory', 'history', 'note', 'session')
-    and file not in (select file from problems where code in ('unread', 'conflict', 'purged'))
+    and file not in
+        (select file from problems where code in ('unread', 'conflict', 'purged', 'name'))
     and ({condition})
 order by coalesce(status, '') = 'forgotten', path
 """
+ID_KEYS = ("id", "consolidatedTo", "fallbackTo")
 
 
 class Exported(NamedTuple):
@@ -63,25 +66,28 @@ def find_files(index: Index, selection: Selection) -> list[Exported]:
         for path, kind, masked, hidden, status, created_at in rows
         if kind != "session" or selection.with_conversations
     ]
-    if not selection.with_conversations or selection.is_partial:
-        return files
     workspace = index.workspace
-    folder = workspace.root / workspace.prefix
-    # The index leaves these out.
-    return files + [
-        Exported(f"{workspace.prefix}{path}", "inbox" if path.startswith("inbox/") else "session")
-        for path in sorted(list_files(folder))
-        if path.endswith(f"/{METADATA}") or (path.startswith("inbox/") and path.endswith(".md"))
-    ]
+    if selection.with_conversations and not selection.is_partial:
+        # The index leaves these out, so nobody has looked for secrets in them.
+        files += [
+            Exported(f"{workspace.prefix}{path}", find_kind(path), is_hidden=True)
+            for path in sorted(list_files(workspace.root / workspace.prefix))
+            if (path.endswith(f"/{METADATA}") or find_kind(path) == "inbox")
+            and redact_text(workspace, path) == path
+        ]
+    return files
 
 
 def find_left_out(index: Index) -> list[str]:
     """Return a line for each file that cannot be exported."""
     rows = index.run(
-        "select distinct path, line, reason from problems where code in ('unread', 'conflict')"
-        " order by path"
-    )
-    return [f"not exported: {path}:{line}: {reason}" for path, line, reason in rows]
+        "select distinct path, line, reason from problems where code in"
+        " ('unread', 'conflict', 'name') order by path"
+    ).fetchall()
+    return [
+        f"not exported: {redact_text(index.workspace, path)}:{line}: {reason}"
+        for path, line, reason in rows
+    ]
 
 
 def read_files(
@@ -101,7 +107,9 @@ def read_files(
         text = read_file(workspace, file.path)
         if text is None:
             continue  # deleted meanwhile
-        if file.kind == "session" and (file.is_masked or file.is_hidden):
+        if file.path.endswith(f"/{METADATA}"):
+            text = mask_metadata(text, build_mask(workspace))
+        elif file.kind == "session" and (file.is_masked or file.is_hidden):
             text = mask_events(text, build_mask(workspace))
         elif file.is_hidden or file.is_masked:
             visible = purged if file.status == "forgotten" else forgotten
@@ -118,6 +126,19 @@ def build_standard_path(prefix: str, file: Exported) -> str:
     # A note of a vault is a memory outside of mem's own folder.
     is_outside = file.kind == "entry" and not path.startswith("entries/")
     return f"entries/{path}" if is_outside else path
+
+
+def mask_metadata(text: str, mask: Callable[[str], str]) -> str:
+    """Return the metadata of a conversation with the secrets in its values masked."""
+    data = parse_event(text)
+    if data is None:
+        return mask(text)
+    # The ids of agents look like secrets, and an import needs them.
+    masked = {
+        name: value if name in ID_KEYS else mask_field(name, value, mask)
+        for name, value in data.items()
+    }
+    return text if masked == data else json.dumps(masked, ensure_ascii=False, indent=1) + "\n"
 
 
 def mask_events(text: str, mask: Callable[[str], str]) -> str:

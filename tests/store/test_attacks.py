@@ -9,12 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from memcli.cli.main import run
+from memcli.context import CommonOptions
 from memcli.reconcile.admit import Draft, write_memories
 from memcli.store.commit import ChangeGroup, Replace, commit, read_file
 from memcli.store.files import replace_whole
 from memcli.store.sessions import append_events, list_sessions
 from memcli.store.workspace import Workspace
-from tests.helpers import get_process_environment, make_workspace, open_again, put, run_mem
+from tests.helpers import (
+    get_process_environment,
+    make_context,
+    make_workspace,
+    open_again,
+    put,
+    run_mem,
+)
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -375,6 +384,46 @@ def test_init_neither_copies_a_linked_file_nor_trusts_a_page_of_a_clone(tmp_path
     (memory / ".gitignore").unlink()
     assert run_mem(tmp_path, "init", folder)[0] == 0
     assert "not trusted" in run_mem(tmp_path, "status", "--workspace", folder)[1]
+
+
+def test_an_export_masks_the_inbox_the_metadata_and_the_names_of_files(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    append_events(workspace, "s1", [{"role": "user", "content": "Hello."}])
+    metadata = workspace.root / "sessions/s1/metadata.json"
+    data = {**json.loads(metadata.read_text()), "summary": f"The token is {TOKEN}"}
+    metadata.write_text(json.dumps(data, indent=1))
+    put(workspace, "inbox/a.md", f"The token is {TOKEN}\n")
+    put(workspace, f"entries/{TOKEN}.md", "Tea at four.\n")
+    put(workspace, f"sessions/{TOKEN}/metadata.json", "{}\n")
+    code, output, errors = run_mem(tmp_path, "export", "--all")
+    assert code == 0 and TOKEN not in output + errors
+    assert "inbox/a.md" in output and '\\"id\\": \\"s1\\"' in output
+    assert "its name contains a secret" in errors
+
+
+def test_an_export_replaces_nothing_unasked(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "Tea at four.", "--source", "user")
+    page = put(workspace, "MEMORY.md", "# Memory\n")
+    for name in ("MEMORY.md", "mem.yaml", "entries/new.md", "new", ".mem/x.jsonl"):
+        arguments = ("export", f"memory/{name}", "--format", "jsonl", "--force")
+        assert run_mem(tmp_path, *arguments)[0] == 5
+    assert page.read_text() == "# Memory\n"
+    (tmp_path / "notes.md").write_text("My own.\n")
+    assert run_mem(tmp_path, "export", "notes.md")[0] == 5
+    assert (tmp_path / "notes.md").read_text() == "My own.\n"
+    assert run_mem(tmp_path, "export", "notes.md", "--force")[0] == 0
+    assert "Tea" in (tmp_path / "notes.md").read_text()
+
+
+def test_an_export_to_a_terminal_moves_no_cursor(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "entries/a.md", "Tea \x1b[2J at \x9b2J four.\n")
+    context = make_context(tmp_path)._replace(common=CommonOptions(), is_terminal=True)
+    for name in ("markdown", "jsonl"):
+        assert run(context, ["export", "-", "--format", name]) == 0
+    shown = context.stdout.getvalue()  # type: ignore[attr-defined]
+    assert "four" in shown and "\x1b" not in shown and "\x9b" not in shown
 
 
 def test_an_export_does_not_replace_a_named_pipe(tmp_path: Path) -> None:
