@@ -3,7 +3,7 @@
 from memcli import open_workspace, search, write
 """
 
-__version__ = "1.0.0.dev0"
+__version__ = "1.0.0"
 __all__ = ["open_workspace", "search", "write"]
 
 

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
         ("mem config list", "mem config set timezone Europe/Lisbon", "mem config unset timezone"),
     ),
     "trust": Command("Start", "trust a workspace that came with a repository", ("mem trust",)),
+    "demo": Command("Start", "show mem at work in half a minute", ("mem demo",)),
     "completion": Command(
         "Start", "print a shell completion script", ('eval "$(mem completion bash)"',)
     ),
@@ -196,6 +197,15 @@ COMMANDS: dict[str, Command] = {
         is_undoable=True,
         module="import_",
     ),
+    "sync": Command(
+        "Share",
+        "exchange memories with your other machines",
+        (
+            "mem sync",
+            "mem sync git@github.com:ana/memory.git --scope user",
+            "mem sync --dry-run",
+        ),
+    ),
     "hook": Command(
         "Share",
         "connect agents, git, cron and systemd",
@@ -208,6 +218,17 @@ COMMANDS: dict[str, Command] = {
         module="hook_install",
     ),
     "mcp": Command("Share", "serve the memory to agents over MCP", ("mem mcp",)),
+    "serve": Command(
+        "Share",
+        "answer reading commands faster from a running process",
+        ("mem serve", "mem serve --idle 0", "mem serve --stop"),
+    ),
+    "merge-driver": Command(
+        "",
+        "merge three versions of a memory for git",
+        ("mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md",),
+        module="sync",
+    ),
     "memory-tool": Command(
         "",  # programs call it, so the overview does not list it
         "carry out a command of Anthropic's memory tool",

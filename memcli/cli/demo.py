@@ -1,0 +1,119 @@
+"""mem demo: show mem at work on a temporary memory."""
+
+import io
+import shlex
+import textwrap
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from ..agents.quick import build_places
+from ..api import open_all
+from ..context import CommonOptions, Context
+from ..formats.dates import format_time
+from ..recall.action import build_action_context
+from ..recall.shown import Shown
+from .main import run
+from .render import Result
+
+FIELDS = ("text", "command", "output", "steps")
+WIDTH = 80
+SEARCH = 'mem search "where does the test server listen" -n 1'
+
+
+class Step(NamedTuple):
+    """A sentence for the reader, and a command that shows what it says."""
+
+    text: str
+    command: str
+
+
+STEPS = (
+    Step("A memory is a folder of your project.", "mem init"),
+    Step(
+        "Save what will matter later, one sentence each.",
+        'mem write "Staging runs on port 6543." --key staging/port',
+    ),
+    Step("", 'mem write "Always run make lint before make deploy."'),
+    Step("Find it by its meaning, in your own words.", SEARCH),
+    Step(
+        "A key has one current value. A new value replaces the old one.",
+        'mem write "Staging runs on port 7654." --key staging/port',
+    ),
+    Step("", SEARCH),
+    Step("Your agent is about to run a command. mem's hook tells it your rule:", "make deploy"),
+    Step("What you forget is hidden from searches and from agents.", "mem forget lint"),
+    Step("", 'mem search "before make deploy" --mode keyword'),
+    Step("You can undo every command.", "mem undo"),
+    Step("A memory is a Markdown file. You can edit it with any program.", "mem read lint"),
+)
+END = """\
+This memory was temporary and is deleted now.
+To create one in your project: mem init"""
+
+
+def run_demo(context: Context) -> Result:
+    """Show what mem does: save, find, replace, remind an agent, forget, undo.
+
+    It runs real commands in a temporary folder, and changes nothing of yours.
+    """
+    steps = []
+    with TemporaryDirectory(prefix="mem-demo-") as home:
+        inner = build_demo_context(context, Path(home).resolve())
+        for step in STEPS:
+            output = run_step(inner, step.command)
+            steps.append({**step._asdict(), "output": output})
+            if not context.common.as_json:
+                context.stdout.write(format_step(step, output))
+                context.stdout.flush()
+    return Result({"steps": steps}, ["", *END.splitlines()])
+
+
+def build_demo_context(context: Context, home: Path) -> Context:
+    """Return a context that has nothing of the user's: another home, and no settings."""
+    folder = home / "shop"
+    folder.mkdir()
+    names = ("PATH", "TZ", "NO_COLOR", *(["TERM"] if context.is_terminal else []))
+    environment = {name: context.environment[name] for name in names if name in context.environment}
+    return context._replace(
+        environment={**environment, "HOME": str(home)},
+        folder=folder,
+        stdin=io.StringIO(),
+        width=WIDTH,
+        height=0,
+        is_terminal=True,
+        common=CommonOptions(),
+        cleanups=None,
+    )
+
+
+def run_step(context: Context, command: str) -> str:
+    """Return what a command prints, or what an agent is told before it runs the command."""
+    program, *arguments = shlex.split(command)
+    if program != "mem":
+        return show_reminder(context, command)
+    output = io.StringIO()
+    run(context._replace(stdout=output, stderr=output), arguments)
+    return output.getvalue()
+
+
+def show_reminder(context: Context, command: str) -> str:
+    """Return what the hook answers before a tool call."""
+    places, tokens = build_places(open_all(context))
+    return build_action_context(
+        places,
+        str(context.folder),
+        {"command": command},
+        Shown("", {}),
+        tokens=tokens,
+        now=format_time(context.now),
+    )
+
+
+def format_step(step: Step, output: str) -> str:
+    lines = [f"\n{step.text}\n"] if step.text else []
+    lines.append(f"{'$' if step.command.startswith('mem ') else 'agent$'} {step.command}")
+    for line in output.strip().splitlines():
+        # What an agent is told is not made for a terminal.
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent="  ") or [""]
+    return "".join(f"{line}\n" for line in lines)
