@@ -22,7 +22,11 @@ LARGEST_MEMBER = 2 * 1024 * 1024 * 1024  # bytes of a file in a zip
 # JSON is compressed to a tenth. A bomb is compressed to a thousandth.
 HIGHEST_RATIO, SMALL_MEMBER = 200, 16 * 1024 * 1024
 MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
-CONVERSATION = re.compile(r'"chat_messages"\s*:\s*\[|"mapping"\s*:\s*\{')
+# The first object has one of these keys itself, and not inside of another value.
+CONVERSATION = re.compile(
+    r'\s*\[?\s*\{(?:"(?:[^"\\]|\\.)*"|[^{}\[\]"]|\{[^{}]*\}|\[[^\[\]]*\])*?'
+    r'"(?:mapping"\s*:\s*\{|chat_messages"\s*:\s*\[)'
+)
 # Marks of sources in ChatGPT's answers.
 CITATION = re.compile(
     "\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue2ff]|【[^】\n]{1,80}†[^】\n]{0,80}】"
@@ -34,7 +38,7 @@ NOT_SAID = ("thoughts", "reasoning_recap", "user_editable_context", "model_edita
 
 def is_export(head: str) -> bool:
     """Return whether a text begins as an export of conversations does."""
-    return head.startswith(("[", "{")) and CONVERSATION.search(head) is not None
+    return CONVERSATION.match(head) is not None
 
 
 def is_archive(path: Path) -> bool:
@@ -78,11 +82,9 @@ def read_member(archive: "ZipFile", member: "ZipInfo", problems: list[str]) -> I
 
 def read_conversations(file: TextIO, problems: list[str]) -> Iterator[Transcript]:
     """Yield the conversations of a `conversations.json`, or of one with a single conversation."""
-    stream = JsonStream(file, LONGEST_CONVERSATION)
-    items = stream.read_items() if stream.peek() == "[" else iter([stream.read_value()])
     number = 0
     try:
-        for number, data in enumerate(items, 1):
+        for number, data in enumerate(read_values(file), 1):
             if isinstance(data, Mapping) and isinstance(data.get("mapping"), Mapping):
                 yield read_chatgpt(data)
             elif isinstance(data, Mapping) and isinstance(data.get("chat_messages"), list):
@@ -91,6 +93,14 @@ def read_conversations(file: TextIO, problems: list[str]) -> Iterator[Transcript
                 problems.append(f"item {number} is not a conversation")
     except CutOffError as error:
         problems.append(f"conversation {number + 1} cannot be read: {error}")
+
+
+def read_values(file: TextIO) -> Iterator[Any]:
+    stream = JsonStream(file, LONGEST_CONVERSATION)
+    if stream.peek() == "[":
+        yield from stream.read_items()
+    else:
+        yield stream.read_value()
 
 
 def open_text(file: IO[bytes]) -> TextIO:

@@ -1,6 +1,7 @@
 """Import conversations that agents stored: find the files, read them, and add the events."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 from ..context import Context
 from ..errors import MemError, NotFoundError
 from ..formats.dates import format_time
-from ..formats.session import parse_events, read_content
+from ..formats.session import UNDATED, parse_events, read_content
 from ..formats.text import build_digest
 from ..llm import FOLDER_PREFIX
 from ..store.sessions import EVENTS, append_events, find_events_file, name_session
@@ -22,6 +23,7 @@ from . import chat_text, copilot, cursor, cursor_database, gemini, opencode
 from .reader import DATABASES, list_formats, read_file
 from .transcript import Transcript, clean_tool_calls, read_timestamp
 
+NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 NO_CONVERSATION = "no conversation in it"
 ENDINGS = (".jsonl", ".json", ".txt", ".md", ".zip", *DATABASES)
 
@@ -97,7 +99,8 @@ def build_session_id(path: Path, transcript: Transcript) -> str:
     if path.name == EVENTS:
         return path.parent.name  # of another workspace of ours
     first = build_digest(str(transcript.events[0].get("id")).encode("utf-8", "replace"))
-    return f"{path.stem}-{first[:8]}"
+    stem = NOT_SAFE.sub("-", path.stem).strip("-.")[:60]
+    return f"{stem or 'chat'}-{first[:8]}"
 
 
 def read_time(path: Path) -> str:
@@ -107,12 +110,14 @@ def read_time(path: Path) -> str:
 def date_events(workspace: Workspace, written: str, events: list[dict[str, Any]]) -> None:
     """Give events without a time, or with a future time, the time of their file.
 
-    With the current time, they would count as new and bring back memories that were forgotten.
+    They bring back no memory that was forgotten: an old conversation may be in a new file.
     """
     for event in events:
         timestamp = read_timestamp(event.get("timestamp"))
         is_known = timestamp and timestamp <= workspace.stamp
         event["timestamp"] = timestamp if is_known else min(written, workspace.stamp)
+        if not is_known:
+            event[UNDATED] = True
 
 
 def read_recorded(workspace: Workspace, session_id: str) -> list[dict[str, Any]]:

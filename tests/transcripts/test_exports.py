@@ -123,6 +123,15 @@ def test_a_zip_is_imported_once(tmp_path: Path) -> None:
     assert (code, output.splitlines()[-1]) == (0, "3 conversations read, 3 new events")
     output = run_mem(tmp_path, "session", "import", "export.zip")[1]
     assert output == "3 conversations read, 0 new events\n"
+    code, output, _ = run_mem(tmp_path, "import", "export.zip")
+    assert (code, output.splitlines()) == (0, ["Imported nothing", "3 files already here"])
+
+
+def test_a_tool_call_that_looks_like_an_export(tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "Put", "input": {"mapping": {"a": 1}}}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [call]}}
+    (transcript,) = read(save(tmp_path / "s.jsonl", line))
+    assert transcript.agent == "claude-code"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -151,7 +160,9 @@ def test_a_zip_bomb(tmp_path: Path) -> None:
     assert "too large" in problems[0]
 
 
-@pytest.mark.parametrize("data", [b"PK\x03\x04 no archive", b"PK\x03\x04", b'[{"mapping": {'])
+@pytest.mark.parametrize(
+    "data", [b"PK\x03\x04 no archive", b"PK\x03\x04", b'[{"mapping": {', b'{"mapping": {"a']
+)
 def test_damaged_files(tmp_path: Path, data: bytes) -> None:
     problems: list[str] = []
     (tmp_path / "conversations.json").write_bytes(data)
