@@ -21,6 +21,11 @@ def main() -> None:
         os._exit(code)
     # Ctrl-C can come while Python is still importing, before any handler of ours.
     try:
+        from .cli.ask import answer_from_server
+
+        answer = answer_from_server(sys.argv[1:])
+        if answer is not None:
+            os._exit(answer)
         from .cli.main import run_process
 
         code = run_process(sys.argv[1:])

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 
 class CommonOptions(NamedTuple):
@@ -38,6 +38,7 @@ class Context(NamedTuple):
     common: CommonOptions = CommonOptions()
     # Called when the command ends: closes what it opened.
     cleanups: list[Callable[[], None]] | None = None
+    embedder: Any = None  # the model, if the process has it open already
 
     @property
     def now(self) -> datetime:
@@ -78,8 +79,30 @@ class Context(NamedTuple):
 
 
 def build_process_context() -> Context:
-    """Build the context of this process. MEM_NOW and MEM_SEED fix its time and randomness."""
-    environment = dict(os.environ)
+    """Build the context of this process."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # LANG=C would otherwise turn every accent into an error.
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    size: tuple[int, int] | None = None
+    if sys.stdout and sys.stdout.isatty():
+        try:
+            size = os.get_terminal_size()
+        except OSError:
+            size = (0, 0)
+    streams = (sys.stdin or io.StringIO(), sys.stdout or io.StringIO(), sys.stderr or io.StringIO())
+    return build_context(dict(os.environ), streams, size)
+
+
+def build_context(
+    environment: Mapping[str, str],
+    streams: tuple[IO[str], IO[str], IO[str]],
+    size: tuple[int, int] | None,
+) -> Context:
+    """Build a context in the working folder. MEM_NOW and MEM_SEED fix its time and randomness.
+
+    `size` has the columns and lines of the terminal, or is None if stdout is none.
+    """
     fixed = environment.get("MEM_NOW", "")
     moment = parse_fixed_time(fixed) if fixed else None
     if moment is not None and moment.tzinfo is None:
@@ -90,23 +113,17 @@ def build_process_context() -> Context:
 
     # Ids must be unpredictable, or a clone could plant the id of a future memory.
     seed = environment.get("MEM_SEED")
-    noise = random.Random(seed) if seed else random.SystemRandom()
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # LANG=C would otherwise turn every accent into an error.
-            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
-    is_terminal = bool(sys.stdout and sys.stdout.isatty())
     return Context(
         environment=environment,
         folder=get_working_folder(environment),
-        stdin=sys.stdin or io.StringIO(),
-        stdout=sys.stdout or io.StringIO(),
-        stderr=sys.stderr or io.StringIO(),
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
         read_clock=read_clock,
-        noise=noise,
-        width=get_width(environment, is_terminal),
-        height=os.get_terminal_size().lines if is_terminal else 0,
-        is_terminal=is_terminal,
+        noise=random.Random(seed) if seed else random.SystemRandom(),
+        width=get_width(environment, size[0] if size else 0),
+        height=size[1] if size else 0,
+        is_terminal=size is not None,
     )
 
 
@@ -125,12 +142,9 @@ def get_working_folder(environment: Mapping[str, str]) -> Path:
         return Path(environment.get("PWD", "/"))
 
 
-def get_width(environment: Mapping[str, str], is_terminal: bool) -> int:
-    columns = environment.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        # A terminal without a size, as in some containers, reports 0.
-        return (os.get_terminal_size().columns if is_terminal else 0) or 80
-    except OSError:
-        return 80
+def get_width(environment: Mapping[str, str], columns: int) -> int:
+    chosen = environment.get("COLUMNS", "")
+    if chosen.isdecimal() and int(chosen) > 0:
+        return int(chosen)
+    # A terminal without a size, as in some containers, reports 0.
+    return columns or 80

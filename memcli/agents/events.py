@@ -77,6 +77,17 @@ def parse_event(data: bytes) -> Event | None:
     )
 
 
+def read_event(agent: str, data: bytes, folder: str) -> tuple[Event | None, str]:
+    """Return the event that a hook is given, and the agent that reports it.
+
+    An event that names no folder is from the folder of the hook's process.
+    """
+    event = parse_event(data)
+    if event is None or agent not in AGENTS:
+        return None, agent
+    return event._replace(folder=event.folder or folder), find_agent(event, agent)
+
+
 def find_agent(event: Event, agent: str) -> str:
     """Return the agent that reports an event to the hooks of `agent`.
 

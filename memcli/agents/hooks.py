@@ -8,16 +8,18 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from ..api import open_all, open_recording
 from ..context import Context
 from ..errors import MemError
 from ..formats.session import CONTEXT
-from ..recall.shown import Shown, delete_old_records, load_fork, load_shown
+from ..recall.shown import Shown, delete_old_records, load_fork, load_shown, lock_session
 from ..store.sessions import list_sessions
 from ..store.workspace import Workspace
-from .events import Event, build_answer
+from ..transcripts.transcript import build_message
+from .events import Event, build_answer, read_event
 from .messages import (
     read_request_tokens,
     record_answer,
@@ -52,25 +54,65 @@ class Answer(NamedTuple):
     message: str = ""
 
 
+class ReadAnswer(NamedTuple):
+    """An answer that only reads, and what saves that it was shown."""
+
+    text: str
+    save: Callable[[], None]
+
+
 def respond(event: Event, agent: str, context: Context) -> str:
     """Return the answer to an event as the agent reads it."""
     handle = HANDLERS.get(event.name)
     if handle is None or not event.session:
         return ""
     with log_problems(event, agent, context) as workspaces:
-        # A subagent has a context of its own, which lacks what its parent was shown.
-        name = f"{event.session}/{event.subagent}" if event.subagent else event.session
-        state_folder = str(context.state_folder or "")
-        shown = load_shown(state_folder, name)
-        if event.source == "fork" and not shown.sentences:
-            shown = load_fork(state_folder, name, event.folder)
-        answer = handle(Hook(event, agent, context, workspaces, shown))
-        places, tokens = build_places(workspaces)
-        save_places(shown, event.folder, places, tokens)
-        shown.count_tokens(answer.text)
-        shown.save()
-        return build_answer(event, agent, answer.text, answer.message)
+        hook = build_hook(event, agent, context, workspaces)
+        text = finish_answer(hook, handle(hook))
+        hook.shown.save()
+        return text
     return ""
+
+
+def read_answer(agent: str, data: bytes, context: Context) -> ReadAnswer | None:
+    """Return the answer to a start or a prompt, or None if more than reading is needed.
+
+    The caller runs the cleanups of the context, which end the lock of the session.
+    """
+    event, agent = read_event(agent, data, str(context.folder))
+    handle = READERS.get(event.name) if event else None
+    if event is None or handle is None or not event.session:
+        return None
+    context = context._replace(folder=Path(event.folder), is_terminal=False)
+    lock = lock_session(str(context.state_folder or ""), event.session, seconds=0)
+    if lock < 0:
+        return None  # an earlier hook is still recording
+    if context.cleanups is not None:
+        context.cleanups.append(lambda: os.close(lock))
+    hook = build_hook(event, agent, context, open_all(context))
+    answer = handle(hook)
+    if answer is None:
+        return None
+    return ReadAnswer(finish_answer(hook, answer), hook.shown.save)
+
+
+def build_hook(event: Event, agent: str, context: Context, workspaces: Sequence[Workspace]) -> Hook:
+    """Load what the session was shown."""
+    # A subagent has a context of its own, which lacks what its parent was shown.
+    name = f"{event.session}/{event.subagent}" if event.subagent else event.session
+    state_folder = str(context.state_folder or "")
+    shown = load_shown(state_folder, name)
+    if event.source == "fork" and not shown.sentences:
+        shown = load_fork(state_folder, name, event.folder)
+    return Hook(event, agent, context, workspaces, shown)
+
+
+def finish_answer(hook: Hook, answer: Answer) -> str:
+    """Return an answer as the agent reads it, and note it in the record of the session."""
+    places, tokens = build_places(hook.workspaces)
+    save_places(hook.shown, hook.event.folder, places, tokens)
+    hook.shown.count_tokens(answer.text)
+    return build_answer(hook.event, hook.agent, answer.text, answer.message)
 
 
 def record_tool_call(event: Event, agent: str, context: Context) -> None:
@@ -78,6 +120,14 @@ def record_tool_call(event: Event, agent: str, context: Context) -> None:
     with log_problems(event, agent, context):
         if event.session:
             record_tool(open_recording(context), event, agent)
+
+
+def record_prompt(event: Event, agent: str, context: Context) -> None:
+    """Record a prompt that `mem serve` has answered."""
+    with log_problems(event, agent, context) as workspaces:
+        hook = build_hook(event, agent, context, workspaces)
+        store_prompt(hook, clean_prompt(event))
+        hook.shown.save()
 
 
 def prepare_session(event: Event, agent: str, context: Context) -> None:
@@ -149,19 +199,11 @@ def handle_prompt(hook: Hook) -> Answer:
     from ..recall.start import build_start_context
     from .requests import RequestResult, save_requests
 
-    event, shown = hook.event, hook.shown
-    # An agent may have copied mem's own context, and the user did not write it.
-    prompt = CONTEXT.sub("", event.prompt).strip()
-    if not prompt:
-        return Answer()
-    workspace = open_recording(hook.context)
-    withdrawn = shown.record.pop(OPEN_PROMPT, "")
-    message, is_new = record_message(workspace, event, hook.agent, "user", prompt)
+    shown = hook.shown
+    prompt = clean_prompt(hook.event)
+    workspace, message, is_new = store_prompt(hook, prompt)
     if not message:
         return Answer()
-    if withdrawn and withdrawn != message:
-        remove_withdrawn_prompt(workspace, withdrawn, prompt)
-    shown.record[OPEN_PROMPT] = message
     # Another agent's hook has received the same prompt, and saved what it asks for.
     result = save_requests(workspace, prompt, message, shown) if is_new else RequestResult()
     start = ""
@@ -173,6 +215,43 @@ def handle_prompt(hook: Hook) -> Answer:
     parts = [part.strip() for part in (start, result.text, text) if part.strip()]
     notice = result.notice if workspace.settings["notify"] else ""
     return Answer("\n\n".join(parts), notice)
+
+
+def read_prompt(hook: Hook) -> Answer | None:
+    """Show what fits a prompt. None if it asks to remember something, and in other rare cases."""
+    from ..consolidate.rules import find_requests
+    from ..recall.prompt import build_prompt_context
+
+    prompt = clean_prompt(hook.event)
+    is_late = hook.workspaces[0].settings["recall.late"]
+    if hook.agent == "gemini" or is_late or PENDING_START in hook.shown.record:
+        return None
+    if build_message("user", prompt, None) is None or find_requests(prompt):
+        return None
+    return Answer(build_prompt_context(hook.workspaces, prompt, hook.shown).strip())
+
+
+def clean_prompt(event: Event) -> str:
+    # An agent may have copied mem's own context, and the user did not write it.
+    return CONTEXT.sub("", event.prompt).strip()
+
+
+def store_prompt(hook: Hook, prompt: str) -> tuple[Workspace, str, bool]:
+    """Record a prompt. Return its workspace, SESSION#ID, and whether it is new.
+
+    The name is empty if the user did not say it.
+    """
+    workspace = open_recording(hook.context)
+    record = hook.shown.record
+    if not prompt:
+        return workspace, "", False
+    withdrawn = record.pop(OPEN_PROMPT, "")
+    message, is_new = record_message(workspace, hook.event, hook.agent, "user", prompt)
+    if message:
+        if withdrawn and withdrawn != message:
+            remove_withdrawn_prompt(workspace, withdrawn, prompt)
+        record[OPEN_PROMPT] = message
+    return workspace, message, is_new
 
 
 def handle_turn_end(hook: Hook) -> Answer:
@@ -237,4 +316,9 @@ HANDLERS: dict[str, Callable[[Hook], Answer]] = {
     "StopFailure": handle_turn_end,
     "PreCompact": handle_compaction,
     "SessionEnd": handle_session_end,
+}
+# They read, so `mem serve` may answer. A prompt is recorded by the hook itself.
+READERS: dict[str, Callable[[Hook], Answer | None]] = {
+    "SessionStart": handle_start,
+    "UserPromptSubmit": read_prompt,
 }

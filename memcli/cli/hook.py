@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LARGEST = 16 * 1024 * 1024  # bytes of an event
 SILENCE = 1.0  # seconds to wait for an agent that does not close its end
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+SERVED_EVENTS = (b"SessionStart", b"UserPromptSubmit")
 # They have no answer, so the agent need not wait.
 SILENT_EVENTS = ("Stop", "StopFailure", "SessionEnd")
 MARKS = ("mem.yaml", "memory/mem.yaml")  # of a folder with a workspace
@@ -33,7 +34,8 @@ def run_hook_process(arguments: Sequence[str]) -> int:
     try:
         data = b"" if environment.get(INSIDE_VARIABLE) else read_input(0)
         if data.strip() and can_have_workspace(environment, data):
-            answer_event(environment, agent, data)
+            if not answer_from_server(environment, agent, data):
+                answer_event(environment, agent, data)
     except Exception as error:
         from ..agents.hooks import log_error
 
@@ -59,17 +61,36 @@ def read_input(descriptor: int) -> bytes:
     return bytes(data)
 
 
+def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) -> bool:
+    """Print the answer of `mem serve` to a start or a prompt. Return False if it has none."""
+    if not any(name in data for name in SERVED_EVENTS):
+        return False
+    from . import ask
+
+    address = ask.find_address(environment)
+    answer = ask.ask(address, ["hook", "run", agent], data) if os.path.exists(address) else None
+    if answer is None:
+        return False
+    write_output(answer[2].decode("utf-8", "surrogateescape"))
+    if not fork_background():
+        from ..agents.events import read_event
+
+        event, agent = read_event(agent, data, os.getcwd())
+        if event is not None:
+            do_work(event, agent, find_state_folder(environment))
+        os._exit(0)
+    return True
+
+
 def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> None:
     """Print the answer to an event, and record a tool call without keeping the agent waiting."""
-    from ..agents.events import AGENTS, build_answer, find_agent, parse_event
+    from ..agents.events import AGENTS, build_answer, read_event
 
-    event = parse_event(data)
-    if agent not in AGENTS or event is None:
+    event, agent = read_event(agent, data, os.getcwd())
+    if event is None:
         reason = f"unknown agent {agent!r}; one of: {', '.join(AGENTS)}"
         sys.stderr.write("mem: not an event in JSON\n" if agent in AGENTS else f"mem: {reason}\n")
         return
-    event = event._replace(folder=event.folder or os.getcwd())
-    agent = find_agent(event, agent)
     state_folder = find_state_folder(environment)
     if event.name in SILENT_EVENTS:
         if event.name == "SessionEnd":
@@ -132,29 +153,45 @@ def work_in_background(event: "Event", agent: str, state_folder: str) -> None:
 
     With a state folder, the events of a session are recorded one after the other.
     """
+    if not fork_background():
+        do_work(event, agent, state_folder)
+
+
+def do_work(event: "Event", agent: str, state_folder: str) -> None:
+    """Do what an event needs in the background, and end this process."""
+    try:
+        from ..agents.hooks import prepare_session, record_prompt, record_tool_call, respond
+        from ..recall.shown import lock_session
+
+        work = {
+            "SessionStart": prepare_session,
+            "UserPromptSubmit": record_prompt,
+            **dict.fromkeys(SILENT_EVENTS, respond),
+        }
+        if event.name == "SessionStart":
+            state_folder = ""
+        lock_session(state_folder, event.session)
+        work.get(event.name, record_tool_call)(event, agent, build_hook_context(event.folder))
+    finally:
+        os._exit(0)
+
+
+def fork_background() -> bool:
+    """Start a process for which the agent does not wait. Return False in that process."""
     reader, writer = os.pipe()
     if os.fork():
         # An agent may kill the process group of its hook as soon as the hook ends.
         os.close(writer)
         os.read(reader, 1)
         os.close(reader)
-        return
-    try:
-        os.setsid()
-        os.close(writer)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        # The agent waits for the end of these streams.
-        for descriptor in (0, 1, 2):
-            os.dup2(nothing, descriptor)
-        from ..recall.shown import lock_session
-
-        lock_session(state_folder, event.session)
-        from ..agents.hooks import prepare_session, record_tool_call, respond
-
-        work = {"SessionStart": prepare_session, **dict.fromkeys(SILENT_EVENTS, respond)}
-        work.get(event.name, record_tool_call)(event, agent, build_hook_context(event.folder))
-    finally:
-        os._exit(0)
+        return True
+    os.setsid()
+    os.close(writer)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    # The agent waits for the end of these streams.
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    return False
 
 
 def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:

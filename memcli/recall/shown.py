@@ -66,24 +66,29 @@ class Shown:
             os.replace(temporary, self.path)
 
 
-def lock_session(state_folder: str, session_id: str) -> None:
+def lock_session(state_folder: str, session_id: str, seconds: float = LOCK_SECONDS) -> int:
     """Wait for the earlier hooks of a session, which may still record something.
 
-    The lock lasts until this process ends. After LOCK_SECONDS it goes on without the lock.
+    The lock lasts until its descriptor is closed, usually by the end of the process. Returns -1 if
+    another process still has the lock after some seconds.
     """
     path = find_record(state_folder, session_id)
     if not path:
-        return
+        return -1
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + LOCK_SECONDS
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + seconds
+        while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+                return lock
             except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(lock)
+                    return -1
                 time.sleep(0.005)
+    return -1
 
 
 def find_record(state_folder: str, session_id: str) -> str:

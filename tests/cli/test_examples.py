@@ -27,6 +27,7 @@ mem note 'Released v1.2 of the recipe.'
 printf '%s\\n' '---' 'id: mem_01m8h0h7p0bread0' 'rating: 4' '---' '' 'A recipe for bread.' > memory/entries/bread.md
 printf '%s\\n' '# Memory' '' '## Projects' '' 'The shop.' > memory/MEMORY.md
 """
+START_SERVER = "{ mem serve > /dev/null 2>&1 & }; until mem serve --stop; do sleep .1; done;"
 # Examples contain ids of questions and commands, and files that only the reader has.
 ADAPTED = {
     "mem review 3f2a1c newer": "mem review QUESTION newer",
@@ -34,6 +35,9 @@ ADAPTED = {
     "mem forget 4kq7tz --purge": "mem forget 4kq7tz --purge --yes",
     "mem restore 4kq7tz": "mem forget 4kq7tz && mem restore 4kq7tz",
     "mem promote 4kq7tz --remove": "mem promote 4kq7tz && mem promote 4kq7tz --remove",
+    "mem serve": f"{START_SERVER} true",
+    "mem serve --idle 0": f"{START_SERVER} true",
+    "mem serve --stop": f"{START_SERVER} true",
     "mem import memory.jsonl": "mem export memory.jsonl && mem import memory.jsonl",
     "mem import backup/ --dry-run": "mem export backup/ && mem import backup/ --dry-run",
     "mem consolidate --answer answer.json": (

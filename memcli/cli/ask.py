@@ -1,0 +1,175 @@
+"""Ask `mem serve` to answer a command that only reads.
+
+This runs before anything else is imported, so it imports nothing that takes time. Every problem
+has the same result: None, and the command runs as if there were no server.
+
+The server sends the number of one of its descriptors. The client looks up the name behind it and
+sends it with the command. A process that may not look into the server cannot know that name.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+TYPE_CHECKING = False  # `typing` takes 5 ms to import
+if TYPE_CHECKING:
+    from _socket import socket
+
+STOP = ["serve", "--stop"]
+READING = ("search", "grep", "read", "ls", "recall", "context")
+ADMISSION = 0.05  # seconds until the server takes the command
+PATIENCE = 3.0  # seconds until it has answered: no reading command embeds texts for longer than 2
+DECLINED = 255  # in place of an exit code
+FINISH = b"f"  # confirms the answer
+MOST_BYTES = 1 << 20  # of a request
+HAS_PROC = sys.platform == "linux"
+# What separates a sandbox from the processes outside of it.
+NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+RIGHTS = (b"Uid", b"Gid", b"Groups", b"Cap", b"NoNewPrivs", b"Seccomp")  # starts of lines
+
+
+def answer_from_server(arguments: Sequence[str]) -> int | None:
+    """Print the server's answer to a command and return its exit code. None without an answer."""
+    command = arguments[0] if arguments else ""
+    address = find_address(os.environ)
+    if command not in READING or not os.path.exists(address):
+        return None
+    # The record of a session must not say that a text was shown if its answer is lost.
+    if any(word.startswith("--session") for word in arguments):
+        return None
+    data = sys.stdin.buffer.read() if command == "recall" and "-" in arguments else b""
+    answer = ask(address, arguments, data)
+    if answer is None and data:
+        import io
+
+        sys.stdin = io.TextIOWrapper(io.BytesIO(data))
+    return None if answer is None else print_answer(*answer)
+
+
+def find_address(environment: Mapping[str, str]) -> str:
+    """Return the path of the socket. It is in a folder that only the user can open."""
+    state, home = environment.get("XDG_STATE_HOME", ""), environment.get("HOME", "")
+    base = state if state.startswith("/") else f"{home}/.local/state"
+    return f"{base}/mem/serve/socket"
+
+
+def ask(address: str, arguments: Sequence[str], data: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return the exit code, stderr and stdout of a command, or None if it has to run here."""
+    import _socket  # `socket` takes 5 ms to import
+
+    try:
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            # Below 3, it would have the number of a stream that is closed.
+            if connection.fileno() < 3:
+                return None
+            connection.settimeout(ADMISSION)
+            connection.connect(address)
+            return exchange(connection, build_request(arguments, data))
+        finally:
+            connection.close()
+    except (OSError, ValueError):
+        return None
+
+
+def build_request(arguments: Sequence[str], data: bytes) -> bytes:
+    """Return everything that a command takes from its process, as Python literals."""
+    umask = os.umask(0o77)
+    os.umask(umask)
+    size = tuple(os.get_terminal_size(1)) if os.isatty(1) else None
+    environment = dict(os.environ)
+    request = (get_identity(), os.getcwd(), umask, size, list(arguments), environment, data)
+    return ascii(request).encode()
+
+
+def get_identity() -> str:
+    """Return what tells one installation of mem from another."""
+    return f"{__file__} {sys.version}"
+
+
+def exchange(connection: "socket", request: bytes) -> tuple[int, bytes, bytes] | None:
+    """Send a request and return the answer. Raises OSError or ValueError for any problem."""
+    server = get_peer(connection)
+    name = read_name(server, receive(connection, 1)[0])
+    # A sandboxed agent must not answer for the server either.
+    if read_rights(server) != read_rights(os.getpid()):
+        raise PermissionError(server)
+    connection.sendall(b"%8d%8d" % (len(name), len(request)) + name + request)
+    connection.settimeout(PATIENCE)
+    head = receive(connection, 24)
+    code, errors, length = (int(head[start : start + 8]) for start in (0, 8, 16))
+    if code == DECLINED:
+        return None
+    text = receive(connection, errors + length)
+    connection.sendall(FINISH)
+    connection.recv(1)  # until the server has saved what was shown
+    return code, text[:errors], text[errors:]
+
+
+def receive(connection: "socket", size: int) -> bytes:
+    """Receive so many bytes."""
+    data = bytearray()
+    deadline = time.monotonic() + PATIENCE
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part or time.monotonic() > deadline:
+            raise ConnectionAbortedError
+        data += part
+    return bytes(data)
+
+
+def get_peer(connection: "socket") -> int:
+    """Return the process at the other end. Raises PermissionError if it is another user's."""
+    import _socket
+
+    if HAS_PROC:
+        peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    else:
+        # macOS: LOCAL_PEERCRED, a version and the user.
+        peer = connection.getsockopt(0, 1, 8)
+    process, user = (int.from_bytes(peer[start : start + 4], sys.byteorder) for start in (0, 4))
+    if user != os.geteuid():
+        raise PermissionError(user)
+    return process
+
+
+def read_name(process: int, descriptor: int) -> bytes:
+    """Return the name of the file behind a descriptor of the server."""
+    return os.readlink(b"/proc/%d/fd/%d" % (process, descriptor)) if HAS_PROC else b""
+
+
+def read_rights(process: int) -> list[object]:
+    """Return what a process may do and see. On macOS, only the user is compared."""
+    rights: list[object] = []
+    if not HAS_PROC:
+        return rights
+    folder = f"/proc/{process}"
+    for name in NAMESPACES:
+        try:
+            rights.append(os.readlink(f"{folder}/ns/{name}"))
+        except FileNotFoundError:
+            pass  # an older Linux
+    root = os.stat(f"{folder}/root")
+    with open(f"{folder}/status", "rb") as file:
+        rights += [root.st_dev, root.st_ino, *(line for line in file if line.startswith(RIGHTS))]
+    try:
+        with open(f"{folder}/attr/current", "rb") as file:
+            rights.append(file.read())
+    except OSError:
+        pass  # without AppArmor and SELinux
+    return rights
+
+
+def print_answer(code: int, error_output: bytes, output: bytes) -> int:
+    """Print an answer as the command itself would."""
+    try:
+        for descriptor, text in ((2, error_output), (1, output)):
+            while text:
+                text = text[os.write(descriptor, text) :]
+    except BrokenPipeError:
+        return 141  # like a program that SIGPIPE stopped
+    except OSError as error:
+        os.write(2, f"mem: done, but cannot write the output: {error.strerror}\n".encode())
+        return 3
+    return code

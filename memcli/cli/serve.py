@@ -1,0 +1,217 @@
+"""mem serve: keep a process that answers the commands that read, one at a time.
+
+The process has imported everything and has the model open. It takes the arguments, the folder and
+the environment of the caller and runs the command as the caller would. It answers only a caller
+with the same rights, so that nobody reads through it what he could not read himself.
+"""
+
+import ast
+import fcntl
+import io
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from ..agents.hooks import read_answer
+from ..context import Context, build_context
+from ..errors import BusyError, MemError, NotFoundError, UnavailableError
+from . import ask
+from .main import run
+from .render import Result, print_message
+
+LIMIT_SECONDS = 0.2  # for a caller to send its request, and to take its answer
+LOOK_SECONDS = 5.0  # between checks whether the process is still wanted
+# They start a process. One that has loaded the model must not fork: its threads do not exist there.
+FORKING = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec")
+
+
+class NotServedError(BaseException):
+    """The caller has to run the command. Not an Exception, which commands may handle."""
+
+
+def run_serve(
+    context: Context,
+    stop: Annotated[bool, Option("--stop", help="Stop the server.")] = False,
+    idle: Annotated[
+        int, Option(min=0, help="Stop after this many minutes without a command; 0: never.")
+    ] = 60,
+) -> Result:
+    """Answer search, grep, read, ls, recall, context and the hooks of agents faster.
+
+    Commands use the server automatically, with the same result. Commands that write, and callers
+    with other rights, such as a sandboxed agent, run as without it. It uses about 200 MB.
+
+    \b
+    To start it with the computer, add this line to your crontab:
+      @reboot mem serve --idle 0
+    or save this as ~/.config/systemd/user/mem.service, and run systemctl --user enable mem:
+      [Service]
+      ExecStart=%h/.local/bin/mem serve --idle 0
+      [Install]
+      WantedBy=default.target
+    """
+    address = Path(ask.find_address(context.environment))
+    if stop:
+        if ask.ask(str(address), ask.STOP, b"") is None:
+            raise NotFoundError("no server answers", "start one: mem serve")
+        return Result(lines=["Stopped the server"])
+    try:
+        address.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        address.parent.chmod(0o700)
+        lock = os.open(address.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BusyError("a server is running", "stop it: mem serve --stop") from None
+    except OSError as error:
+        raise UnavailableError(f"{address.parent}: {error.strerror}") from None
+    server = Server(context, address, 60 * idle)
+    print_message(context, "reading commands are faster until you stop this (Ctrl-C)")
+    server.serve()
+    return Result()
+
+
+class Server:
+    """The process that answers."""
+
+    def __init__(self, context: Context, address: Path, idle: int) -> None:
+        self.address = address
+        self.idle = idle
+        self.is_stopped = False
+        # Of the request that is answered: notes what was shown when the agent has it.
+        self.save: Callable[[], object] = bool
+        self.rights = ask.read_rights(os.getpid())
+        self.embedder = load_everything(context)
+        files = [m.__file__ for name, m in sys.modules.items() if name.startswith("memcli")]
+        self.sources = {file: os.stat(file).st_mtime_ns for file in files if file}
+
+    def serve(self) -> None:
+        """Answer one caller after the other, until nobody needs it any more."""
+        sys.addaudithook(refuse_processes)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        self.address.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+            try:
+                door.bind(str(self.address))
+                door.listen()
+                door.settimeout(LOOK_SECONDS)
+                self.accept(door)
+            except (KeyboardInterrupt, SystemExit, FileNotFoundError):
+                pass
+            finally:
+                self.address.unlink(missing_ok=True)
+
+    def accept(self, door: socket.socket) -> None:
+        last = time.monotonic()
+        while not self.is_stopped:
+            connection = None
+            with suppress(TimeoutError):
+                connection = door.accept()[0]
+            # An update replaces the files of the program. FileNotFoundError: it was uninstalled.
+            if any(os.stat(file).st_mtime_ns != time for file, time in self.sources.items()):
+                return
+            if connection is not None:
+                with connection, suppress(OSError, ValueError):
+                    connection.settimeout(LIMIT_SECONDS)
+                    self.answer(connection)
+                last = time.monotonic()
+            elif 0 < self.idle < time.monotonic() - last:
+                return
+
+    def answer(self, connection: socket.socket) -> None:
+        """Answer one caller. Raises OSError or ValueError for one that is not to be answered."""
+        request = self.admit(connection)
+        cleanups: list[Callable[[], None]] = []
+        self.save = bool
+        try:
+            code, *texts = self.run(ast.literal_eval(request.decode()), cleanups)
+        except (Exception, NotServedError):
+            # The caller finds out whether it is a bug.
+            code, texts = ask.DECLINED, ["", ""]
+        errors, output = (text.encode("utf-8", "surrogateescape") for text in texts)
+        try:
+            head = b"%8d%8d%8d" % (code, len(errors), len(output))
+            connection.sendall(head + errors + output)
+            if connection.recv(1) == ask.FINISH:
+                self.save()
+        finally:
+            for cleanup in cleanups:
+                cleanup()
+
+    def admit(self, connection: socket.socket) -> bytes:
+        """Return the request of a caller. Raises PermissionError for one with other rights."""
+        # Only a process that may look into this one can read the random name. This keeps out a
+        # sandbox that is made with Landlock, of which /proc says nothing.
+        with open_secret_file() as secret:
+            process = ask.get_peer(connection)
+            if ask.read_rights(process) != self.rights:
+                raise PermissionError(process)
+            connection.sendall(bytes([secret]))
+            size, request_size = int(ask.receive(connection, 8)), int(ask.receive(connection, 8))
+            if max(size, request_size) > ask.MOST_BYTES:
+                raise ValueError(request_size)
+            if ask.receive(connection, size) != ask.read_name(os.getpid(), secret):
+                raise PermissionError(process)
+        return ask.receive(connection, request_size)
+
+    def run(self, request: Any, cleanups: list[Callable[[], None]]) -> tuple[int, str, str]:
+        """Run a command in the surroundings of its caller. Return its code, stderr and stdout."""
+        identity, folder, umask, size, arguments, environment, data = request
+        if identity != ask.get_identity():
+            raise NotServedError
+        os.chdir(folder)
+        os.umask(umask)
+        # Libraries read them, too: the home folder, the time zone.
+        os.environ.clear()
+        os.environ.update(environment)
+        time.tzset()
+        stdin = io.TextIOWrapper(io.BytesIO(data), "utf-8", "surrogateescape")
+        output, errors = io.StringIO(), io.StringIO()
+        context = build_context(environment, (stdin, output, errors), size)
+        context = context._replace(embedder=self.embedder)
+        if arguments[0] in ask.READING:
+            return run(context, arguments), errors.getvalue(), output.getvalue()
+        if arguments[:2] == ["hook", "run"]:
+            answer = read_answer(arguments[2], data, context._replace(cleanups=cleanups))
+            if answer is not None:
+                self.save = answer.save
+                return 0, "", answer.text
+        self.is_stopped = arguments == ask.STOP
+        if not self.is_stopped:
+            raise NotServedError
+        return 0, "", ""
+
+
+def load_everything(context: Context) -> Any:
+    """Import what commands need, and open the model as a command does. None without a model."""
+    for command in ask.READING:
+        import_module(f".{command}", __package__)
+    from ..index.model import open_embedder, prepare_model
+
+    with suppress(MemError):  # each command reports it
+        prepare_model(context.cache_folder)
+        return open_embedder(context.cache_folder, is_bulk=False)
+
+
+@contextmanager
+def open_secret_file() -> Iterator[int]:
+    """Open a file with a random name, and yield its descriptor."""
+    secret = os.memfd_create(f"mem-{os.urandom(16).hex()}") if ask.HAS_PROC else os.dup(0)
+    try:
+        yield secret
+    finally:
+        os.close(secret)
+
+
+def refuse_processes(event: str, _: Any) -> None:
+    """Stop a command that wants to start a process: its caller has to run it."""
+    if event in FORKING:
+        raise NotServedError(event)
