@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from memcli.store.sessions import find_events_file, list_sessions
 from memcli.store.workspace import Workspace
 from memcli.transcripts.importer import find_transcripts, import_file, select_transcripts
 from tests.helpers import make_context, make_workspace, run_mem
+from tests.store.test_worktrees import git, make_repository
 
 Lines = list[dict[str, Any]]
 
@@ -247,3 +249,22 @@ def test_lines_of_the_wrong_kind_are_skipped(import_lines: Callable[..., Lines])
     odd = {"type": "gemini", "id": "1", "content": "hello there", "toolCalls": 5}
     lines = import_lines([{"parentId": 1, "data": {}}, {"projectHash": "x"}, odd])
     assert [line["content"] for line in lines] == ["hello there"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_ours"),
+    [
+        ("worktrees/9f3a/shop", True),
+        ("shop-worktrees/fix", True),
+        ("recorded", True),
+        ("worktrees/other/fix", False),
+        ("shop-mobile", False),
+    ],
+)
+def test_conversations_of_a_deleted_worktree(tmp_path: Path, folder: str, is_ours: bool) -> None:
+    shop = make_repository(tmp_path / "shop")
+    git(shop, "worktree", "add", "-q", "../recorded")
+    shutil.rmtree(tmp_path / "recorded")
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps(say("user", "Hello.", cwd=str(tmp_path / folder))) + "\n")
+    assert list(select_transcripts([path], shop)) == ([path] if is_ours else [])
