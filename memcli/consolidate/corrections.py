@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FEWEST_WORDS = 3
 REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
 TABLE = "statements.toml"
+MOST_NEAR_LINES = 6
 VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
@@ -77,9 +78,13 @@ def find_lines(earlier: Sequence["Message"]) -> list[Line]:
 
 
 def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
-    """Return what the agent has stated in the last message, unless that ends with a question."""
+    """Return what the agent has stated in the last message, unless that ends with a question.
+
+    A long message explains something, and a reply to it rarely corrects it without saying so.
+    """
     is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
-    return [line for line in find_lines(earlier[-1:]) if is_reply and line.is_agents]
+    lines = [line for line in find_lines(earlier[-1:]) if is_reply and line.is_agents]
+    return lines if len(lines) <= MOST_NEAR_LINES else []
 
 
 def is_statement(body: str) -> bool:
@@ -104,7 +109,7 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
     # "I mixed it up. It is Tuesdays now.", "Box 7 is from 1976. I misread it."
     openly = f"{reading.previous} {sentence}" if is_changed else sentence
     is_confessed = bool(reading.following) and bool(match_start("confessing", reading.following[0]))
-    is_open = is_confessed or bool(search_pattern("openly_correcting", openly))
+    is_open = is_confessed or bool(match_start("openly_correcting", openly))
     is_correcting = reading.is_correcting or is_open or bool(search_pattern("ending_cue", body))
     correction = (
         find_value(body, lines, reading, is_correcting)
@@ -201,7 +206,8 @@ def find_denial(
     if denied is None:
         return None
     names = find_names(denied[0])
-    about = [line for line in lines[-REPLY_LINES:] if names & find_names(line.text)]
+    near = lines[-REPLY_LINES:] if is_correcting else reading.near
+    about = [line for line in near if names & find_names(line.text)]
     if not about and not is_correcting:
         return None
     wrong = about[-1].text if about else ""
@@ -327,7 +333,7 @@ def is_bare_denial(text: str) -> bool:
 def is_denying(body: str, lines: Sequence[Line]) -> bool:
     """Return whether a sentence only denies something that was said: "Not the last name."."""
     names = find_names(body) if is_bare_denial(body) else set()
-    return any(names & find_names(line.text) for line in lines[-REPLY_LINES:])
+    return any(names & find_names(line.text) for line in lines)
 
 
 def is_objection(earlier: Sequence["Message"]) -> bool:

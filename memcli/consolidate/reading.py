@@ -91,7 +91,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         reading = reading._replace(
             previous="" if search_pattern("question", body) else body,
             # "Oh no wait. I just opened the mail. We fly on the 14th."
-            is_correcting=(is_correcting or is_denying(body, lines)) and statement is None,
+            is_correcting=(is_correcting or is_denying(body, near)) and statement is None,
         )
     return found
 
@@ -168,10 +168,10 @@ def read_standing(
         return None
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
-    kind = "rule" if kind == "decision" else kind
     if kind in ("rule", "preference") and has_report(reading):
         # "Everything is logged with structlog" after "I added print statements".
         kind, corrects = "correction", find_work(body, reading)
+    kind = "rule" if kind == "decision" else kind
     return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
 
