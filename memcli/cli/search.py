@@ -82,8 +82,10 @@ def run_search(
     for hit in result.hits:
         is_own = hit.workspace in own
         mark = "your own" if is_own and len(workspaces) > 1 else ""
-        lines += format_hit(first, hit, mark, explain)
         scope = "user" if is_own else "project"
+        if hit.owner:
+            mark = scope = f"from {hit.owner}"
+        lines += format_hit(first, hit, mark, explain)
         rows.append([hit.relevance, hit.id or "-", hit.path, hit.timestamp, hit.text, scope])
     return Result(
         {"hits": result.hits}, lines, rows, messages, [text], exit_code=0 if result.hits else 1
@@ -102,7 +104,6 @@ def format_hit(workspace: Workspace, hit: Hit, mark: str, explain: bool) -> list
     # An entry is one memory; of a page, the line matters.
     location = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
     details = [
-        f"from {hit.owner}" if hit.owner else "",
         hit.type or hit.kind,
         mark,
         hit.status if hit.status not in ("", "active") else "",

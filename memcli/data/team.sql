@@ -3,6 +3,9 @@
 --     mem index --sql | psql --set ON_ERROR_STOP=1 DATABASE
 --     select mem.add_member('shop', 'ann');
 --
+-- If only a superuser may install pgvector: create schema mem authorization ADMINISTRATOR;
+-- create extension vector schema mem;
+--
 -- The files of each member stay the truth. To change the version: drop schema mem cascade, run this
 -- file again, and let each member push with `mem index`.
 --
@@ -12,8 +15,15 @@ begin;
 -- A function or operator that somebody created in another schema must not be found from here.
 set local search_path = pg_catalog, pg_temp;
 
-create schema mem;
-create extension vector schema mem;
+create schema if not exists mem;
+create extension if not exists vector schema mem;
+do $$ begin
+    if not exists (
+        select from pg_extension where extname = 'vector' and extnamespace = 'mem'::regnamespace
+    ) then
+        raise 'pgvector is in another schema: give mem a database of its own';
+    end if;
+end $$;
 
 create function mem.version() returns integer language sql immutable
     begin atomic select 1; end;
