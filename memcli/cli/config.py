@@ -10,7 +10,13 @@ from ..context import Context
 from ..errors import NotFoundError, UsageError
 from ..store.commit import Append, Replace, commit_one, read_file, read_text, write_atomically
 from ..store.init import HISTORY_PATHS
-from ..store.settings import SETTINGS, edit_settings_text, format_setting, parse_setting
+from ..store.settings import (
+    SETTINGS,
+    edit_settings_text,
+    format_setting,
+    hide_password,
+    parse_setting,
+)
 from ..store.workspace import MARK, Workspace
 from .render import Result
 from .terminal import run_editor
@@ -45,8 +51,8 @@ def run_config(
     if name not in SETTINGS:
         raise UsageError(f"unknown setting {name!r}", "list the settings: mem config list")
     if action == "get":
-        shown = format_setting(workspace.settings[name])
-        return Result({"name": name, "value": workspace.settings[name]}, [shown])
+        shown = hide_password(workspace.settings[name])
+        return Result({"name": name, "value": shown}, [format_setting(shown)])
     # A workspace may come from a stranger, and this setting runs a command.
     if SETTINGS[name].is_user_only and not user:
         raise UsageError(
@@ -55,6 +61,11 @@ def run_config(
         )
     if action == "set" and not value:
         raise UsageError("no value", f"mem config set {name} VALUE")
+    if hide_password(value) != value:
+        raise UsageError(
+            "this contains a password, which the history of your shell now has; nothing was saved",
+            "put it into ~/.pgpass, and use service=NAME or postgresql://USER@HOST/DATABASE",
+        )
     parsed = parse_setting(name, value) if action == "set" else None
     save_setting(workspace, path, name, parsed, user=user)
     line = f"{name}: {format_setting(parsed)}" if action == "set" else f"{name} is unset"
@@ -92,7 +103,7 @@ def save_setting(workspace: Workspace, path: Path, name: str, value: object, *, 
 def list_settings(workspace: Workspace) -> Result:
     lines, rows, items = [], [], []
     for name, setting in SETTINGS.items():
-        value = workspace.settings[name]
+        value = hide_password(workspace.settings[name])
         source = workspace.settings.sources.get(name, "default")
         lines.append(
             f"{name} = {format_setting(value)}{'' if source == 'default' else f'  ({source})'}"

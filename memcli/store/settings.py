@@ -16,6 +16,7 @@ from ..formats import frontmatter
 from .files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
+PASSWORD = re.compile(r"(?i)(password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*(?=@)")
 BLANK_LINE = re.compile(r"(?m)^[ \t]*\n")
 
 
@@ -35,8 +36,11 @@ SETTINGS: dict[str, Setting] = {
     ),
     "layout": Setting(
         "standard",
-        "standard, or vault: read a folder of notes in place",
-        choices=("standard", "vault"),
+        "standard, vault (read a folder of notes in place) or claude (Claude Code's memory folder)",
+        choices=("standard", "vault", "claude"),
+    ),
+    "vault.daily_note": Setting(
+        False, "let `mem note` write into the daily note of the Obsidian vault"
     ),
     "project": Setting("", "project of new memories; default: the name of the repository"),
     "owner": Setting("", "owner of new memories in a workspace that several people share"),
@@ -112,9 +116,7 @@ SETTINGS: dict[str, Setting] = {
     "sync.sessions": Setting(
         False, "let `mem sync` carry conversations, if only you use the repository", True
     ),
-    "sync.timeout": Setting(
-        60.0, "seconds that `mem sync` waits for the remote", limits=(1, 3600)
-    ),
+    "sync.timeout": Setting(60.0, "seconds that `mem sync` waits for the remote", limits=(1, 3600)),
     "notify": Setting(True, "print a line when something was saved for you"),
     "undo.commands": Setting(200, "commands in the undo log", limits=(1, 10_000)),
     "undo.days": Setting(90, "days after which a command leaves the undo log", limits=(1, 3650)),
@@ -269,7 +271,7 @@ def edit_settings_text(text: str, name: str, value: Any) -> str:
     if data is None:
         # Comments alone are no map. They stay above the first setting.
         comments = text if not text or text.endswith("\n") else f"{text}\n"
-        return comments if value is None else f"{comments}{name}: {format_setting(value)}\n"
+        return comments if value is None else f"{comments}{name}: {format_value(value)}\n"
     remove_setting(data, name)
     if value is not None:
         data[name] = list(value) if isinstance(value, tuple) else value
@@ -289,5 +291,15 @@ def remove_setting(data: Any, name: str) -> None:
             del data[group]
 
 
-def format_setting(value: Any) -> str:
+def format_value(value: Any) -> str:
     return frontmatter.format_value(list(value) if isinstance(value, tuple) else value)
+
+
+def format_setting(value: Any) -> str:
+    """Return a value to show."""
+    return format_value(hide_password(value))
+
+
+def hide_password(value: Any) -> Any:
+    """Return a value without the password of the server that it may name."""
+    return PASSWORD.sub(r"\1\2…", value) if isinstance(value, str) else value

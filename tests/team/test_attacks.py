@@ -36,7 +36,9 @@ def test_members_read_their_spaces_and_nothing_else(spaces: tuple[Database, int,
     add_role(database.server, "stranger")
     for role, seen in {"ana": ["ana"], "bea": ["ana"], "eve": ["eve"], "administrator": []}.items():
         for table in ("files", "chunks"):
-            assert database.run(f"select owner::text from mem.{table}", role) == [(name,) for name in seen]
+            assert database.run(f"select owner::text from mem.{table}", role) == [
+                (name,) for name in seen
+            ]
     with pytest.raises(DENIED):
         database.run("select * from mem.files", "stranger")
 
@@ -48,7 +50,10 @@ def test_nobody_writes_in_the_name_or_space_of_another(spaces: tuple[Database, i
         (CHUNK, (shared, "a.md", "x", b"x")),
         ("insert into mem.purged(space, id) values (%s, 'mem_a.md')", (shared,)),
         ("insert into mem.members values ('eve', %s)", (shared,)),
-        ("insert into mem.files(space, owner, machine, path, id, digest, body) values (%s, 'ana', 'm', 'b', 'i', 'd', 'x')", (other,)),
+        (
+            "insert into mem.files(space, owner, machine, path, id, digest, body) values (%s, 'ana', 'm', 'b', 'i', 'd', 'x')",
+            (other,),
+        ),
         ("update mem.files set owner = 'ana' where space = %s", (other,)),
         ("update mem.files set space = %s", (shared,)),
         ("insert into mem.spaces(name) values (%s)", ("mine",)),
@@ -59,9 +64,15 @@ def test_nobody_writes_in_the_name_or_space_of_another(spaces: tuple[Database, i
         ("alter table mem.files disable row level security", None),
         ("create policy p on mem.files using (true)", None),
         ("drop policy read on mem.files", None),
-        ("create or replace function mem.my_spaces() returns setof integer language sql as 'select 1'", None),
+        (
+            "create or replace function mem.my_spaces() returns setof integer language sql as 'select 1'",
+            None,
+        ),
         ("create function mem.f() returns integer language sql as 'select 1'", None),
-        ("create trigger t after insert on mem.files execute function suppress_redundant_updates_trigger()", None),
+        (
+            "create trigger t after insert on mem.files execute function suppress_redundant_updates_trigger()",
+            None,
+        ),
         ("set role administrator", None),
         ("set session authorization ana", None),
         ("grant ana to eve", None),
@@ -71,7 +82,11 @@ def test_nobody_writes_in_the_name_or_space_of_another(spaces: tuple[Database, i
         with pytest.raises((DENIED, psycopg.errors.InvalidParameterValue)):
             database.run(statement, "eve", values)
     # Bea reads what Ana pushed, and cannot change it.
-    for statement in ("update mem.files set body = 'x'", "delete from mem.files", "delete from mem.chunks"):
+    for statement in (
+        "update mem.files set body = 'x'",
+        "delete from mem.files",
+        "delete from mem.chunks",
+    ):
         database.run(statement, "bea")
     assert database.run("select body from mem.files", "ana") == [("the heron drinks tea",)]
     assert database.run("select count(*) from mem.chunks", "ana") == [(1,)]
@@ -100,10 +115,15 @@ def test_row_level_security_cannot_be_set_aside(spaces: tuple[Database, int, int
     )
     assert database.run(leaky, "eve") == [(1,)]
     with pytest.raises(DENIED):
-        database.run("create function pg_temp.f(text) returns boolean language sql leakproof as 'select true'", "eve")
+        database.run(
+            "create function pg_temp.f(text) returns boolean language sql leakproof as 'select true'",
+            "eve",
+        )
 
 
-def test_a_removed_member_changes_nothing_in_a_transaction_begun_before(spaces: tuple[Database, int, int]) -> None:
+def test_a_removed_member_changes_nothing_in_a_transaction_begun_before(
+    spaces: tuple[Database, int, int],
+) -> None:
     database, shared, _ = spaces
     for statement in (
         "insert into mem.files(space, machine, path, id, digest, body) values ({}, 'm', 'late', 'i', 'd', 'x')",
@@ -136,7 +156,9 @@ def test_a_purge_of_one_member_hides_nothing_of_another(spaces: tuple[Database, 
     assert database.run("select owner::text from mem.files", "ana") == [("ana",)]
 
 
-@pytest.mark.parametrize("role", ["o'neil", 'a"b', "Ana Maria", "back\\slash", "select", "ä" * 31, "%s", "$$"])
+@pytest.mark.parametrize(
+    "role", ["o'neil", 'a"b', "Ana Maria", "back\\slash", "select", "ä" * 31, "%s", "$$"]
+)
 def test_roles_of_any_name(database: Database, role: str) -> None:
     space = database.add_members("shop; drop schema mem", role)
     add_text(database, role, space, "tea")
@@ -144,7 +166,9 @@ def test_roles_of_any_name(database: Database, role: str) -> None:
 
 
 def test_no_superuser_becomes_a_member(database: Database) -> None:
-    with pytest.raises(psycopg.errors.RaiseException, match="no role that row-level security binds"):
+    with pytest.raises(
+        psycopg.errors.RaiseException, match="no role that row-level security binds"
+    ):
         database.run("select mem.add_member('shop', 'postgres')")
 
 
@@ -206,7 +230,9 @@ def test_a_plan_does_not_show_whether_a_guess_is_right(team_server: Server, sett
 
 def test_nothing_leaks(team_server: Server) -> None:
     leaks = list(fuzz.find_leaks(team_server, 300, size=40, seed="suite"))
-    assert not leaks, "\n\n".join(f"{leak.role}: {leak.statements}\n{str(leak.answers)[:3000]}" for leak in leaks[:3])
+    assert not leaks, "\n\n".join(
+        f"{leak.role}: {leak.statements}\n{str(leak.answers)[:3000]}" for leak in leaks[:3]
+    )
 
 
 @pytest.mark.parametrize(
