@@ -91,7 +91,7 @@ def add_gates(workspace: Workspace) -> Workspace:
         check_secrets,
         build_forgotten_gate(find_forgotten),
     )
-    workspace.find_purged_files = find_purged_files
+    workspace.find_received_purges = find_received_purges
     workspace.build_purge_filter = build_purge_filter
     return workspace
 
@@ -118,22 +118,13 @@ def build_purge_filter(workspace: Workspace) -> Callable[[str], str]:
     return lambda text: purged.hide(text)[0]
 
 
-def find_purged_files(workspace: Workspace) -> list["Replace"]:
-    """Return the deletions of memories that were purged on another machine."""
-    purged_ids = workspace.read_purged_ids()
-    if not purged_ids:
-        return []
-    from .formats.entry import read_id
-    from .store.commit import Replace, read_file
+def find_received_purges(workspace: Workspace) -> tuple[list["Replace"], list[str]]:
+    """Return what to delete because another machine purged it."""
+    if not workspace.read_purged_ids():
+        return [], []  # as in most workspaces, without an import
+    from .reconcile.purge import find_received_purges
 
-    index = open_index(workspace, refresh_first=False)
-    changes = []
-    for (path,) in index.run("select path from problems where code = 'purged'").fetchall():
-        text = read_file(workspace, path)
-        # The index is not refreshed here, and the file may contain something else by now.
-        if text is not None and read_id(text) in purged_ids:
-            changes.append(Replace(path, text, None))
-    return changes
+    return find_received_purges(workspace)
 
 
 def write(workspace: Workspace, text: str, **fields: Any) -> "Outcome":

@@ -1,45 +1,80 @@
 """Merge the lines of two versions of a text that have a common ancestor."""
 
+from collections.abc import Callable, Iterator, Sequence
+
 Run = tuple[int, int, list[str]]
 """Start and end of replaced lines, and the new lines."""
+Resolve = Callable[[list[str], list[str], list[str]], list[str]]
+"""Takes the lines of a conflict in the ancestor and on both sides, and returns the merged lines."""
 
 
-def merge_lines(base: str, ours: str, theirs: str) -> str | None:
+def merge_lines(base: str, ours: str, theirs: str, resolve: Resolve | None = None) -> str | None:
     """Return the text with the changes of both sides, or None if they changed the same lines.
 
-    Changes that only touch are merged; two insertions at the same place are a conflict.
+    Changes that only touch are merged; two insertions at the same place are a conflict. With
+    `resolve`, every conflict is resolved.
     """
     if ours == base or ours == theirs:
         return theirs
     if theirs == base:
         return ours
-    base_lines = base.splitlines(keepends=True)
-    our_changes = find_changes(base_lines, ours.splitlines(keepends=True))
-    their_changes = find_changes(base_lines, theirs.splitlines(keepends=True))
+    sides = (text.splitlines(keepends=True) for text in (base, ours, theirs))
+    merged = merge_sequences(*sides, resolve)
+    return None if merged is None else "".join(merged)
+
+
+def merge_sequences(
+    base: list[str], ours: list[str], theirs: list[str], resolve: Resolve | None = None
+) -> list[str] | None:
+    """Merge lines, or other parts of a text, as `merge_lines` does."""
     merged: list[str] = []
     position = 0
-    changes = sorted([*our_changes, *their_changes], key=lambda change: (change[0], change[1]))
-    previous: Run | None = None
-    for change in changes:
-        start, end, lines = change
-        if change == previous:
-            continue  # both sides made this change
-        if previous is not None and is_conflict(previous, change):
-            return None
-        merged += base_lines[position:start]
-        merged += lines
+    for start, end, our_changes, their_changes in group_changes(
+        find_changes(base, ours), find_changes(base, theirs)
+    ):
+        merged += base[position:start]
         position = end
-        previous = change
-    merged += base_lines[position:]
-    return "".join(merged)
+        left = apply_changes(base, start, end, our_changes)
+        right = apply_changes(base, start, end, their_changes)
+        if left == right or not their_changes:
+            merged += left
+        elif not our_changes:
+            merged += right
+        elif resolve is None:
+            return None
+        else:
+            merged += resolve(base[start:end], left, right)
+    return merged + base[position:]
 
 
-def is_conflict(first: Run, second: Run) -> bool:
-    """Return whether two changes overlap, or insert lines at the same place."""
-    if second[0] < first[1]:
-        return True
-    is_insertion = first[0] == first[1] and second[0] == second[1]
-    return is_insertion and first[0] == second[0]
+def group_changes(
+    our_changes: Sequence[Run], their_changes: Sequence[Run]
+) -> Iterator[tuple[int, int, list[Run], list[Run]]]:
+    """Yield the changes of both sides, those that conflict together, with the lines they cover."""
+    changes = [(change, 0) for change in our_changes] + [(change, 1) for change in their_changes]
+    changes.sort(key=lambda item: item[0][:2])
+    group: tuple[list[Run], list[Run]] = ([], [])
+    start = end = -1
+    for change, side in changes:
+        is_insertion = change[0] == change[1] == start == end
+        if change[0] >= end and not is_insertion:
+            if start >= 0:
+                yield start, end, *group
+            group = ([], [])
+            start = change[0]
+        end = max(end, change[1])
+        group[side].append(change)
+    if start >= 0:
+        yield start, end, *group
+
+
+def apply_changes(base: list[str], start: int, end: int, changes: Sequence[Run]) -> list[str]:
+    """Return a part of the base with the changes of one side."""
+    lines: list[str] = []
+    for first, last, new_lines in changes:
+        lines += base[start:first] + new_lines
+        start = last
+    return lines + base[start:end]
 
 
 def find_changes(base: list[str], changed: list[str]) -> list[Run]:

@@ -1,9 +1,10 @@
 """Bring the index in step with the files as they are now."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..formats.frontmatter import get_content
 from ..formats.text import build_digest
 from ..store.workspace import Workspace
 from .database import Database
@@ -54,6 +55,7 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     from .update import apply_forgotten, refresh_file
     from .writer import delete_file
 
+    note_purged_texts(database, workspace, [row[1] for row in deleted])
     forgotten = load_forgotten(database, workspace)
     with database.write():
         database.run("delete from meta where key in ('seen', 'rows')")
@@ -72,6 +74,20 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
     apply_forgotten(database, workspace)
     database.try_set_meta("purged", purged)
     return True
+
+
+def note_purged_texts(database: Database, workspace: Workspace, files: Sequence[int]) -> None:
+    """Hide the texts of memories that git deleted because another machine purged them."""
+    purged_ids = workspace.read_purged_ids() if files and workspace.is_trusted else frozenset()
+    texts = []
+    for file in files if purged_ids else ():
+        row = database.run(
+            "select id, text from entries join texts using(file) where file = ?", (file,)
+        ).fetchone()
+        if row is not None and row[0] in purged_ids:
+            texts.append(get_content(row[1]))
+    if texts:
+        workspace.machine.store_purged_digests(texts)
 
 
 def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, Any]) -> list[str]:

@@ -1,29 +1,16 @@
-"""Forget, restore and purge memories.
+"""Forget and restore memories."""
 
-A purge deletes a memory, and its text in every other file, the index and the undo log.
-"""
-
-import json
-import re
-import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
-from ..errors import BusyError, NotFoundError, RejectedError
+from ..errors import NotFoundError, RejectedError
 from ..formats.dates import format_time, parse_time
 from ..formats.frontmatter import get_body, get_content
-from ..formats.page import replace_promoted_line
-from ..formats.passages import PassageFinder, replace_passages
-from ..formats.text import find_strings, normalize, split_words, summarize_texts
+from ..formats.text import split_words, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
-from ..index.scan import list_all_files, remove_leftovers
 from ..index.words import find_content_words
-from ..index.writer import rebuild_spellings
 from ..search.names import get_entry
-from ..store.commit import Append, ChangeGroup, Replace, commit, read_file
-from ..store.git import run_git
-from ..store.machine import Machine
-from ..store.workspace import Workspace, find_own_workspace
+from ..store.commit import ChangeGroup, commit
+from ..store.workspace import Workspace
 from .changes import (
     ForgetResult,
     build_outcome,
@@ -33,6 +20,7 @@ from .changes import (
     find_same_key,
     replace_entries,
 )
+from .purge import find_recording_workspace, purge_entries
 from .similar import embed_texts, find_close, has_sequence, load_pool
 
 # Of 255 sentences that reword a memory, 174 find it at .8 and one finds another; lower down, what
@@ -41,13 +29,6 @@ DESCRIBED_COSINE = 0.8
 # The second closest memory must be this much farther away, or nobody knows which one is meant.
 DESCRIBED_MARGIN = 0.05
 MOST_DESCRIBED = 3  # a request that fits more memories is unclear
-# A record or note whose text was purged.
-CUT = "\0cut\0"
-EMPTY_HISTORY_RECORD = re.compile(
-    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
-)
-EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
-PURGED_PASSAGE = "[purged]"
 
 
 def forget(
@@ -91,21 +72,12 @@ def forget(
     done.result = commit(workspace, command, groups, summary=summary, actor=actor)
     mark_rejected(done, groups)
     texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
-    find_own_machine(workspace).store_purged_digests(texts)
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        own.machine.store_purged_digests(texts)
     # The gates refuse the text from now on, also for commands that do not look at the files.
     index.refresh()
     return done
-
-
-def find_own_machine(workspace: Workspace) -> Machine:
-    """Return the state of the user's own workspace if it has the conversations of this one.
-
-    What hooks record in a shared workspace goes there, so a forgotten text has to be hidden there.
-    """
-    own = find_own_workspace(workspace.context) if workspace.is_shared else None
-    if own is None or own.root == workspace.root:
-        return Machine("", None, None, False)
-    return own.machine
 
 
 def forget_described(
@@ -226,7 +198,9 @@ def restore(workspace: Workspace, names: Sequence[str]) -> ForgetResult:
     done.result = commit(workspace, "restore", groups, summary=summary)
     mark_rejected(done, groups)
     texts = [get_content(index.read_text(entry.path) or "") for entry in entries]
-    find_own_machine(workspace).remove_purged_digests(texts)
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        own.machine.remove_purged_digests(texts)
     index.refresh()
     return done
 
@@ -269,128 +243,3 @@ def get_mentions(workspace: Workspace, text: str) -> list[IndexedEntry]:
     if not entries:
         raise NotFoundError(f"no memory mentions {text!r}")
     return entries
-
-
-def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
-    """Delete memories and their text in every file, the index and the undo log."""
-    workspace = index.workspace
-    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
-    finder = PassageFinder(texts)
-    done = ForgetResult()
-    changes: list[Replace | Append] = []
-    stamp = workspace.stamp
-    for entry in entries:
-        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
-        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
-        done.outcomes.append(build_outcome(index, "purged", entry))
-        done.git_commits += find_git_commits(workspace, entry.path)
-    # In all other files, because agents and people copy sentences around.
-    ids = [entry.id for entry in entries]
-    for path in list_all_files(workspace):
-        text = read_file(workspace, path) or ""
-        clean = clean_file(workspace, path, text, ids, finder)
-        if clean != text:
-            changes.append(Replace(path, text, clean))
-            done.other_files.append(path)
-    done.result = commit(workspace, "purge", [ChangeGroup(changes)], is_purge=True)
-    done.result.raise_rejected()
-    find_own_machine(workspace).store_purged_digests(texts.values())
-    remove_leftovers(workspace)
-    index.refresh()
-    try:
-        wipe_deleted_texts(index)
-    except sqlite3.OperationalError as error:
-        done.result.messages.append(
-            f"the index may still have the text ({error}): mem index --rebuild"
-        )
-    return done
-
-
-def clean_file(
-    workspace: Workspace, path: str, text: str, ids: Sequence[str], finder: PassageFinder
-) -> str | None:
-    """Return the text of another file without the purged passages. None: delete the file."""
-    kind = workspace.get_kind(path)
-    if path.startswith(f"{workspace.prefix}inbox/"):
-        return None if finder.find(normalize(text)) else text
-    # An archive is a conversation too. Other memories are somebody's own words.
-    if kind == "session" or path.endswith(".jsonl"):
-        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
-    if kind in ("entry", ""):
-        return text
-    for entry_id in ids if kind == "memory" else ():
-        text = replace_promoted_line(text, entry_id, None)
-    return remove_passages(text, kind, finder)
-
-
-def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
-    """Return a file's text without the purged passages, and without records that become empty."""
-    normal = normalize(text)
-    passages = finder.find(normal)
-    if not passages:
-        return text
-    clean = replace_passages(normal, passages, CUT)
-    if kind == "history":
-        clean = EMPTY_HISTORY_RECORD.sub("", clean)
-    if kind == "note":
-        clean = EMPTY_NOTE.sub("", clean)
-    return clean.replace(CUT, "")
-
-
-def remove_from_line(line: str, finder: PassageFinder) -> str:
-    """Return a line of a session with the purged passages replaced, and the rest as it is."""
-    try:
-        return remove_from_event(line, finder)
-    except (ValueError, RecursionError):
-        # Cut off by a crash, or nested too deeply.
-        return str(replace_strings(line, finder))
-
-
-def remove_from_event(line: str, finder: PassageFinder) -> str:
-    event = json.loads(line)
-    for text in find_strings(event):
-        normal = normalize(text)
-        passages = finder.find(normal)
-        if passages:
-            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
-            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
-                line = line.replace(spelling[1:-1], clean)
-    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
-        # Escaped in another way, such as `\\/`. Then the event is written anew.
-        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
-    return line
-
-
-def replace_strings(value: Any, finder: PassageFinder) -> Any:
-    """Return a JSON value with the purged passages replaced in every text."""
-    if isinstance(value, str):
-        normal = normalize(value)
-        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
-    if isinstance(value, dict):
-        return {
-            str(replace_strings(name, finder)): replace_strings(item, finder)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [replace_strings(item, finder) for item in value]
-    return value
-
-
-def wipe_deleted_texts(index: Index) -> None:
-    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
-    rebuild_spellings(index.database)
-    index.run("insert into words(words) values('optimize')")
-    index.run("vacuum")
-    index.run("pragma wal_checkpoint(truncate)")
-
-
-def find_git_commits(workspace: Workspace, path: str) -> list[str]:
-    """Return the commits that contain a purged file, including earlier names, the latest first."""
-    try:
-        # git keeps the text; only its owner can rewrite history.
-        output = run_git(
-            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
-        )
-    except (NotFoundError, BusyError):
-        return []
-    return output.decode("ascii", "replace").split()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..formats.entry import read_entry, read_list
+from ..formats.entry import fold_key, read_entry, read_list
 from ..formats.frontmatter import parse
 from ..index.index import Index, IndexedEntry
 from ..index.words import get_stop_words
@@ -57,12 +57,22 @@ class NumberStatement(NamedTuple):
 
 
 def find_conflicts(index: Index) -> Iterable[Pair]:
-    """Yield the active memories that disagree with a memory that is trusted more."""
+    """Yield the active memories that disagree: with one that is trusted more, or about a key."""
     for entry in index.list_entries("status = 'active' and conflicts_with <> '[]'"):
         for other_id in entry.conflicts_with:
             other = index.find_by_id(other_id)
             if other is not None and other.status == "active" and other.id != entry.id:
                 yield order_pair(entry, other)
+    # Two machines gave a key two values before they met.
+    by_slot: dict[tuple[str, ...], IndexedEntry] = {}
+    for entry in index.list_entries("status = 'active' and key <> ''"):
+        slot = (fold_key(entry.key), entry.project, entry.owner)
+        other = by_slot.setdefault(slot, entry)
+        if other is entry or not all(map(index.workspace.is_managed, (entry.path, other.path))):
+            continue
+        pair = order_pair(entry, other)
+        if not is_distinct(index, pair):
+            yield pair
 
 
 def find_contradictions(index: Index) -> Iterable[Pair]:

@@ -92,6 +92,7 @@ def commit(
     summary: str = "",
     actor: str = "person",
     is_purge: bool = False,
+    purged_texts: Sequence[str] = (),
 ) -> Commit:
     """Make the changes of all groups that pass the gates.
 
@@ -116,7 +117,7 @@ def commit(
                 continue
             resolve_changes(workspace, pending, checked.changes)
         changes = [change for change in pending.values() if change.before != change.after]
-        if not changes:
+        if not changes and not purged_texts:
             return result
         # It may be the sentence of a rejected memory, or of one that was saved with a secret.
         summary = "" if result.rejected else mask_summary(workspace, summary)
@@ -130,6 +131,7 @@ def commit(
             changes,
             actor=actor,
             is_purge=is_purge,
+            purged_texts=purged_texts,
         )
         result.paths = [change.path for change in changes]
         if is_purge and log_folder is not None:
@@ -157,11 +159,15 @@ def check_group(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
 
 def delete_purged_files(workspace: Workspace, log_folder: Path | None) -> None:
     """Delete the memories that another machine purged and a merge brought back."""
-    returned = workspace.find_purged_files(workspace) if workspace.find_purged_files else []
-    if not returned:
+    if workspace.find_received_purges is None:
+        return
+    returned, texts = workspace.find_received_purges(workspace)
+    if not returned and not texts:
         return
     changes = list(resolve_changes(workspace, {}, returned).values())
-    write_changes(workspace, log_folder, "purge", "", changes, actor="hook", is_purge=True)
+    write_changes(
+        workspace, log_folder, "purge", "", changes, actor="hook", is_purge=True, purged_texts=texts
+    )
     if log_folder is not None:
         with suppress(OSError):
             finish_purges(workspace, log_folder)
@@ -233,6 +239,7 @@ def write_changes(
     actor: str = "person",
     undoes: int = 0,
     is_purge: bool = False,
+    purged_texts: Sequence[str] = (),
 ) -> int:
     """Make changes that were compared with the disk, and return the number of the command."""
     pending = None
@@ -250,6 +257,7 @@ def write_changes(
                 actor=actor,
                 undoes=undoes,
                 is_purge=is_purge,
+                purged_texts=tuple(purged_texts),
             )
             pending = save_record(log_folder, record, "pending")
         apply_changes(root, changes)
@@ -334,9 +342,10 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
         record = read_record(path)
         deleted = [change for change in record.changes if change.after is None]
         bodies = [get_content(change.before or "") for change in deleted]
+        bodies += record.purged_texts
         workspace.machine.store_purged_digests(bodies)
         purge_log(workspace, [change.path for change in deleted], bodies)
-        save_record(log_folder, record._replace(changes=(), summary=""), "json")
+        save_record(log_folder, record._replace(changes=(), summary="", purged_texts=()), "json")
         path.unlink()
     return bool(purges)
 

@@ -14,28 +14,39 @@ from .worktrees import find_repository
 # git must not carry these, whether the memory is shared or not.
 LOCAL_PATHS = (".mem/", "sessions/", "inbox/", "notes/")
 HISTORY_PATHS = "HISTORY-*.md"  # until share.history is set
+# A memory that is a repository of its own carries these.
+SHARED_ONLY_PATHS = ("notes/", HISTORY_PATHS)
 OWN_PATHS = ("mem.yaml", "MEMORY.md", "entries/", "purged.txt", HISTORY_PATHS, *LOCAL_PATHS)
 FIRST_LINES = {
     "standard": "# Settings of this memory. See: mem config list\n",
     "vault": "# Settings of this memory. See: mem config list\nlayout: vault\n",
+    "claude": "# Settings of this memory. See: mem config list\nlayout: claude\n",
 }
 
 
 def create_workspace(
-    context: Context, root: Path, layout: str = "standard", *, is_private: bool = False
+    context: Context,
+    root: Path,
+    layout: str = "standard",
+    *,
+    is_private: bool = False,
+    is_foreign: bool = False,
 ) -> bool:
     """Create a workspace in a folder, and trust it unless it came with memories.
+
+    `is_foreign` says that notes in the folder may be somebody else's.
 
     Returns whether git was told to ignore it. If the user interrupts, nothing stays.
     """
     is_empty = not (root / "MEMORY.md").exists() and not any((root / "entries").rglob("*.md"))
-    is_new = layout == "vault" or is_empty
-    folder = root / "mem" if layout == "vault" else root
+    is_vault = layout != "standard"
+    is_new = not is_foreign if is_vault else is_empty
+    folder = root / "mem" if is_vault else root
     for path in (folder / ".gitignore", root / "entries"):
         # A clone may bring a link to a private file, whose text git would then carry.
         if path.is_symlink():
             raise RejectedError(f"{path} is a symbolic link", "remove it, then try again")
-    names = (root, folder, root / "entries") if layout == "standard" else (root, folder)
+    names = (root, folder) if is_vault else (root, folder, root / "entries")
     created: list[Path] = []
     try:
         for name in names:
@@ -100,7 +111,7 @@ def hide_from_git(root: Path, layout: str) -> bool:
     if repository is None or repository.main is None:
         return False
     inner = root.relative_to(repository.top.resolve()).as_posix()
-    if layout == "vault":
+    if layout != "standard":
         names: Sequence[str] = ("mem.yaml", "mem/")
     else:
         # A workspace that is the repository itself shares its folder with other files.

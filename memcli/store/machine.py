@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..formats.text import build_keyed_digest, find_words, normalize
-from .files import LOCK_SECONDS, open_lock, save_private
+from .files import LOCK_SECONDS, open_lock, read_small_text, save_private
 
 RECORD = "workspace.json"
 DIGESTS = "purged-digests"
+CARRIED_PURGES = "carried-purges"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
 LARGEST_LOG = 200_000  # bytes, after which it starts again
@@ -55,6 +56,18 @@ class Machine:
     def remove_purged_digests(self, texts: Iterable[str]) -> None:
         """Let texts be stored and shown again."""
         self.save_purged_digests(self.read_purged_digests() - self.build_digests(texts))
+
+    def read_carried_purges(self) -> frozenset[str]:
+        """Return the ids of purged memories whose texts were deleted on this machine."""
+        if self.state_folder is None:
+            return frozenset()
+        return frozenset(read_small_text(self.state_folder / CARRIED_PURGES).split())
+
+    def note_carried_purges(self, ids: Iterable[str]) -> None:
+        known = self.read_carried_purges()
+        carried = known.union(ids)
+        if self.state_folder is not None and carried != known:
+            save_private(self.state_folder / CARRIED_PURGES, "\n".join(sorted(carried)).encode())
 
     def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
         word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)

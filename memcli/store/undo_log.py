@@ -45,6 +45,7 @@ class Record(NamedTuple):
     actor: str = "person"  # or hook
     undoes: int = 0  # the number of the command that this one reverted
     is_purge: bool = False
+    purged_texts: tuple[str, ...] = ()  # until they are deleted from the log
 
 
 def find_log_folder(workspace: Workspace) -> Path | None:

@@ -92,7 +92,8 @@ class Workspace:
 
     @property
     def is_vault(self) -> bool:
-        return str(self.settings["layout"]) == "vault"
+        """Whether it is a folder of notes that mem reads where they are."""
+        return str(self.settings["layout"]) in ("vault", "claude")
 
     @property
     def prefix(self) -> str:
@@ -105,6 +106,13 @@ class Workspace:
 
     @property
     def notes_path(self) -> str:
+        # In a vault from a stranger, its settings choose no file.
+        if self.is_vault and self.is_trusted and self.settings["vault.daily_note"]:
+            from .obsidian import find_daily_note
+
+            daily_note = find_daily_note(self.root, self.now.astimezone(self.zone))
+            if daily_note:
+                return daily_note
         return f"{self.prefix}notes/{self.now.astimezone(self.zone):%Y-%m-%d}.md"
 
     @property
@@ -146,11 +154,15 @@ class Workspace:
                 return ""
             if folder == "entries" and name.endswith(".md"):
                 return "entry"
-        if not path.endswith((".md", ".txt")):
+        if path == "MEMORY.md" and str(self.settings["layout"]) == "claude":
+            return "memory"
+        if not path.endswith((".md", ".txt", ".canvas")):
             return ""
         if path.startswith(tuple(f"{name}/" for name in self.settings["index.include"])):
             return "document"
-        return "entry" if self.is_vault and path.endswith(".md") else ""
+        if self.is_vault and not path.endswith(".txt"):
+            return "document" if path.endswith(".canvas") else "entry"
+        return ""
 
     def is_managed(self, path: str) -> bool:
         """Return whether mem wrote a file, or may rewrite it without being asked."""
@@ -214,7 +226,9 @@ def find_project_workspace(context: Context) -> Workspace | None:
     if explicit:
         root, reason = explicit
         for candidate in (root, root / "memory"):
-            if (candidate / MARK).is_file():
+            # The user named the folder, and no link in it: a clone may have brought that.
+            is_link = candidate != root and candidate.is_symlink()
+            if (candidate / MARK).is_file() and not is_link:
                 return open_folder(context, candidate, reason, find_repository(candidate))
         raise NotFoundError(f"no workspace in {root}", f"create one: mem init {root}")
     repository = find_repository(context.folder)

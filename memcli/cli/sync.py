@@ -1,0 +1,120 @@
+"""mem sync: exchange memories with other machines. mem merge-driver: merge them for git."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..api import open_existing, open_target
+from ..context import Context
+from ..errors import MemError, UsageError
+from ..store.workspace import Workspace
+from ..sync.driver import CONFLICT_CODE, install_driver, merge_for_git
+from ..sync.sync import Item, SyncResult, describe_items, set_up_repository, sync
+from .hook_install import find_program
+from .render import Result, print_message
+
+FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
+MOST_LINES = 10
+MARKS = {"added": "+", "changed": "~", "forgotten": "-", "deleted": "-"}
+
+
+def run_sync(
+    context: Context,
+    remote: Annotated[
+        str, Argument(help="A remote of git, or the address of a new one. Default: the branch's.")
+    ] = "",
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only show what would be sent and received.")
+    ] = False,
+    accept_rewrite: Annotated[
+        bool,
+        Option("--accept-rewrite", help="Take over a history that was rewritten on the remote."),
+    ] = False,
+) -> Result:
+    """Exchange memories with your other machines through git.
+
+    For a memory that is a git repository of its own, such as your own memory (--scope user). Give
+    the address of an empty repository the first time, and the same one on every other machine.
+    A memory inside a project's repository is committed with the code instead.
+
+    Commits what changed, fetches, merges and pushes. History is never rewritten. Exits with 3 if
+    something needs your decision, or if a file was not committed.
+    """
+    is_address = bool(remote) and ("/" in remote or ":" in remote)
+    if is_address and dry_run:
+        raise UsageError("--dry-run needs a remote that is set up already")
+    workspace = open_target(context) if is_address else open_existing(context)
+    if is_address:
+        is_path = (context.folder / remote).exists()
+        set_up_repository(
+            workspace, str((context.folder / remote).resolve()) if is_path else remote
+        )
+        remote = "origin"
+    done = sync(workspace, remote, accept_rewrite=accept_rewrite, dry_run=dry_run)
+    if not dry_run:
+        configure_driver(context, workspace)
+    return render_sync(context, done, dry_run=dry_run)
+
+
+def configure_driver(context: Context, workspace: Workspace) -> None:
+    """Let plain git merge this memory too. Without an installed program it merges by lines."""
+    try:
+        install_driver(workspace, find_program(context))
+    except MemError:
+        return
+
+
+def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
+    name = f"{done.remote}/{done.branch}"
+    lines = []
+    labels = ("Would send", "Would receive") if dry_run else ("Sent", "Received")
+    for label, way, items in ((labels[0], "to", done.sent), (labels[1], "from", done.received)):
+        if items:
+            direction = f" {way} {name}" if done.remote else ""
+            lines.append(f"{label} {describe_items(items)}{direction}")
+            lines += list_sentences(items)
+    if not lines:
+        lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
+    messages = [f"{item.path}: not sent: {item.reason}" for item in done.skipped]
+    messages += [f"{item.path}: {item.reason}" for item in done.conflicts]
+    needs_person = bool(done.skipped or done.conflicts or not done.remote)
+    if done.conflicts:
+        for message in messages:
+            print_message(context, message)
+        print_message(context, "mem review", "hint: ")
+        messages = []
+    data = {name: getattr(done, name) for name in FIELDS}
+    rows = [
+        [way, item.action, item.path, item.text]
+        for way, items in (("sent", done.sent), ("received", done.received))
+        for item in items
+    ]
+    return Result(
+        data, lines, rows, [*messages, *done.messages], exit_code=3 if needs_person else 0
+    )
+
+
+def list_sentences(items: list[Item]) -> list[str]:
+    """Return a line for each memory, ten at most."""
+    memories = [item for item in items if item.text]
+    lines = [f"  {MARKS[item.action]} {item.text}" for item in memories[:MOST_LINES]]
+    if len(memories) > MOST_LINES:
+        lines.append(f"  … and {len(memories) - MOST_LINES} more")
+    return lines
+
+
+def run_merge_driver(
+    context: Context,
+    base: Annotated[str, Argument(metavar="BASE", help="The common ancestor: %O.")],
+    ours: Annotated[str, Argument(metavar="OURS", help="Our version, which is replaced: %A.")],
+    theirs: Annotated[str, Argument(metavar="THEIRS", help="Their version: %B.")],
+    size: Annotated[int, Argument(metavar="SIZE", help="Length of conflict markers: %L.")],
+    path: Annotated[str, Argument(metavar="PATH", help="The path in the repository: %P.")],
+) -> Result:
+    """Merge three versions of a memory for git: fields by name, history by record, text by line.
+
+    `mem init --shared`, `mem trust` and `mem sync` configure it. Exits with 3 if markers are left.
+    """
+    files = [context.folder / name for name in (base, ours, theirs, path)]
+    conflict = merge_for_git(context, files[0], files[1], files[2], size, files[3])
+    return Result(exit_code=CONFLICT_CODE if conflict else 0)

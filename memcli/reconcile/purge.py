@@ -1,0 +1,234 @@
+"""Purge memories: delete their files, and their text in every other file, index and undo log.
+
+A purge on another machine arrives as an id in purged.txt, and is carried out here with the text
+that this machine has.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import BusyError, NotFoundError
+from ..formats.entry import read_id
+from ..formats.frontmatter import get_content
+from ..formats.page import replace_promoted_line
+from ..formats.passages import PassageFinder, replace_passages
+from ..formats.text import find_strings, normalize
+from ..index.index import Index, IndexedEntry, open_index
+from ..index.scan import list_all_files, remove_leftovers
+from ..index.writer import rebuild_spellings
+from ..store.commit import Append, ChangeGroup, Commit, Replace, commit, read_file
+from ..store.git import run_git
+from ..store.undo_log import read_log
+from ..store.workspace import Workspace, find_own_workspace
+from .changes import ForgetResult, build_outcome
+
+# A record or note whose text was purged.
+CUT = "\0cut\0"
+EMPTY_HISTORY_RECORD = re.compile(
+    rf"(?m)^## [^\n]*\n+(?:\[[\d :-]+\])?[\s.]*{CUT}(?:[\s.]|{CUT})*(?=^## |\Z)"
+)
+EMPTY_NOTE = re.compile(rf"(?m)^(?:[-*] )?\[\d\d:\d\d\][ \t.]*{CUT}(?:[ \t.]|{CUT})*\r?(?:\n|\Z)")
+PURGED_PASSAGE = "[purged]"
+
+
+def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult:
+    """Delete memories and their text in every file, the index and the undo log."""
+    workspace = index.workspace
+    texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
+    done = ForgetResult()
+    # First, so that a kill in between leaves the memory, and a second try deletes the rest.
+    own = find_recording_workspace(workspace)
+    if own is not None:
+        copies = purge_texts(own, texts)
+        done.other_files += [f"{own.root}/{path}" for path in copies.paths]
+    changes: list[Replace | Append] = []
+    stamp = workspace.stamp
+    for entry in entries:
+        changes.append(Replace(entry.path, read_file(workspace, entry.path), None))
+        changes.append(Append(workspace.purged_path, f"{entry.id} {stamp}\n"))
+        done.outcomes.append(build_outcome(index, "purged", entry))
+        done.git_commits += find_git_commits(workspace, entry.path)
+    cleaned = build_cleaning(workspace, texts)
+    done.other_files += [change.path for change in cleaned]
+    group = ChangeGroup([*changes, *cleaned])
+    done.result = commit(workspace, "purge", [group], is_purge=True)
+    done.result.raise_rejected()
+    workspace.machine.note_carried_purges(texts)
+    wipe_index(index, done.result)
+    return done
+
+
+def find_recording_workspace(workspace: Workspace) -> Workspace | None:
+    """Return the user's own workspace if it has the conversations of this one.
+
+    What hooks record in a shared workspace goes there, so a purged text has to be deleted there.
+    """
+    own = find_own_workspace(workspace.context) if workspace.is_shared else None
+    if own is None or own.root == workspace.root:
+        return None
+    own.gates = workspace.gates
+    return own
+
+
+def purge_texts(workspace: Workspace, texts: Mapping[str, str]) -> Commit:
+    """Delete texts of memories, given by id, that are in another workspace."""
+    workspace.ensure_machine()
+    index = open_index(workspace)
+    group = ChangeGroup(build_cleaning(workspace, texts))
+    result = commit(workspace, "purge", [group], is_purge=True, purged_texts=tuple(texts.values()))
+    result.raise_rejected()
+    wipe_index(index, result)
+    return result
+
+
+def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Replace]:
+    """Return the changes that delete the texts of memories from all files except memories."""
+    finder = PassageFinder(texts)
+    changes = []
+    # In all files, because agents and people copy sentences around.
+    for path in list_all_files(workspace):
+        text = read_file(workspace, path) or ""
+        clean = clean_file(workspace, path, text, texts, finder)
+        if clean != text:
+            changes.append(Replace(path, text, clean))
+    return changes
+
+
+def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
+    """Return what to delete because another machine purged it: the changes, and the texts.
+
+    git may have deleted the file of the memory already. Then its text comes from the index, if that
+    has not seen it yet, or from the undo log.
+    """
+    purged_ids = workspace.read_purged_ids()
+    if not purged_ids:
+        return [], []
+    index = open_index(workspace, refresh_first=False)
+    paths = [path for (path,) in index.run("select path from problems where code = 'purged'")]
+    texts: dict[str, str] = {}
+    new_ids = purged_ids - workspace.machine.read_carried_purges()
+    if new_ids and workspace.is_trusted:
+        for entry in filter(None, map(index.find_by_id, new_ids)):
+            paths.append(entry.path)
+            texts[entry.id] = get_content(index.read_text(entry.path) or "")
+        for record in read_log(workspace):
+            for side in (side for change in record.changes for side in change[1:]):
+                if side and "\nid: " in side and read_id(side) in new_ids:
+                    texts.setdefault(read_id(side), get_content(side))
+    changes = []
+    for path in paths:
+        text = read_file(workspace, path)
+        # The index is not refreshed here, and the file may contain something else by now.
+        if text is not None and read_id(text) in purged_ids:
+            changes.append(Replace(path, text, None))
+            texts[read_id(text)] = get_content(text)
+    if workspace.is_trusted and texts:
+        own = find_recording_workspace(workspace)
+        if own is not None:
+            purge_texts(own, texts)
+        changes += build_cleaning(workspace, texts)
+    # The others wait until a later command finds nothing of them any more.
+    workspace.machine.note_carried_purges(new_ids - texts.keys())
+    return changes, list(texts.values())
+
+
+def clean_file(
+    workspace: Workspace, path: str, text: str, ids: Iterable[str], finder: PassageFinder
+) -> str | None:
+    """Return the text of another file without the purged passages. None: delete the file."""
+    kind = workspace.get_kind(path)
+    if path.startswith(f"{workspace.prefix}inbox/"):
+        return None if finder.find(normalize(text)) else text
+    # An archive is a conversation too. Other memories are somebody's own words.
+    if kind == "session" or path.endswith(".jsonl"):
+        return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
+    if kind in ("entry", ""):
+        return text
+    for entry_id in ids if kind == "memory" else ():
+        text = replace_promoted_line(text, entry_id, None)
+    return remove_passages(text, kind, finder)
+
+
+def remove_passages(text: str, kind: str, finder: PassageFinder) -> str:
+    """Return a file's text without the purged passages, and without records that become empty."""
+    normal = normalize(text)
+    passages = finder.find(normal)
+    if not passages:
+        return text
+    clean = replace_passages(normal, passages, CUT)
+    if kind == "history":
+        clean = EMPTY_HISTORY_RECORD.sub("", clean)
+    if kind == "note":
+        clean = EMPTY_NOTE.sub("", clean)
+    return clean.replace(CUT, "")
+
+
+def remove_from_line(line: str, finder: PassageFinder) -> str:
+    """Return a line of a session with the purged passages replaced, and the rest as it is."""
+    try:
+        return remove_from_event(line, finder)
+    except (ValueError, RecursionError):
+        # Cut off by a crash, or nested too deeply.
+        return str(replace_strings(line, finder))
+
+
+def remove_from_event(line: str, finder: PassageFinder) -> str:
+    event = json.loads(line)
+    for text in find_strings(event):
+        normal = normalize(text)
+        passages = finder.find(normal)
+        if passages:
+            clean = json.dumps(replace_passages(normal, passages, PURGED_PASSAGE))[1:-1]
+            for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
+                line = line.replace(spelling[1:-1], clean)
+    if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
+        # Escaped in another way, such as `\\/`. Then the event is written anew.
+        return json.dumps(replace_strings(event, finder), ensure_ascii=False)
+    return line
+
+
+def replace_strings(value: Any, finder: PassageFinder) -> Any:
+    """Return a JSON value with the purged passages replaced in every text."""
+    if isinstance(value, str):
+        normal = normalize(value)
+        return replace_passages(normal, finder.find(normal), PURGED_PASSAGE)
+    if isinstance(value, dict):
+        return {
+            str(replace_strings(name, finder)): replace_strings(item, finder)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [replace_strings(item, finder) for item in value]
+    return value
+
+
+def wipe_index(index: Index, result: Commit) -> None:
+    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
+    remove_leftovers(index.workspace)
+    index.refresh()
+    try:
+        wipe_deleted_texts(index)
+    except sqlite3.OperationalError as error:
+        result.messages.append(f"the index may still have the text ({error}): mem index --rebuild")
+
+
+def wipe_deleted_texts(index: Index) -> None:
+    rebuild_spellings(index.database)
+    index.run("insert into words(words) values('optimize')")
+    index.run("vacuum")
+    index.run("pragma wal_checkpoint(truncate)")
+
+
+def find_git_commits(workspace: Workspace, path: str) -> list[str]:
+    """Return the commits that contain a purged file, including earlier names, the latest first."""
+    try:
+        # git keeps the text; only its owner can rewrite history.
+        output = run_git(
+            workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
+        )
+    except (NotFoundError, BusyError):
+        return []
+    return output.decode("ascii", "replace").split()

@@ -1,0 +1,1 @@
+"""Exchange a workspace through git, and merge what two machines changed."""

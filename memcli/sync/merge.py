@@ -1,0 +1,435 @@
+"""Merge two versions of a file that have a common ancestor, by the kind of the file.
+
+An entry is merged by field and its text by lines, history and notes by record, MEMORY.md and other
+pages by lines. Nothing is lost: if both sides reworded the same lines of a memory, the later
+version stays in the file, and the other one becomes a memory that disagrees with it. The result
+does not depend on which side is ours, so two machines write the same file.
+
+In a project's repository, git's own conflict markers tell people what to decide instead.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ..formats import frontmatter
+from ..formats.entry import SPELLINGS, edit_entry, read_count, shorten_id
+from ..formats.frontmatter import FrontmatterError, format_document
+from ..formats.ids import ALPHABET, is_id
+from ..formats.merge import merge_lines, merge_sequences
+from ..formats.page import PROMOTED_LINE
+from ..formats.records import HISTORY_HEADING, NOTE_START
+from ..formats.session import parse_event
+from ..formats.session import split_lines as split_session
+from ..formats.text import build_digest
+
+STATE = ("status", "forgotten_at", "reason", "superseded_by")
+LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
+TIME_LENGTH = len("[14:15]")
+LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
+WORD = re.compile(r"\S+\s*|\s+")
+
+
+class Version(NamedTuple):
+    """An entry as one side has it."""
+
+    text: str
+    head: str
+    fields: dict[str, Any]
+    body: str
+
+    @property
+    def id(self) -> str:
+        return str(self.fields.get("id", ""))
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """By which the later of two versions is recognized."""
+        times = [str(self.fields.get(key, "")) for key in ("updated_at", "created_at")]
+        return max(times), self.text
+
+
+class Merged(NamedTuple):
+    """A merged file. Without a text it is deleted."""
+
+    text: str | None
+    conflict: str = ""  # what a person should look at
+    copy: str = ""  # the text of a second memory, which gets a file of its own
+
+
+def merge_file(
+    kind: str,
+    path: str,
+    base: str | None,
+    ours: str | None,
+    theirs: str | None,
+    *,
+    markers: int = 0,
+) -> Merged:
+    """Merge the versions of a file. None is a file that does not exist.
+
+    `kind` is the kind of the file in its workspace. With `markers`, the length of git's conflict
+    markers, a conflict is marked in the text.
+    """
+    if kind in ("history", "note", "session"):
+        # A record that one side deleted stays deleted, also if the side deleted the whole file.
+        return Merged(merge_records(kind, base or "", ours or "", theirs or "") or None)
+    if ours is None or theirs is None:
+        return Merged(ours if theirs is None else theirs)
+    if not markers:
+        ours, theirs = sorted((ours, theirs))
+    if any("\0" in text for text in (base or "", ours, theirs)):
+        return Merged(ours, "both machines changed this file, which is not a text")
+    has_crlf = ["\r\n" in text for text in (base or "", ours, theirs)]
+    if len(set(has_crlf)) > 1:
+        # One side changed every line end, which is no change of the text.
+        plain = [text.replace("\r\n", "\n") for text in (base or "", ours, theirs)]
+        merged = merge_file(kind, path, *plain, markers=markers)
+        is_crlf = has_crlf[1] if has_crlf[1] != has_crlf[0] else has_crlf[2]
+        text = merged.text or ""
+        return merged._replace(text=text.replace("\n", "\r\n") if is_crlf else text)
+    name = path.rpartition("/")[2]
+    if name == "purged.txt":
+        return Merged(merge_purged_ids(ours, theirs))
+    if name == "mem.yaml":
+        return merge_settings(base or "", ours, theirs)
+    if name == "metadata.json":
+        return Merged(merge_metadata(base or "", ours, theirs))
+    if kind == "entry":
+        return merge_entry(path, base, ours, theirs, markers)
+    return merge_page(base or "", ours, theirs, markers)
+
+
+def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
+    """Merge a file of records: those of both sides, without those that one side deleted."""
+    ours, theirs = sorted((ours, theirs))
+    old, left, right = (split_records(kind, text) for text in (base, ours, theirs))
+    left, right = align_records(old, left), align_records(old, right)
+    texts: dict[str, str] = {}
+    for key in {*left, *right}:
+        if key in left and key in right:
+            texts[key] = merge_record(kind, old.get(key, ""), left[key], right[key])
+        elif key not in old:
+            texts[key] = left.get(key) or right[key]
+    order = weave([key for key in left if key in texts], [key for key in right if key in texts])
+    ended = [texts[key] if texts[key].endswith("\n") else texts[key] + "\n" for key in order]
+    return "".join(ended)
+
+
+def split_records(kind: str, text: str) -> dict[str, str]:
+    """Return the records of a file by a key that starts with their time, in order."""
+    if kind == "session":
+        parts = split_session(text)
+    else:
+        pattern = HISTORY_HEADING if kind == "history" else NOTE_START
+        starts = [match.start() for match in pattern.finditer(text)]
+        cuts = [0, *(start for start in starts if start), len(text)]
+        parts = [text[start:end] for start, end in pairwise(cuts)]
+    records: dict[str, str] = {}
+    for part in filter(None, parts):
+        key = build_record_key(kind, part)
+        while key in records:  # the same words were noted twice
+            key += "+"
+        records[key] = part
+    return records
+
+
+def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, str]:
+    """Return the records of a side; one that only lost words has the key that it had before.
+
+    Notes have no ids, and a purge deletes a passage of a note.
+    """
+    changed = [key for key in side if key not in old]
+    names = {}
+    for key in old:
+        if key in side:
+            continue
+        words = set(old[key].split())
+        for new_key in changed:
+            is_same_time = new_key[:TIME_LENGTH] == key[:TIME_LENGTH]
+            if is_same_time and new_key not in names and words.issuperset(side[new_key].split()):
+                names[new_key] = key
+                break
+    return {names.get(key, key): text for key, text in side.items()}
+
+
+def build_record_key(kind: str, text: str) -> str:
+    if kind == "history":
+        heading = HISTORY_HEADING.match(text)
+        return f"{heading['time']} {heading['id'] or text.strip()}" if heading else ""
+    if kind == "session":
+        event = parse_event(text) or {}
+        return f"{event.get('timestamp', '')} {event.get('id') or text.strip()}"
+    return text.strip()
+
+
+def weave(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    """Return the keys of both sides: common ones in order, the others between them by time."""
+    common = set(left) & set(right)
+    woven: dict[str, None] = {}
+    first, second = list(left), list(right)
+    while first or second:
+        if first and first[0] in woven:
+            first.pop(0)
+        elif second and second[0] in woven:
+            second.pop(0)
+        elif not second or (first and second[0] in common and first[0] not in common):
+            woven[first.pop(0)] = None
+        elif not first or (first[0] in common and second[0] not in common):
+            woven[second.pop(0)] = None
+        else:
+            woven[(first if first[0] <= second[0] else second).pop(0)] = None
+    return list(woven)
+
+
+def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
+    """Merge a record that both sides have. Only a purge or a person changes one."""
+    if base in (ours, theirs) or ours == theirs:
+        return theirs if ours == base else ours
+    if max(len(ours), len(theirs)) > LONGEST_RECORD:
+        return min(ours, theirs, key=len)
+    merged = merge_words(base, ours, theirs)
+    is_broken = kind == "session" and parse_event(merged) is None
+    return min(ours, theirs, key=len) if is_broken else merged
+
+
+def merge_words(base: str, ours: str, theirs: str) -> str:
+    """Merge a text word by word. A word that one side deleted stays deleted."""
+    was, left, right = (WORD.findall(text) for text in (base, ours, theirs))
+    words = merge_sequences(
+        was, left, right, lambda _, first, second: [*first, *second] if first and second else []
+    )
+    return "".join(words or ())
+
+
+def merge_purged_ids(ours: str, theirs: str) -> str:
+    """Merge lines of an id and a date, and delete none. Of two dates the earlier one stays."""
+    dates: dict[str, str] = {}
+    for line in sorted([*ours.splitlines(), *theirs.splitlines()]):
+        purged_id, _, date = line.strip().partition(" ")
+        if purged_id:
+            dates.setdefault(purged_id, date)
+    rows = sorted(dates.items(), key=lambda row: (row[1], row[0]))
+    return "".join(f"{purged_id} {date}".rstrip() + "\n" for purged_id, date in rows)
+
+
+def merge_settings(base: str, ours: str, theirs: str) -> Merged:
+    """Merge settings by name, as if they were the head of an entry without a text."""
+    try:
+        versions = [
+            read_version(f"---\n{add_line_end(text)}---\n") for text in (base, ours, theirs)
+        ]
+        merged = merge_heads(*versions, has_base=True)
+    except FrontmatterError:
+        return merge_page(base, ours, theirs, 0)
+    return Merged(frontmatter.parse(merged).head)
+
+
+def merge_metadata(base: str, ours: str, theirs: str) -> str:
+    """Merge the metadata of a conversation by key. mem counts its events again."""
+    try:
+        old, *sides = (json.loads(text or "{}") for text in (base, ours, theirs))
+        older, newer = sorted(sides, key=lambda side: str(side.get("updatedAt", "")))
+        merged = merge_fields(old, older, newer, has_base=bool(base))
+    except (ValueError, AttributeError, RecursionError):
+        return max(ours, theirs)
+    return json.dumps(merged, ensure_ascii=False, indent=1) + "\n"
+
+
+def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
+    """Merge a page by lines. A line that both sides changed stays in both wordings."""
+    conflicts: list[str] = []
+
+    def resolve(was: list[str], left: list[str], right: list[str]) -> list[str]:
+        texts = ["".join(part) for part in (was, left, right)]
+        if all(set(texts[0].split()).issuperset(text.split()) for text in texts[1:]):
+            return [merge_words(*texts)]  # a purge on each side
+        parts = [[add_line_end(line) for line in part] for part in (left, right)]
+        merged = join_lines(was, parts[0], parts[1])
+        replaced = [line for line in was if line.strip() and line not in left + right]
+        is_promoted = all(PROMOTED_LINE.fullmatch(line.strip()) for line in replaced)
+        if is_promoted or not (set(left) - set(was) and set(right) - set(was)):
+            return merged
+        conflicts.append("both machines changed the same lines, and both versions are there")
+        return mark_conflict(parts[0], parts[1], markers) if markers else merged
+
+    text = merge_lines(base, ours, theirs, resolve) or ""
+    return Merged(drop_repeated_lines(text), conflicts[0] if conflicts else "")
+
+
+def join_lines(was: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """Return the lines of both sides, without those that one side deleted."""
+    deleted = {line for line in was if line.strip() and (line not in ours or line not in theirs)}
+    merged = [line for line in ours if line not in deleted]
+    return merged + [line for line in theirs if line not in was and line not in merged]
+
+
+def drop_repeated_lines(page: str) -> str:
+    """Return a page with one line per promoted memory. A line that a person reworded stays."""
+    best: dict[str, tuple[bool, str]] = {}
+    for line in page.splitlines():
+        match = PROMOTED_LINE.fullmatch(line)
+        if match:
+            order = (not match["digest"], line)
+            best[match["id"]] = max(order, best.get(match["id"], order))
+    lines = []
+    for line in page.splitlines(keepends=True):
+        match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
+        if match:
+            if best.get(match["id"], (False, ""))[1] != line.rstrip("\r\n"):
+                continue
+            del best[match["id"]]
+        lines.append(line)
+    return "".join(lines)
+
+
+def mark_conflict(ours: Sequence[str], theirs: Sequence[str], size: int) -> list[str]:
+    """Return both sides between git's conflict markers."""
+    start, middle, end = (
+        f"{sign * size}{name}\n" for sign, name in zip("<=>", MARKER_NAMES, strict=True)
+    )
+    return [start, *ours, middle, *theirs, end]
+
+
+MARKER_NAMES = (" ours", "", " theirs")
+
+
+def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: int) -> Merged:
+    """Merge the versions of a memory."""
+    try:
+        old, left, right = (read_version(text) for text in (base or "", ours, theirs))
+    except FrontmatterError:
+        return merge_page(base or "", ours, theirs, markers)
+    if left.id != right.id and left.id and right.id:
+        if markers:
+            return merge_page(base or "", ours, theirs, markers)
+        # Two memories under one name. The other one gets a name of its own.
+        first, second = sorted((left, right), key=lambda version: version.id)
+        return Merged(first.text, "", second.text)
+    older, newer = sorted((left, right), key=lambda version: version.order)
+    sides = (left, right) if markers else (older, newer)
+    conflicts: list[int] = []
+
+    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+        parts = [[add_line_end(line) for line in part] for part in (first, second)]
+        if base and not was:
+            return [*parts[0], *parts[1]]  # both sides added something
+        conflicts.append(1)
+        return mark_conflict(parts[0], parts[1], markers) if markers else parts[1]
+
+    bodies = [add_line_end(version.body) for version in (old, *sides)]
+    body = merge_lines(bodies[0], bodies[1], bodies[2], resolve) or ""
+    try:
+        head = merge_heads(old, older, newer, has_base=base is not None)
+    except FrontmatterError:
+        return merge_page(base or "", ours, theirs, markers)
+    text = head + body if head else body
+    if not conflicts or markers:
+        return Merged(text, "both sides changed the same lines" if conflicts else "")
+    fields = frontmatter.parse(text).fields
+    copy = build_copy(older, newer.id or older.id or path, fields)
+    is_active = not any(fields.get(key) for key in ("forgotten_at", "superseded_by"))
+    return Merged(text, "both machines changed its text" if is_active else "", copy)
+
+
+def read_version(text: str) -> Version:
+    return Version(text, *frontmatter.parse(text))
+
+
+def merge_heads(old: Version, older: Version, newer: Version, *, has_base: bool) -> str:
+    """Return the merged frontmatter with its fences. Comments and order stay if possible."""
+    values = merge_fields(old.fields, older.fields, newer.fields, has_base=has_base)
+    if not values:
+        return ""
+
+    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+        known = {*was, *second}
+        comments = [line for line in first if line.lstrip().startswith("#") and line not in known]
+        return [*comments, *second]
+
+    merged = merge_lines(old.head, older.head, newer.head, resolve) or ""
+    for head in (merged, newer.head):
+        try:
+            text = f"---\n{head}---\n"
+            fields = frontmatter.parse(text).fields
+            names = [name for name in {**fields, **values} if fields.get(name) != values.get(name)]
+            edited = frontmatter.edit(text, {name: values.get(name) for name in names})
+        except FrontmatterError:
+            continue
+        return edited
+    # Keys that cannot be replaced by lines, such as anchors.
+    return format_document(values, "").rstrip("\n") + "\n"
+
+
+def merge_fields(
+    old: Mapping[str, Any], older: Mapping[str, Any], newer: Mapping[str, Any], *, has_base: bool
+) -> dict[str, Any]:
+    """Return the merged values by name, in the order of the later side."""
+    values = {}
+    for name in {**newer, **older}:
+        was, left, right = (side.get(name) for side in (old, older, newer))
+        if left == right or left == was:
+            value = right
+        elif right == was:
+            value = left
+        else:
+            key = SPELLINGS.get(name.lower(), (name, 0))[0]
+            value = merge_value(key, was, left, right, has_base=has_base)
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def merge_value(key: str, was: Any, older: Any, newer: Any, *, has_base: bool) -> Any:
+    """Return the value of a key that both sides changed."""
+    present = [value for value in (newer, older) if value is not None]
+    if key == "strength" and all(is_count(value) for value in (older, newer)):
+        # Each side counted its own confirmations.
+        first = was if is_count(was) else 1
+        return older + newer - first if has_base else max(older, newer)
+    if key == "created_at":
+        return min(present, key=str)
+    if key in ("updated_at", "forgotten_at"):
+        return max(present, key=str)
+    if key == "status" and "forgotten" in present:
+        return "forgotten"
+    if key in LISTS and all(isinstance(value, list) for value in (older, newer)):
+        before = was if isinstance(was, list) else []
+        deleted = [item for item in before if item not in older or item not in newer]
+        items = [*older, *(item for item in newer if item not in older)]
+        return [item for item in items if item not in deleted]
+    if all(isinstance(value, dict) for value in (older, newer)):
+        known = was if isinstance(was, dict) else {}
+        return merge_fields(known, older, newer, has_base=has_base)
+    return present[0]
+
+
+def is_count(value: Any) -> bool:
+    try:
+        return read_count(value) > 0
+    except ValueError:
+        return False
+
+
+def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) -> str:
+    """Return a memory with the text of one side, which disagrees with the merged one.
+
+    Its id depends on its text alone, so every machine makes the same copy.
+    """
+    number = int(build_digest(version.body.encode("utf-8", "surrogateescape")), 16)
+    letters = "".join(ALPHABET[number >> shift & 31] for shift in range(0, 30, 5))
+    new_id = f"{original_id[:-6]}{letters}" if is_id(original_id) else f"mem_{'0' * 10}{letters}"
+    state = {key: merged.get(key) for key in STATE}
+    return edit_entry(version.text, {**state, "id": new_id, "conflicts_with": (original_id,)})
+
+
+def build_copy_path(path: str, text: str) -> str:
+    """Return the path of a copy: the path of the file with the id of the copy."""
+    stem = path.removesuffix(".md")
+    return f"{stem}-{shorten_id(read_version(text).id)}.md"
+
+
+def add_line_end(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
