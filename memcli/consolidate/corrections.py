@@ -6,6 +6,7 @@ the agent. If the new value has no sentence of its own, the earlier one is repea
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import compiled, expression, words
@@ -26,6 +27,7 @@ FEWEST_WORDS = 3
 REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
 TABLE = "statements.toml"
 MOST_NEAR_LINES = 6
+SAME_NAME = 0.75  # of the letters
 VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
@@ -36,7 +38,7 @@ NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
 # What an agent says to the user, as the user says it.
 OWN_WORDS = (
     (r"^You(?:'re| are)\b", "I'm"),
-    (r"^You (?=(?:have|need|want|use|live|work|take|ship|pay|start)\b)", "I "),
+    (r"^You (?=(?:have|need|want|use|live|work|take|ship|pay|start|\w+ed)\b)", "I "),
     (r"\bYour\b", "My"),
     (r"\byour\b", "my"),
     (r"\b([Dd])ein(?=(?:e|en|em|er|es)?\b)", "mein"),
@@ -67,13 +69,13 @@ class Reading(NamedTuple):
         return bool(self.earlier) and self.earlier[-1].text.rstrip().endswith(("?", "？"))
 
 
-def find_lines(earlier: Sequence["Message"]) -> list[Line]:
-    """Return the statements of both sides, without questions."""
+def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list[Line]:
+    """Return the statements of both sides, without questions and shorter ones."""
     lines = []
     for message in earlier:
         bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
         is_agents = message.speaker != "user"
-        lines += [Line(body, is_agents) for body in bodies if is_statement(body)]
+        lines += [Line(body, is_agents) for body in bodies if is_statement(body, fewest)]
     return lines
 
 
@@ -83,13 +85,13 @@ def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
     A long message explains something, and a reply to it rarely corrects it without saying so.
     """
     is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
-    lines = [line for line in find_lines(earlier[-1:]) if is_reply and line.is_agents]
+    lines = [line for line in find_lines(earlier[-1:], 2) if is_reply and line.is_agents]
     return lines if len(lines) <= MOST_NEAR_LINES else []
 
 
-def is_statement(body: str) -> bool:
+def is_statement(body: str, fewest: int = FEWEST_WORDS) -> bool:
     """Return whether a sentence is long enough to say something, and no question."""
-    return len(body.split()) >= FEWEST_WORDS and not search_pattern("question", body)
+    return len(body.split()) >= fewest and not search_pattern("question", body)
 
 
 def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
@@ -114,6 +116,7 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
     correction = (
         find_value(body, lines, reading, is_correcting)
         or find_contrast(body, lines, reading, is_correcting)
+        or find_changed_word(body, lines, reading, is_correcting)
         or find_denial(body, lines, reading, is_correcting)
         or find_same_subject(body, lines, reading, (is_correcting, is_open, is_changed))
     )
@@ -145,9 +148,8 @@ def find_value(
 
     Returns None unless the latest statement with a value of that kind has exactly one.
     """
-    # "38, two swarmed last week", "10 mg. The doctor doubled it."
-    has_reason = search_pattern("value_reason", " ".join([body, *reading.following[:1]]))
-    if not is_correcting and not (reading.near and has_reason):
+    has_reason = gives_reason(body, reading)
+    if not is_correcting and not has_reason:
         return None
     lead, end = expression(TABLE, "value_lead"), expression(TABLE, "value_end")
     for kind in VALUE_KINDS:
@@ -178,21 +180,38 @@ def find_contrast(
         fragment = None if whole else match_start("new_fragment", body)
         new = whole["value"] if whole else fragment and (fragment["value"] or fragment["after"])
     else:
-        # "Laura Stone. Not Stein."
-        denial = match_start("not_alone", reading.following[0]) if reading.following else None
-        fragment = match_start("fragment", body) if denial else None
-        if denial is None or fragment is None or fragment[0].rstrip(".") != body.rstrip(" .!"):
-            return None
-        old, new = denial[1], fragment[0].rstrip(".")
+        # "Laura Stone. Not Stein.", "That's Carlo. Bruno died in 2021."
+        that_is = match_start("that_is", body)
+        value = body[that_is.end() if that_is else 0 :].rstrip(" .!")
+        after = reading.following[0] if reading.following else ""
+        denial = match_start("not_alone", after) or match_start("former", after)
+        fragment = match_start("fragment", value) if denial else None
+        is_whole = fragment is not None and fragment[0].rstrip(".") == value
+        if denial is None or not is_whole or match_start("clause", value):
+            return find_spelling(body, lines)
+        old, new = denial["old"], value
     wrong = next((line for line in reversed(lines) if has_word(line.text, old)), None)
     if wrong and new:
-        if fragment and is_work(wrong):
+        if fragment and contrast and is_work(wrong):
             return None
         text = take_over(wrong._replace(text=replace_words(wrong.text, old, new)))
         return (text, old) if text else None
     # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
     is_right = wrong or is_correcting or (has_number(old) and len(body.split()) > FEWEST_WORDS)
     return (body, old) if is_right and not fragment else None
+
+
+def find_spelling(body: str, lines: Sequence[Line]) -> tuple[str, str] | None:
+    """Put a name into a statement that spells it otherwise: "it's Brand without a t"."""
+    if not search_pattern("spelling", body):
+        return None
+    for line in reversed(lines[-REPLY_LINES:]):
+        for new in re.findall(r"\b[A-Z]\w{3,}", body):
+            for old in set(re.findall(r"\b[A-Z]\w{3,}", line.text)) - {new}:
+                if SequenceMatcher(None, old, new).ratio() > SAME_NAME:
+                    taken = take_over(line._replace(text=line.text.replace(old, new)))
+                    return (taken, old) if match_start("pointing", body) and taken else (body, old)
+    return None
 
 
 def find_denial(
@@ -230,10 +249,8 @@ def find_same_subject(
         return find_conflict(body, reading)
     if match_start("not_alone", body):
         return None
-    if is_fragment(body):
-        changed = find_changed_word(body, lines)
-        if changed or not (is_open or has_number(body)):
-            return changed
+    if is_fragment(body) and not (is_open or has_number(body)):
+        return None
     enough = SCORE_OF_ANSWER if is_correcting or reading.near else SCORE_OF_STATEMENT
     texts = [line.text for line in lines]
     corrects = find_corrected(f"{body} {reading.previous}", texts[:-1], enough)
@@ -249,21 +266,34 @@ def find_same_subject(
     return body, numbers[-1] if numbers else ""
 
 
-def find_changed_word(body: str, lines: Sequence[Line]) -> tuple[str, str] | None:
+def gives_reason(body: str, reading: Reading) -> bool:
+    """Return whether a reply goes on after a value: "38, two swarmed", "10 mg. He doubled it."."""
+    text = " ".join([body, *reading.following[:1]])
+    is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
+    return is_first and bool(search_pattern("value_reason", text))
+
+
+def find_changed_word(
+    body: str, lines: Sequence[Line], reading: Reading, is_correcting: bool
+) -> tuple[str, str] | None:
     """Put two or three words into a statement from which they differ in one: "Lime Street 14"."""
-    words_of_body = SPLIT.findall(re.sub(r"(?i),? (?:actually|then|instead)\W*$", "", body))
+    head, comma, reason = re.sub(r"(?i),? (?:actually|then|instead)\W*$", "", body).partition(",")
+    new = SPLIT.findall(head)
+    has_reason = gives_reason(body, reading)
+    is_sentence = match_start("denied", head) or match_start("clause", head)
+    if is_sentence or not (is_correcting or has_reason):
+        return None
     for line in reversed(lines[-REPLY_LINES:]):
         places = list(SPLIT.finditer(line.text))
-        for start in range(len(places) - len(words_of_body) + 1):
-            part = places[start : start + len(words_of_body)]
-            same = [
-                a[0].casefold() == b.casefold() for a, b in zip(part, words_of_body, strict=True)
-            ]
-            if len(same) > 1 and sum(same) == len(same) - 1:
-                new = " ".join(words_of_body)
-                text = line.text[: part[0].start()] + new + line.text[part[-1].end() :]
+        for start in range(len(places) - len(new) + 1):
+            part = places[start : start + len(new)]
+            old = [place[0].casefold() for place in part]
+            is_other = [a != b.casefold() for a, b in zip(old, new, strict=True)]
+            if 1 < len(new) < 6 and sum(is_other) == 1:
+                text = line.text[: part[0].start()] + " ".join(new) + line.text[part[-1].end() :]
                 taken = take_over(line._replace(text=text))
-                return (taken, line.text) if taken and not is_work(line) else None
+                is_usable = taken and (has_reason or not is_work(line))
+                return (f"{taken}{comma}{reason}", line.text) if is_usable else None
     return None
 
 
@@ -276,7 +306,14 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     """
     names = find_names(body)
     shared = [line.text for line in reading.near if names & find_names(line.text)]
-    if not shared or reading.previous or not match_start("clause", body):
+    is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
+    if not is_first or not match_start("clause", body):
+        return None
+    if not shared:
+        # "Branches are called after the ticket" after "name the branch" and "Created login-form."
+        is_about_task = names & find_names(reading.earlier[-2].text if reading.earlier[1:] else "")
+        if is_about_task and has_report(reading) and match_start("standing", body):
+            return body, reading.near[-1].text
         return None
     last = shared[-1]
     for text in reversed(shared):
@@ -290,10 +327,9 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     is_restricted = bool(restriction and find_names(restriction["name"]) & find_names(last))
     # A name has a capital in the middle of the agent's sentence.
     name = re.sub(r"(?i)^(?:the|der|die|das) |'s\b.*", "", first).split()[0]
-    is_named = bool(re.search(rf"(?<=\S )(?i:{re.escape(name)})\b", last)) and last.count(
-        name.title()
-    )
-    is_standing = match_start("standing", body) and has_report(reading)
+    said = f"{reading.earlier[-2].text if reading.earlier[1:] else ''} {last}"
+    is_named = bool(re.search(rf"(?<=\S ){re.escape(name[:1].upper() + name[1:])}\b", said))
+    is_standing = match_start("standing", body)
     if is_restricted or is_standing or (is_named and match_start("named", body)):
         return body, last
     return None
@@ -362,6 +398,9 @@ def take_over(line: Line) -> str:
         return line.text.rstrip(" .!")
     report = match_start("report", line.text)
     text = line.text[report.end() :] if report and line.text[:1] in "Ii" else line.text
+    if report and match_start("loose_part", text):
+        # "I deployed to eu-west-1", but not "I've entered the dentist on Monday"
+        text = line.text[report.start("verb") :]
     is_unclear = bool(re.search(r"\b(?:I|me|my)\b", text))
     for theirs, ours in OWN_WORDS:
         text = re.sub(theirs, ours, text)
@@ -390,9 +429,9 @@ def has_word(text: str, words: str) -> bool:
 def find_names(text: str) -> set[str]:
     """Return the stems of a text, short names such as pip included."""
     return {
-        word[:STEM]
+        word[:STEM].rstrip("s")
         for word in split_words(text)
-        if len(word) > 2 and word not in words(TABLE, "plain_words")
+        if (len(word) > 2 or has_number(word)) and word not in words(TABLE, "plain_words")
     }
 
 

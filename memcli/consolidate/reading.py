@@ -168,7 +168,8 @@ def read_standing(
         return None
     # A decision binds as a rule does, but its memory may fade.
     memory_type = TYPES.get(kind, "fact")
-    if kind in ("rule", "preference") and has_report(reading):
+    is_general = kind in ("rule", "preference") or match_start("standing", body)
+    if not correction and is_general and has_report(reading):
         # "Everything is logged with structlog" after "I added print statements".
         kind, corrects = "correction", find_work(body, reading)
     kind = "rule" if kind == "decision" else kind
