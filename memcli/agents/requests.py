@@ -7,9 +7,11 @@ Such a request is the user's own command, so it is committed with the actor `per
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import MemError
+from ..formats.session import ANSWERED
 from ..formats.text import count_noun
 from ..recall.shown import Shown
 from ..store.gates import redact_text
+from ..store.sessions import append_events
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
 
     lines: list[str] = []
     counts = {"saved": 0, "forgotten": 0}
+    problems = 0
     for statement in find_requests(prompt):
         try:
             if statement.kind == "forget":
@@ -41,8 +44,13 @@ def save_requests(workspace: Workspace, prompt: str, message: str, shown: Shown)
                 counts["saved"] += 1
         except MemError as error:
             lines.append(f"Not done: {error.message}")
+            problems += 1
     if not lines:
         return RequestResult()
+    if not problems:
+        # A consolidation would otherwise carry them out again, even if the user undoes them.
+        session, _, message_id = message.partition("#")
+        append_events(workspace, session, [{"type": ANSWERED, "message": message_id}])
     from ..recall.render import render_context, render_line
 
     done = [f"{action} {count_noun(count, 'memory')}" for action, count in counts.items() if count]

@@ -13,7 +13,7 @@ from typing import Any
 from ..formats.dates import format_time, parse_time
 from ..formats.ids import build_id
 from ..formats.records import format_history_record
-from ..formats.session import CONTEXT, Message, parse_events, read_message
+from ..formats.session import ANSWERED, CONTEXT, Message, parse_events, read_message
 from ..formats.text import build_digest, shorten
 from ..index.index import Index, open_index
 from ..store.commit import Append, read_file
@@ -68,8 +68,11 @@ def read_items(workspace: Workspace, session: Session, name: str) -> list[Messag
     path = f"{find_sessions_folder(workspace)}/{session.id}/{name}"
     items = []
     seen: dict[str, int] = {}
+    answered: set[str] = set()
     for line, event in parse_events(read_file(workspace, path) or ""):
         item = read_message(event, line) or read_tool_call(event, line)
+        if event.get("type") == ANSWERED:
+            answered.add(str(event.get("message")))
         if item is None:
             continue
         if not item.id:
@@ -78,7 +81,7 @@ def read_items(workspace: Workspace, session: Session, name: str) -> list[Messag
             seen[digest] = seen.get(digest, 0) + 1
             item = item._replace(id=f"{digest}-{seen[digest]}")
         items.append(item)
-    return items
+    return [item._replace(is_answered=item.id in answered) for item in items]
 
 
 def read_tool_call(event: dict[str, Any], line: int) -> Message | None:

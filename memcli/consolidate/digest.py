@@ -49,13 +49,16 @@ class ScoredSentence(NamedTuple):
         return len(self.text.encode("utf-8", "replace")) + 1
 
 
-def build_history_text(messages: Sequence[Message]) -> str:
-    """Return the sentences worth a place in the history, one after the other."""
+def build_history_text(messages: Sequence[Message], withdrawn: Sequence[str] = ()) -> str:
+    """Return the sentences worth a place in the history, one after the other.
+
+    `withdrawn` are statements that the user has undone.
+    """
     size = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     budget = min(max(SHARE * size, SHORTEST_RECORD), LONGEST_RECORD)
     chosen = []
     known: list[set[str]] = []
-    for sentence in sorted(score_sentences(messages), key=rank):
+    for sentence in sorted(score_sentences(messages, withdrawn), key=rank):
         if budget < SHORTEST_SENTENCE:
             break
         words = find_content(sentence.text)
@@ -73,13 +76,15 @@ def rank(sentence: ScoredSentence) -> tuple[float, int]:
     return -sentence.score / sentence.get_size() ** 0.5, sentence.position
 
 
-def score_sentences(messages: Sequence[Message]) -> Iterator[ScoredSentence]:
+def score_sentences(
+    messages: Sequence[Message], withdrawn: Sequence[str]
+) -> Iterator[ScoredSentence]:
     """Yield the user's statements and the other sentences that say something."""
     statements: dict[str, list[str]] = {}
     corrected = set()
     forgotten: list[str] = []
     for statement in find_statements(messages):
-        if statement.kind == "forget":
+        if statement.kind == "forget" or statement.text in withdrawn:
             # "Forget that we use helm" does not say that we use helm.
             forgotten.append(statement.text.rstrip(".").casefold())
             continue

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from ..errors import LlmError
 from ..formats.session import Message
-from ..formats.text import find_words, shorten
+from ..formats.text import build_words_digest, find_words, shorten
+from ..index.index import open_index
 from ..llm.client import ask, is_configured
 from ..reconcile.draft import Draft
 from ..store.workspace import Workspace
@@ -66,7 +67,7 @@ def build_plan_of_reply(
     if not history and (drafts or reply.is_cut):
         history = build_history_text(batch.messages)
     # Nobody but the user can ask to forget something, so the rules decide that.
-    forget = [item for item in find_statements(batch.messages) if item.kind == "forget"]
+    forget = [item for item in find_open_statements(batch) if item.kind == "forget"]
     return Plan(method, history, drafts, forget, reply.page)
 
 
@@ -104,6 +105,7 @@ def build_drafts(
                 source=source,
                 project=batch.project,
                 created_at=get_said_at(message, now) if message else "",
+                is_undated=message is not None and message.is_undated,
                 sources=(f"{batch.session_id}#{message.id if message else batch.last_id}",),
                 supersedes=supersedes[:1],
             )
@@ -136,11 +138,40 @@ def find_stems(text: str) -> set[str]:
     return {word[:STEM] for word in words if word not in FRAME_WORDS}
 
 
+def find_open_statements(batch: Batch) -> list[Statement]:
+    """Return the statements of a batch without the requests that the prompt hook has carried out.
+
+    The user may have undone them since.
+    """
+    answered = {message.id for message in batch.messages if message.is_answered}
+    return [
+        item
+        for item in find_statements(batch.messages)
+        if item.message_id not in answered or item.kind not in ("request", "forget")
+    ]
+
+
+def find_withdrawn(workspace: Workspace, batch: Batch) -> list[str]:
+    """Return the statements that the prompt hook saved and that are no memories any more."""
+    answered = {message.id for message in batch.messages if message.is_answered}
+    if not answered:
+        return []
+    index = open_index(workspace)
+    return [
+        item.text
+        for item in find_statements(batch.messages)
+        if item.message_id in answered
+        and item.kind == "request"
+        and not index.list_entries("same_words = ?", (build_words_digest(item.text),))
+    ]
+
+
 def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
     """Return what the user asked for explicitly, and the conversation's own sentences."""
-    plan = Plan("rules", build_history_text(batch.messages))
+    withdrawn = find_withdrawn(workspace, batch)
+    plan = Plan("rules", build_history_text(batch.messages, withdrawn))
     messages = {message.id: message for message in batch.messages}
-    for statement in find_statements(batch.messages):
+    for statement in find_open_statements(batch):
         if statement.kind == "forget":
             plan.forget.append(statement)
             continue
@@ -151,6 +182,7 @@ def build_plan_by_rules(workspace: Workspace, batch: Batch) -> Plan:
                 source="user",
                 project=choose_project(workspace, statement.project) or batch.project,
                 created_at=get_said_at(messages[statement.message_id], workspace.now),
+                is_undated=messages[statement.message_id].is_undated,
                 sources=(f"{batch.session_id}#{statement.message_id}",),
                 corrects=statement.corrects,
             )

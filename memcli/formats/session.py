@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from .dates import format_time, parse_time
 from .text import Problem, find_strings
 
+UNDATED = "isUndated"
+ANSWERED = "requests"  # the type of an event that names a message with answered requests
 LONGEST_LINE = 16 * 1024 * 1024
 # Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. A tag without
 # an end is one that the user writes about.
@@ -27,6 +29,8 @@ class Message(NamedTuple):
     speaker: str  # user, assistant, or a name
     text: str
     timestamp: str  # as stored; empty if unknown
+    is_undated: bool = False  # its time is unknown, or that of an imported file
+    is_answered: bool = False  # the prompt hook has carried out its requests
 
 
 def parse_messages(text: str) -> Iterator[Message | Problem]:
@@ -96,7 +100,9 @@ def read_message(event: Mapping[str, Any], line: int) -> Message | None:
     speaker, message_id = (
         name.encode("utf-8", "replace").decode() for name in (speaker, str(event.get("id", "")))
     )
-    return Message(line, message_id, speaker, text, format_time(moment) if moment else "")
+    is_undated = moment is None or bool(event.get(UNDATED))
+    timestamp = format_time(moment) if moment else ""
+    return Message(line, message_id, speaker, text, timestamp, is_undated)
 
 
 def read_content(content: Any) -> str:

@@ -306,6 +306,7 @@ class Admission:
             redact_secrets=draft.redact_secrets,
             # An old message does not say again what was forgotten since.
             is_said_by_user=draft.source == "user"
+            and not draft.is_undated
             and (not draft.is_dated or draft.created_at >= self.last_forgotten),
         )
 
@@ -406,7 +407,7 @@ def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:
     if entry.status == "faded":
         return True
     is_later = not draft.is_dated or draft.created_at >= entry.forgotten_at
-    return draft.source == "user" and is_later
+    return draft.source == "user" and is_later and not draft.is_undated
 
 
 def is_repeated(draft: Draft, known: Planned) -> bool:

@@ -50,6 +50,7 @@ class Draft:
     created_at: str = ""  # empty: now
     updated_at: str = ""  # empty: when it was created
     is_dated: bool = False  # whether `created_at` was given
+    is_undated: bool = False  # its conversation has no times, so it may be older than it seems
     is_typed: bool = False  # whether `type` was given
     files: Sequence[str] = ()
     sources: Sequence[str] = ()  # the messages that said it: each confirms a memory once

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..context import Context
-from ..errors import NotFoundError
+from ..errors import NotFoundError, RejectedError
 from .workspace import MARK, find_explicit_folder
 from .worktrees import Repository, find_repository, has_remote
 
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     """Where a new workspace goes, and what is there."""
 
     root: Path
-    layout: str  # standard or vault
+    layout: str  # standard, vault or claude
     repository: Repository | None
     is_own: bool = False  # the user's own workspace
     is_certain: bool = True  # whether a vault need not be confirmed
@@ -39,6 +39,11 @@ class Place(NamedTuple):
         return self.repository is not None and has_remote(self.repository)
 
     @property
+    def is_perhaps_foreign(self) -> bool:
+        """Whether somebody else may have written the notes here, because git can bring them."""
+        return self.layout != "standard" and self.has_remote
+
+    @property
     def project_folder(self) -> Path:
         """The folder whose conversations belong to the workspace."""
         if self.repository is not None:
@@ -48,15 +53,27 @@ class Place(NamedTuple):
 
 def choose_place(context: Context, folder: str) -> Place:
     """Return where `mem init` creates a workspace. `folder` is the one that the user named."""
+    place = find_place(context, folder)
+    if place.root.is_symlink() and not place.is_own:
+        # A repository could bring a link to somebody's trusted memory.
+        hint = f"to use its target: mem init {place.root.resolve()}"
+        raise RejectedError(f"{place.root} is a symbolic link", hint)
+    return place
+
+
+def find_place(context: Context, folder: str) -> Place:
     here = context.folder.resolve()
     if folder:
         root = (context.folder / Path(folder).expanduser()).resolve()
-        return build_place(root, "vault" if is_vault(root, 1) else "standard")
+        layout = "vault" if is_vault(root, 1) else "standard"
+        return build_place(root, "claude" if is_claude_folder(root) else layout)
     if context.common.scope == "user":
         return build_own_place(context)
     explicit = find_explicit_folder(context)
     if explicit:
         return build_place(explicit[0], "standard")
+    if is_claude_folder(here):
+        return build_place(here, "claude")
     vault = find_vault(here)
     if vault is not None:
         return build_place(vault, "vault")
@@ -102,6 +119,11 @@ def find_vault(folder: Path) -> Path | None:
         if (parent / ".git").exists():
             return None
     return None
+
+
+def is_claude_folder(folder: Path) -> bool:
+    """Return whether Claude Code keeps the memory of a project in a folder."""
+    return folder.name == "memory" and folder.parts[-4:-2] == (".claude", "projects")
 
 
 def is_vault(folder: Path, fewest: int) -> bool:

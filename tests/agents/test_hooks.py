@@ -176,6 +176,20 @@ def test_requests_are_saved_and_undone_as_the_users_own(tmp_path: Path) -> None:
     assert "Acme" in run_mem(tmp_path, "ls", **environment)[1]
 
 
+def test_an_undone_request_is_not_carried_out_again(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    send(tmp_path, "UserPromptSubmit", prompt="Remember that the staging port is 7000.")
+    send(tmp_path, "UserPromptSubmit", prompt="Remember that the customer is Acme.")
+    send(tmp_path, "UserPromptSubmit", prompt="Forget that the staging port is 7000.")
+    for number in ("3", "2"):
+        assert run_mem(tmp_path, "undo", number)[0] == 0
+    assert run_mem(tmp_path, "consolidate", "--all")[0] == 0
+    listed = run_mem(tmp_path, "ls")[1]
+    assert "7000" in listed and "Acme" not in listed
+    history = [path.read_text() for path in workspace.root.glob("HISTORY*")]
+    assert not any("Acme" in text for text in history)
+
+
 def test_a_request_with_a_secret_is_reported_without_it(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -387,7 +401,7 @@ def test_an_agent_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     process.wait(60)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    wait_for_events(folder, 2)
+    wait_for_events(folder, 3)  # the prompt, the note that its request is done, the answer
     assert read_said(folder) == [("user", prompt["prompt"]), ("assistant", "Done.")]
 
 
@@ -420,6 +434,20 @@ def test_a_compression_that_gemini_does_not_report_is_noticed(tmp_path: Path) ->
     ]
     send(tmp_path, "PreCompress", "gemini", trigger="manual", transcript_path=str(transcript))
     assert [ask(tokens) for tokens in (90_000, 9_000, 10_000)] == [True, False, False]
+
+
+def test_a_plugin_and_the_settings_report_one_start(tmp_path: Path) -> None:
+    put(make_workspace(tmp_path), "MEMORY.md", "The kiln is hot.\n")
+    sources = ["startup", "startup", "compact", "compact", "resume", "resume"]
+    texts = [get_context(send(tmp_path, "SessionStart", source=source)) for source in sources]
+    assert ["The kiln is hot." in text for text in texts] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_copilot_reports_an_event_to_two_hooks(tmp_path: Path) -> None:

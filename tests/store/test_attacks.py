@@ -91,6 +91,19 @@ def test_a_link_named_memory_leads_to_nobodys_memory(tmp_path: Path) -> None:
     assert "clone" not in status.partition('"path"')[2].partition(",")[0]
 
 
+def test_a_link_named_memory_is_neither_opened_nor_initialized(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    run_mem(tmp_path, "write", "The salary of Ana.", "--source", "user")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "memory").symlink_to(workspace.root)
+    code, output, _ = run_mem(tmp_path, "ls", "--workspace", str(clone))
+    assert (code, output) == (4, "")
+    for arguments in (["init"], ["init", "--yes"]):
+        code, _, errors = run_mem(clone, *arguments)
+        assert code == 5 and "symbolic link" in errors
+
+
 def test_a_repository_of_an_archive_cannot_name_another_folder_as_its_worktree(
     tmp_path: Path,
 ) -> None:

@@ -268,3 +268,19 @@ def test_conversations_of_a_deleted_worktree(tmp_path: Path, folder: str, is_our
     path = tmp_path / "talk.jsonl"
     path.write_text(json.dumps(say("user", "Hello.", cwd=str(tmp_path / folder))) + "\n")
     assert list(select_transcripts([path], shop)) == ([path] if is_ours else [])
+
+
+def test_an_undated_message_brings_back_no_forgotten_memory(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run_mem(tmp_path, "write", "The ferry leaves at nine.", "--path", "a", "--source", "user")
+    run_mem(tmp_path, "forget", "a")
+    prompts = ("Remember that the ferry leaves at nine.", "Remember: at nine the ferry leaves.")
+    for number, prompt in enumerate(prompts):
+        path = tmp_path / f"talk{number}.jsonl"
+        path.write_text(json.dumps({"role": "user", "content": prompt}) + "\n")
+        os.utime(path, (1_795_900_000, 1_795_900_000))  # after the memory was forgotten
+        assert import_file(workspace, path, [])[0].added == 1
+    run_mem(tmp_path, "consolidate", "--all")
+    assert "ferry" not in run_mem(tmp_path, "ls")[1]
+    assert "At nine" in run_mem(tmp_path, "review", "--json")[1]
