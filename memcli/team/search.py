@@ -43,7 +43,7 @@ WORDS = (
     " where {where} and words @@ %s::tsquery), counts as (select {counts} from matches)"
     " select owner, machine, path, {numbers} from matches, counts order by {score} desc limit %s"
 )
-SIZE = "select greatest(reltuples, 0)::bigint from pg_class where oid = to_regclass(%s)"
+SIZE = "select count(*) from chunks where space = %s"
 # Without `offset 0` the planner, which cannot see how many rows there are, may join whole tables.
 DETAILS = (
     "select key.owner, key.path, id, body, hashes, vectors"
@@ -117,7 +117,7 @@ def find_candidates(
     words = list(split_query(query))[:MOST_TERMS]
     if options.mode == "vector" or not words:
         return Candidates(list(keys))
-    texts = team.run(SIZE, [f"mem.chunks_{team.space}"])[0][0]
+    texts = team.run(SIZE, [team.space])[0][0]
     patterns = [build_pattern(word) for word in words]
     numbers = range(len(words))
     statement = WORDS.format(
