@@ -22,6 +22,7 @@ from ..store.git import run_git
 from ..store.machine import LOG
 from ..store.workspace import Workspace, get_workspaces
 from ..store.worktrees import find_repository
+from ..team.connection import SEARCH_SECONDS, find_space, open_team
 from .connections import ERROR, OK, WARNING, Check, check_connection
 from .install import list_connections
 from .places import find_agents
@@ -91,6 +92,7 @@ def check_workspace(workspace: Workspace) -> Iterator[Check]:
         yield Check("trust", WARNING, text, "mem trust")
     yield from check_lock(workspace)
     yield from check_index(workspace)
+    yield from check_team(workspace)
     if not workspace.is_own:
         yield from check_git(workspace)
 
@@ -123,6 +125,17 @@ def check_index(workspace: Workspace) -> Iterator[Check]:
         yield Check("index", OK, f"{count_noun(entries, 'memory')}, up to date")
     if problems:
         yield Check("files", WARNING, count_noun(problems, "problem"), "mem check")
+
+
+def check_team(workspace: Workspace) -> Iterator[Check]:
+    name = find_space(workspace)
+    if name:
+        try:
+            with open_team(workspace, SEARCH_SECONDS) as team:
+                check = Check("team", OK, f"{team.role} in {name}")
+        except MemError as error:
+            check = Check("team", WARNING, f"the team's server: {error.message}", error.hint)
+        yield check
 
 
 def check_git(workspace: Workspace) -> Iterator[Check]:
