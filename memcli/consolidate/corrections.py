@@ -129,10 +129,16 @@ def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
     """Put the subject of the corrected statement in the place of "it", if there is one."""
     it = match_start("it", body)
     line = next((line for line in reversed(lines) if has_word(line.text, wrong)), None)
-    before = match_start("subject_before", take_over(line)) if line else None
-    if it is None or before is None:
+    if it is None or line is None:
         return body
     rest = body[it.end() :]
+    # "My dog weighs 14 kilos", "he weighs 18 now"
+    subject, verb, _ = take_over(line).partition(f" {rest.split()[0]} ")
+    if verb and len(subject.split()) < 6 and not it["verb"]:
+        return f"{subject} {rest}"
+    before = match_start("subject_before", take_over(line))
+    if before is None:
+        return body
     verb = VERBS.get((it["verb"] or "")[-1:], "")
     if not it["pronoun"]:
         verb = "was "  # "renamed to main last year"
@@ -158,7 +164,15 @@ def find_value(
         wrong = next((line for line in reversed(lines) if value.search(line.text)), None)
         if not match or wrong is None:
             continue
-        if (is_work(wrong) and not has_reason) or len(value.findall(wrong.text)) != 1:
+        if len(value.findall(wrong.text)) != 1 or search_pattern("status", wrong.text):
+            return None
+        # The agent repeated what the user had said.
+        repeated = value.findall(wrong.text)
+        own = [
+            line for line in lines if not line.is_agents and value.findall(line.text) == repeated
+        ]
+        wrong = own[-1] if own else wrong
+        if is_work(wrong) and not has_reason:
             return None
         unit = match["unit"] or ""
         if unit not in wrong.text:
@@ -247,7 +261,7 @@ def find_same_subject(
     is_correcting, is_open, is_changed = signs
     if not any(signs):
         return find_conflict(body, reading)
-    if match_start("not_alone", body):
+    if match_start("not_alone", body) or (reading.is_approving and not is_correcting):
         return None
     if is_fragment(body) and not (is_open or has_number(body)):
         return None
@@ -307,7 +321,8 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     names = find_names(body)
     shared = [line.text for line in reading.near if names & find_names(line.text)]
     is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
-    if not is_first or not match_start("clause", body):
+    first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
+    if not is_first or not match_start("clause", body) or is_task(second):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
@@ -322,7 +337,6 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
             theirs = set(value.findall(text.casefold()))
             if theirs and set(value.findall(body.casefold())) - theirs:
                 return body, text
-    first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
     restriction = match_start("restriction", second)
     is_restricted = bool(restriction and find_names(restriction["name"]) & find_names(last))
     # A name has a capital in the middle of the agent's sentence.
@@ -339,6 +353,12 @@ def has_report(reading: Reading) -> bool:
     """Return whether a sentence is the first in a reply to a report about the agent's work."""
     is_first = not reading.previous and not reading.is_approving
     return is_first and any(match_start("report", line.text) for line in reading.near)
+
+
+def is_clause_about(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence states something about what the agent has said."""
+    is_about = any(find_names(body) & find_names(line.text) for line in lines)
+    return is_about and bool(match_start("clause", body)) and is_positive(body)
 
 
 def find_work(body: str, reading: Reading) -> str:

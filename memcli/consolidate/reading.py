@@ -12,6 +12,7 @@ from .corrections import (
     find_work,
     has_report,
     is_bare_denial,
+    is_clause_about,
     is_denying,
     is_objection,
     is_positive,
@@ -78,7 +79,7 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
                     found = [Statement("", "", "forget")]
                 elif last == number - 1:
                     found = found[:-1]
-        elif found and last == number - 1 and is_continuing(body, found[-1]):
+        elif found and last == number - 1 and is_continuing(body, found[-1], near):
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {format_sentence(body)}")
             last = number
         else:
@@ -96,12 +97,15 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
     return found
 
 
-def is_continuing(body: str, last: Statement) -> bool:
+def is_continuing(body: str, last: Statement, near: Sequence[Line]) -> bool:
     """Return whether a sentence is a part of the statement before it."""
     if last.kind == "correction":
         # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
         is_denied = is_bare_denial(last.text) and not is_guarded(body)
         if match_start("pointing", body) or (is_denied and is_positive(body)):
+            return True
+        # "Priya is in neurology. The cardiologist is Pradeep."
+        if not is_guarded(body) and is_clause_about(body, near):
             return True
     # "In all other cases 19 %", "Never accept them blindly."
     is_rest = find_kind(body) and match_start("dependent", body)
