@@ -20,7 +20,8 @@ from .render import Result
 from .terminal import require_yes
 
 FIELDS = ("action", "id", "short_id", "path", "text", "memories", "other_files", "git_commits")
-KEPT = "The text stays in the file and in git. To delete it: mem forget ID --purge"
+KEPT = "The text stays in the file and in git. To delete it: mem forget {} --purge"
+MOST_NAMED = 3  # ids in a hint
 
 
 def run_forget(
@@ -96,7 +97,8 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
         if done.git_commits:
             lines.append(f"  git still has it in: {', '.join(dict.fromkeys(done.git_commits))}")
     else:
-        lines.append(KEPT)
+        ids = [outcome.short_id for outcome in done.outcomes if not outcome.error]
+        lines.append(KEPT.format(" ".join(ids) if len(ids) <= MOST_NAMED else "ID…"))
         if len(done.result.paths) > 1:
             lines.append("Undo: mem undo")
     data = {"other_files": done.other_files, "git_commits": done.git_commits}

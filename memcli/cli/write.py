@@ -179,5 +179,8 @@ def render_outcome(context: Context, outcome: Outcome, messages: list[str]) -> R
     names = ",".join(f"{related.relation}:{related.id}" for related in outcome.related)
     rows = [[outcome.action, outcome.id, outcome.path, outcome.text, names]]
     data = {name: getattr(outcome, name) for name in FIELDS}
-    held = [HELD] if outcome.action == "held" else []
-    return Result(data, lines, rows, [*messages, *held])
+    notes = [HELD] if outcome.action == "held" else []
+    kept = [item.short_id for item in outcome.related if item.relation == "contradicts"]
+    if kept:
+        notes.append(f"not replaced, because trusted more: {', '.join(kept)} (decide: mem review)")
+    return Result(data, lines, rows, [*messages, *notes])

@@ -28,6 +28,8 @@ MOST_OUTPUT_TOKENS = 4096
 TEMPERATURE = 0.3
 # With these, Claude Code takes itself for a session inside of another one and refuses to start.
 SESSION_VARIABLES = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
+# Gemini refuses to answer in a folder that it does not know, such as our empty one.
+NEEDED = {"gemini": "--skip-trust"}
 WARNING_OF_PROVIDER = re.compile(r"^litellm\.(\w+): (?:(?:litellm\.)?\1: )?(?:\w+Exception - )?")
 
 
@@ -216,6 +218,9 @@ def run_command(workspace: Workspace, prompt: str, seconds: float) -> str:
         question.seek(0)
         try:
             words = shlex.split(command)
+            missing = NEEDED.get(words[0].rpartition("/")[2], "")
+            if missing and missing not in words:
+                words.insert(1, missing)
             code = run_process(words, environment, folder, (question, answer, complaint), seconds)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

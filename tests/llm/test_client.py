@@ -101,6 +101,15 @@ def test_a_command_that_fails_is_one_error(tmp_path: Path, command: str, reason:
         ask(configure(tmp_path, MEM_LLM_COMMAND=command), "Hi", seconds=10)
 
 
+def test_gemini_answers_in_a_folder_that_it_does_not_know(tmp_path: Path) -> None:
+    program = tmp_path / "gemini"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    program.chmod(0o755)
+    for options in ("-m flash", "-m flash --skip-trust"):
+        workspace = configure(tmp_path, MEM_LLM_COMMAND=f"{program} {options}")
+        assert sorted(ask(workspace, "Hi").split()) == ["--skip-trust", "-m", "flash"]
+
+
 def test_a_command_is_killed_with_its_children(tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! > {tmp_path}/child; sleep 60"
     workspace = configure(tmp_path, MEM_LLM_COMMAND=f"sh -c '{script}'")
