@@ -201,9 +201,9 @@ COMMANDS: dict[str, Command] = {
         "Share",
         "exchange memories with your other machines",
         (
-            "mem sync",
             "mem sync git@github.com:ana/memory.git --scope user",
-            "mem sync --dry-run",
+            "mem sync --scope user",
+            "mem sync --scope user --dry-run",
         ),
     ),
     "hook": Command(

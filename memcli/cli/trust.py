@@ -27,6 +27,10 @@ def run_trust(
             "the trust record cannot be written", f"make {context.state_folder} writable"
         )
     workspace.machine.save_trust(workspace.root, not remove)
+    if not remove and workspace.is_shared:
+        from .sync import configure_driver
+
+        configure_driver(context, workspace)
     label = "No longer trusted" if remove else "Trusted"
     data = {"path": str(workspace.root), "trusted": not remove}
     return Result(data, [f"{label}: {workspace.root}"])

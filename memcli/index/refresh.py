@@ -17,11 +17,18 @@ Progress = Callable[[int, int], None]
 """Called with the number of files done and of all files."""
 
 
-def refresh(database: Database, workspace: Workspace, progress: Progress | None = None) -> bool:
+def refresh(
+    database: Database,
+    workspace: Workspace,
+    progress: Progress | None = None,
+    *,
+    with_sessions: bool = True,
+) -> bool:
     """Read every file that is new, changed or deleted. Return whether anything was.
 
-    A file is not read only if its stat is as noted and older than the note itself. Raises
-    sqlite3.OperationalError if another process holds the lock of the index.
+    Conversations may be left for the next refresh. A file is not read only if its stat is as noted
+    and older than the note itself. Raises sqlite3.OperationalError if another process holds the
+    lock of the index.
     """
     check_settings(database, workspace)
     # Before the scan: what another process notes from now on is newer than our listing.
@@ -41,14 +48,17 @@ def refresh(database: Database, workspace: Workspace, progress: Progress | None 
         )
     }
     changed = find_changed_files(workspace, listing, rows)
+    read = [path for path in changed if with_sessions or workspace.get_kind(path) != "session"]
+    is_complete, changed = len(read) == len(changed), read
     known = {format_path(path) for path in listing.stats}
     deleted = [
         row for path, row in rows.items() if path not in known and is_gone(row, listing, began)
     ]
     store_listing_problems(database, listing)
     if not changed and not deleted and database.get_meta("purged") in (purged, None):
-        # Every file is older than its note, so an equal listing means equal files.
-        database.try_set_meta("seen", digest)
+        if is_complete:
+            # Every file is older than its note, so an equal listing means equal files.
+            database.try_set_meta("seen", digest)
         return False
     # Most refreshes find nothing, and need not know how a file is read.
     from .forgotten import load_forgotten

@@ -16,7 +16,6 @@ from ..index.index import Index, IndexedEntry
 from ..index.words import get_stop_words
 from ..store.commit import read_file
 from ..store.workspace import Workspace
-from .similar import embed_missing_entries, load_pool
 
 Pair = tuple[IndexedEntry, IndexedEntry]
 """Two memories, the older first."""
@@ -161,6 +160,8 @@ def find_outdated_ids(index: Index) -> set[str]:
 def find_duplicates(index: Index) -> list[Pair]:
     """Return the active memories that may say the same thing, the closest first."""
     import numpy as np
+
+    from .similar import embed_missing_entries, load_pool
 
     embed_missing_entries(index)
     pool = load_pool(index, "active")

@@ -64,10 +64,13 @@ class Machine:
         return frozenset(read_small_text(self.state_folder / CARRIED_PURGES).split())
 
     def note_carried_purges(self, ids: Iterable[str]) -> None:
+        """Remember purges, so that nobody looks for their texts again. A failure costs time."""
         known = self.read_carried_purges()
         carried = known.union(ids)
         if self.state_folder is not None and carried != known:
-            save_private(self.state_folder / CARRIED_PURGES, "\n".join(sorted(carried)).encode())
+            with suppress(OSError):
+                path = self.state_folder / CARRIED_PURGES
+                save_private(path, "\n".join(sorted(carried)).encode())
 
     def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
         word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)

@@ -64,7 +64,10 @@ def merge_for_git(
     if root is not None:
         inner = path.relative_to(root).as_posix()
         kind = open_folder(context, root, "", None).get_kind(inner)
-    texts = [read_text(file) or "" for file in (base, ours, theirs)]
+    texts = [read_text(file) for file in (base, ours, theirs)]
+    for file, text in zip((base, ours, theirs), texts, strict=True):
+        if text is None:
+            raise NotFoundError(f"no file {file}")
     merged = merge_file(kind, inner, texts[0] or None, texts[1], texts[2], markers=size)
     write_atomically(ours, (merged.text or "").encode("utf-8", "surrogateescape"))
     return merged.conflict

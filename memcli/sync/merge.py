@@ -23,13 +23,13 @@ from ..formats.page import PROMOTED_LINE
 from ..formats.records import HISTORY_HEADING, NOTE_START
 from ..formats.session import parse_event
 from ..formats.session import split_lines as split_session
-from ..formats.text import build_digest
+from ..formats.text import build_digest, split_words
 
 STATE = ("status", "forgotten_at", "reason", "superseded_by")
 LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
 TIME_LENGTH = len("[14:15]")
 LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
-WORD = re.compile(r"\S+\s*|\s+")
+TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class Version(NamedTuple):
@@ -146,10 +146,9 @@ def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, 
     for key in old:
         if key in side:
             continue
-        words = set(old[key].split())
         for new_key in changed:
             is_same_time = new_key[:TIME_LENGTH] == key[:TIME_LENGTH]
-            if is_same_time and new_key not in names and words.issuperset(side[new_key].split()):
+            if is_same_time and new_key not in names and has_lost_words(old[key], side[new_key]):
                 names[new_key] = key
                 break
     return {names.get(key, key): text for key, text in side.items()}
@@ -158,7 +157,8 @@ def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, 
 def build_record_key(kind: str, text: str) -> str:
     if kind == "history":
         heading = HISTORY_HEADING.match(text)
-        return f"{heading['time']} {heading['id'] or text.strip()}" if heading else ""
+        # A text above the first record comes first.
+        return f"{heading['time']} {heading['id'] or text}" if heading else f" {text.strip()}"
     if kind == "session":
         event = parse_event(text) or {}
         return f"{event.get('timestamp', '')} {event.get('id') or text.strip()}"
@@ -195,9 +195,14 @@ def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
     return min(ours, theirs, key=len) if is_broken else merged
 
 
+def has_lost_words(before: str, after: str) -> bool:
+    """Return whether a text only lost words, as in a purge."""
+    return set(split_words(before)).issuperset(split_words(after))
+
+
 def merge_words(base: str, ours: str, theirs: str) -> str:
     """Merge a text word by word. A word that one side deleted stays deleted."""
-    was, left, right = (WORD.findall(text) for text in (base, ours, theirs))
+    was, left, right = (TOKEN.findall(text) for text in (base, ours, theirs))
     words = merge_sequences(
         was, left, right, lambda _, first, second: [*first, *second] if first and second else []
     )
@@ -244,7 +249,7 @@ def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
 
     def resolve(was: list[str], left: list[str], right: list[str]) -> list[str]:
         texts = ["".join(part) for part in (was, left, right)]
-        if all(set(texts[0].split()).issuperset(text.split()) for text in texts[1:]):
+        if all(has_lost_words(texts[0], text) for text in texts[1:]):
             return [merge_words(*texts)]  # a purge on each side
         parts = [[add_line_end(line) for line in part] for part in (left, right)]
         merged = join_lines(was, parts[0], parts[1])

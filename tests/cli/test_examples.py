@@ -28,6 +28,7 @@ printf '%s\\n' '---' 'id: mem_01m8h0h7p0bread0' 'rating: 4' '---' '' 'A recipe f
 printf '%s\\n' '# Memory' '' '## Projects' '' 'The shop.' > memory/MEMORY.md
 """
 START_SERVER = "{ mem serve > /dev/null 2>&1 & }; until mem serve --stop; do sleep .1; done;"
+SYNC = "git init -q --bare ../hub.git && mem sync ../hub.git --scope user"
 # Examples contain ids of questions and commands, and files that only the reader has.
 ADAPTED = {
     "mem review 3f2a1c newer": "mem review QUESTION newer",
@@ -38,6 +39,13 @@ ADAPTED = {
     "mem serve": f"{START_SERVER} true",
     "mem serve --idle 0": f"{START_SERVER} true",
     "mem serve --stop": f"{START_SERVER} true",
+    "mem sync git@github.com:ana/memory.git --scope user": SYNC,
+    "mem sync --scope user": f"{SYNC} && mem sync --scope user",
+    "mem sync --scope user --dry-run": f"{SYNC} && mem sync --scope user --dry-run",
+    "mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md": (
+        "touch base.md ours.md theirs.md"
+        " && mem merge-driver base.md ours.md theirs.md 7 memory/MEMORY.md"
+    ),
     "mem import memory.jsonl": "mem export memory.jsonl && mem import memory.jsonl",
     "mem import backup/ --dry-run": "mem export backup/ && mem import backup/ --dry-run",
     "mem consolidate --answer answer.json": (

@@ -1,0 +1,388 @@
+"""Two machines exchange a memory through git, and whatever stands in their way is named."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import run_mem
+
+TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+HOOK = '#!/bin/sh\ntouch "$(dirname "$0")/../ran"\nexit 1\n'
+
+
+def git(folder: Path, *words: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    names = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    return subprocess.run(
+        ["git", *names, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+class Machine:
+    """A home folder with a memory of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.root = folder / "home/.local/share/mem"
+        self.settings = {"PATH": os.environ["PATH"], "MEM_SYNC_TIMEOUT": "10"}
+
+    def mem(self, *words: str) -> tuple[int, str]:
+        code, output, errors = run_mem(self.folder, *words, "--scope", "user", **self.settings)
+        return code, output + errors
+
+    def write(self, text: str, *options: str) -> str:
+        code, output = self.mem("write", text, "--source", "user", *options)
+        assert code == 0, output
+        return output.split("\t")[1]
+
+    def sync(self, *words: str, code: int = 0) -> str:
+        found, output = self.mem("sync", *words)
+        assert found == code, output
+        return output
+
+    def read_all(self) -> str:
+        """Return the text of everything that mem stores on this machine, git's objects excepted."""
+        files = [
+            path for path in self.folder.rglob("*") if path.is_file() and ".git" not in path.parts
+        ]
+        return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "hub.git")
+    return tmp_path / "hub.git"
+
+
+@pytest.fixture
+def laptop(tmp_path: Path, hub: Path) -> Machine:
+    machine = Machine(tmp_path / "laptop")
+    machine.write("The office is in Porto.")
+    machine.sync(str(hub))
+    return machine
+
+
+@pytest.fixture
+def desktop(tmp_path: Path, hub: Path, laptop: Machine) -> Machine:
+    machine = Machine(tmp_path / "desktop")
+    machine.write("The bees are in Jena.")
+    machine.sync(str(hub))
+    laptop.sync()
+    return machine
+
+
+def test_unrelated_memories_become_one(laptop: Machine, desktop: Machine) -> None:
+    for machine in (laptop, desktop):
+        assert {"Porto", "Jena"} == {
+            word for word in ("Porto", "Jena") if word in machine.mem("ls")[1]
+        }
+    assert git(laptop.root, "rev-parse", "HEAD") == git(desktop.root, "rev-parse", "HEAD")
+    assert "Remember: The office is in Porto." in git(laptop.root, "log", "--format=%s")
+    assert laptop.sync("--dry-run") == ""
+    laptop.write("Kai is in Lisbon.")
+    assert "Kai is in Lisbon" not in laptop.sync("--dry-run") + desktop.sync()
+
+
+def test_notes_and_history_travel_and_conversations_only_if_wanted(
+    laptop: Machine, desktop: Machine
+) -> None:
+    laptop.mem("note", "Fed the cat.")
+    laptop.mem("history", "--add", "Released 1.2.")
+    laptop.mem("session", "append", "talk", "We ship on Mondays.")
+    laptop.sync()
+    desktop.sync()
+    assert "Fed the cat" in desktop.read_all() and "Released 1.2" in desktop.read_all()
+    assert "We ship on Mondays" not in desktop.read_all()
+    laptop.settings["MEM_SYNC_SESSIONS"] = "true"
+    laptop.sync()
+    desktop.sync()
+    assert "We ship on Mondays" in desktop.mem("session", "show", "talk")[1]
+
+
+def test_one_sentence_on_two_machines_is_one_memory(laptop: Machine, desktop: Machine) -> None:
+    laptop.write("Lint before a commit.", "--tag", "a")
+    desktop.write("Lint before a commit.", "--tag", "b")
+    laptop.sync()
+    desktop.sync()
+    output = desktop.mem("ls", "--json", "text,strength,tags")[1]
+    assert output.count("Lint before a commit.") == 1 and '"strength": 2' in output
+
+
+def test_a_key_and_a_sentence_with_two_values_are_questions(
+    laptop: Machine, desktop: Machine
+) -> None:
+    office = laptop.mem("ls", "--json", "id,text")[1]
+    laptop.write("The port is 1111.", "--key", "port")
+    desktop.write("The port is 2222.", "--key", "port")
+    laptop.sync()
+    output = desktop.sync(code=3)
+    assert "two values of port" in output and "hint: mem review" in output
+    assert '"kind": "conflict"' in desktop.mem("review", "--json")[1]
+    question = desktop.mem("review", "--json")[1].partition('"id": "')[2][:6]
+    desktop.mem("review", question, "newer")
+    desktop.sync()
+    laptop.sync()
+    assert '"kind": "conflict"' not in laptop.mem("review", "--json")[1]
+    for machine, place in ((laptop, "Oslo"), (desktop, "Rome")):
+        assert machine.mem("edit", "Porto", "--replace", "Porto", place)[0] in (0, 4)
+    assert office
+
+
+def test_a_purge_deletes_the_text_on_the_other_machine(laptop: Machine, desktop: Machine) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    # The other machine has the text in many places, and changes the file itself.
+    desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
+    desktop.mem("session", "append", "talk", "The spare key is under the flower pot.")
+    desktop.mem("edit", memory, "--replace", "spare key", "spare key of the shed")
+    desktop.mem("edit", memory, "--replace", "spare key of the shed", "spare key")
+    desktop.mem("write", "The spare key is under the flower pot.", "--source", "user")
+    assert laptop.mem("forget", memory, "--purge", "--yes")[0] == 0
+    laptop.sync()
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        assert "flower pot" not in machine.read_all()
+        assert "flower pot" not in git(machine.root, "grep", "-h", "Jonas", "HEAD", "--", ".")
+        code, output = machine.mem(
+            "write", "The spare key is under the flower pot.", "--source", "inferred"
+        )
+        assert code == 5, output
+
+
+def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
+    laptop: Machine, desktop: Machine
+) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    desktop.mem("note", "Told Jonas: the spare key is under the flower pot.")
+    git(desktop.root, "add", "-A")
+    git(desktop.root, "commit", "-qm", "By hand")
+    laptop.mem("forget", memory, "--purge", "--yes")
+    laptop.sync()
+    git(desktop.root, "pull", "-q", "--no-rebase", "--no-edit")
+    assert "flower" not in desktop.mem("search", "flower pot", "--min-score", "0")[1]
+    assert "flower" not in desktop.mem("grep", "flower")[1]
+    desktop.write("Something else.")
+    assert not list(desktop.root.glob("entries/*/*flower-pot*"))
+
+
+def test_a_file_that_an_editor_saves_during_the_sync_is_not_overwritten(
+    laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.sync.git import Repository
+
+    (laptop.root / "MEMORY.md").write_text("# Memory\n\n- one\n")
+    laptop.sync()
+    desktop.sync()
+    (laptop.root / "MEMORY.md").write_text("# Memory\n\n- one\n- from the laptop\n")
+    laptop.sync()
+    push = Repository.push
+    edits = ["# Memory\n\n- from an editor\n- one\n"]
+
+    def push_slowly(self: Repository, *arguments: str) -> bool:
+        if edits:
+            (desktop.root / "MEMORY.md").write_text(edits.pop())
+        return push(self, *arguments)
+
+    desktop.write("The desktop has something to send.")
+    monkeypatch.setattr(Repository, "push", push_slowly)
+    desktop.sync()
+    text = (desktop.root / "MEMORY.md").read_text()
+    assert "from an editor" in text and "from the laptop" in text
+    assert git(desktop.root, "status", "--porcelain") == ""
+
+
+def test_a_secret_and_a_conflict_marker_are_not_sent(laptop: Machine, desktop: Machine) -> None:
+    (laptop.root / "entries/leak.md").write_text(f"The token is {TOKEN}\n")
+    (laptop.root / "entries/marks.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    laptop.write("Kai is in Lisbon.")
+    output = laptop.sync(code=3)
+    assert "entries/leak.md: not sent" in output and "marker in line 1" in output
+    desktop.sync()
+    assert "Lisbon" in desktop.read_all() and TOKEN not in desktop.read_all()
+
+
+def test_hooks_filters_and_repositories_inside_do_not_break_it(
+    laptop: Machine, desktop: Machine
+) -> None:
+    for name in (
+        "pre-commit",
+        "commit-msg",
+        "pre-push",
+        "post-merge",
+        "post-checkout",
+        "reference-transaction",
+    ):
+        hook = laptop.root / ".git/hooks" / name
+        hook.write_text(HOOK)
+        hook.chmod(0o755)
+    git(laptop.root, "config", "commit.gpgSign", "true")
+    git(laptop.root, "config", "user.signingKey", "nobody")
+    git(laptop.root, "init", "-q", "entries/inner")
+    laptop.write("Kai is in Lisbon.")
+    laptop.sync()
+    desktop.write("Bo is in Rome.")
+    desktop.sync()
+    laptop.sync()
+    assert not (laptop.root / ".git/ran").exists()
+
+
+def test_a_rewritten_history_is_not_undone(
+    laptop: Machine, desktop: Machine, hub: Path, tmp_path: Path
+) -> None:
+    laptop.write("A secret plan for the harbour.")
+    laptop.sync()
+    desktop.sync()
+    git(hub, "update-ref", "refs/heads/main", "main~1")  # somebody removed it from the remote
+    desktop.write("Kai is in Lisbon.")
+    output = desktop.sync(code=5)
+    assert "was rewritten" in output and "mem sync --accept-rewrite" in output
+    assert desktop.sync("--accept-rewrite")
+    assert "harbour" not in desktop.mem("ls")[1] and "Lisbon" in desktop.mem("ls")[1]
+    assert "harbour" not in git(hub, "log", "-p", "main")
+    git(hub, "update-ref", "-d", "refs/heads/main")
+    assert "was deleted" in desktop.sync(code=5)
+    desktop.sync("--accept-rewrite")
+    assert "Lisbon" in git(hub, "grep", "-h", "Kai", "main")
+
+
+REMOTES = {
+    "gone": ("/nowhere/hub.git", 6, "cannot reach origin"),
+    "password": ("http://127.0.0.1:{port}/hub.git", 6, "refused access"),
+    "hang": ("git://127.0.0.1:{port}/hub.git", 6, "did not answer within 1 seconds"),
+}
+
+
+@pytest.mark.parametrize("name", REMOTES)
+def test_a_remote_that_does_not_answer_is_named(laptop: Machine, name: str) -> None:
+    import socket
+    import threading
+
+    address, code, words = REMOTES[name]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections = []
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                connections.append(connection)
+                if name == "password":
+                    connection.recv(4096)
+                    connection.sendall(
+                        b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\n"
+                        b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+                    )
+                    connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = address.format(port=server.getsockname()[1])
+        git(laptop.root, "remote", "set-url", "origin", url)
+        laptop.settings["MEM_SYNC_TIMEOUT"] = "1" if name == "hang" else "10"
+        laptop.write("Kai is in Lisbon.")
+        began = time.monotonic()
+        output = laptop.sync(code=code)
+        assert time.monotonic() - began < 10
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in connections:
+            connection.close()
+    assert words in output and len(output.splitlines()) == 2 and "hint:" in output
+    assert git(laptop.root, "status", "--porcelain") == "", "it is committed and can be sent later"
+
+
+def test_a_push_that_a_remote_rejects_still_receives(
+    laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    desktop.write("Bo is in Rome.")
+    desktop.sync()
+    hook = hub / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho only Bo may push here >&2\nexit 1\n")
+    hook.chmod(0o755)
+    laptop.write("Kai is in Lisbon.")
+    output = laptop.sync(code=5)
+    assert "only Bo may push here" in output
+    assert "Rome" in laptop.mem("ls")[1]
+
+
+def test_what_is_no_memory_of_its_own_is_refused(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    shop = Machine(tmp_path / "shop")
+    git(shop.folder, "init", "-q")
+    run_mem(shop.folder, "init", "--shared")
+    code, _, errors = run_mem(shop.folder, "sync")
+    assert code == 2 and "part of a project's repository" in errors
+    new = Machine(tmp_path / "new")
+    new.write("Nobody has this.")
+    assert "no git repository yet" in new.sync(code=4)
+    (laptop.root / "package.json").write_text("{}")
+    git(laptop.root, "add", "-f", "package.json")
+    assert "package.json is not part of a memory" in laptop.sync(code=5)
+    git(laptop.root, "rm", "-qf", "--cached", "package.json")
+    (laptop.root / ".git/MERGE_HEAD").write_text(git(laptop.root, "rev-parse", "HEAD"))
+    assert "a git merge is unfinished" in laptop.sync(code=5)
+    (laptop.root / ".git/MERGE_HEAD").unlink()
+    (laptop.root / ".git/index.lock").touch()
+    laptop.write("Kai is in Lisbon.")
+    assert "another git process" in laptop.sync(code=75)
+    git(tmp_path, "init", "-q", "-b", "main", "code")
+    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "x")
+    assert "no memory" in Machine(tmp_path / "third").sync(str(tmp_path / "code"), code=5)
+
+
+def test_git_merges_a_shared_memory_with_the_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two branches of a project, whose memory plain git merges by field and record."""
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    git(shop, "init", "-q", "-b", "main")
+    program = Path(__file__).parents[2]
+    monkeypatch.setattr("sys.argv", [str(program / "memcli/__main__.py")])
+    monkeypatch.setenv("PYTHONPATH", str(program))
+    assert run_mem(shop, "init", "--shared")[0] == 0
+    code, output, _ = run_mem(
+        shop, "write", "The port is 6543.", "--path", "port", "--source", "user"
+    )
+    assert code == 0
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "One")
+    git(shop, "switch", "-qc", "work")
+    entry = shop / "memory/entries/port.md"
+    text = entry.read_text()
+    entry.write_text(text.replace("source: user", "source: user\ntags: [a]\nstrength: 3"))
+    git(shop, "commit", "-qam", "Two")
+    git(shop, "switch", "-q", "main")
+    entry.write_text(text.replace("source: user", "source: user\ntags: [b]\nstrength: 2"))
+    git(shop, "commit", "-qam", "Three")
+    git(shop, "merge", "-q", "--no-edit", "work")
+    assert "tags: [b, a]" in entry.read_text() or "tags: [a, b]" in entry.read_text()
+    assert "strength: 4" in entry.read_text()
+    # Without the program, git marks the conflict instead of dropping a side.
+    git(
+        shop,
+        "config",
+        "merge.mem.driver",
+        git(shop, "config", "merge.mem.driver").strip().replace("memcli", "gone"),
+    )
+    git(shop, "switch", "-qc", "again", "HEAD~1")
+    entry.write_text(text.replace("6543", "7654"))
+    git(shop, "commit", "-qam", "Four")
+    assert subprocess.run(
+        ["git", "merge", "-q", "main"], cwd=shop, capture_output=True, check=False
+    ).returncode
+    assert "<<<<<<< ours" in entry.read_text()
