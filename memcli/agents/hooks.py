@@ -8,14 +8,24 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from ..api import open_all, open_recording
 from ..context import Context
 from ..errors import MemError
+from ..formats.dates import parse_time
 from ..formats.session import CONTEXT
-from ..recall.shown import Shown, delete_old_records, load_fork, load_shown, lock_session
+from ..index.index import open_index
+from ..recall.shown import (
+    START_TIME,
+    Shown,
+    delete_old_records,
+    load_fork,
+    load_shown,
+    lock_session,
+)
 from ..store.sessions import list_sessions
 from ..store.workspace import Workspace
 from ..transcripts.transcript import build_message
@@ -30,10 +40,12 @@ from .messages import (
 )
 from .quick import OPEN_PROMPT, build_places, save_places
 
+SAME_START = timedelta(seconds=5)  # between two hooks that report one start
 PENDING_START, REPORTED_START = "pending_start", "reported_start"
 # Of the last request of Gemini, and of the last one before a compression that it reported.
 REQUEST_TOKENS, COMPRESSED_TOKENS = "request_tokens", "compressed_tokens"
 START_SECONDS = 1.0
+EMBED_SECONDS = 5.0  # for conversations, at the next start
 NICENESS = 10
 
 
@@ -143,6 +155,14 @@ def prepare_session(event: Event, agent: str, context: Context) -> None:
         # A session whose texts a language model could not read last time is tried again.
         start_background(workspace, list_sessions(workspace))
         prepare_model(context.cache_folder)
+        open_index(workspace).embed_missing(EMBED_SECONDS)
+
+
+def update_index(event: Event, agent: str, context: Context) -> None:
+    """Read the turn into the index, so that the next start does not have to."""
+    os.nice(NICENESS)
+    with log_problems(event, agent, context):
+        open_index(open_recording(context))
 
 
 @contextmanager
@@ -165,11 +185,10 @@ def handle_start(hook: Hook) -> Answer:
     """Show what is known here."""
     from ..recall.start import build_start_context
 
-    shown, source, reported = hook.shown, hook.event.source, hook.event.time
-    # Copilot also runs the hooks of Claude Code, so two hooks may report one start.
-    if reported and shown.record.get(REPORTED_START) == reported:
+    shown, source = hook.shown, hook.event.source
+    if is_reported_again(hook):
         return Answer()
-    shown.record[REPORTED_START] = reported
+    shown.record[REPORTED_START] = hook.event.time or source
     shown.record.pop(OPEN_PROMPT, None)
     shown.record.pop(PENDING_START, None)
     delete_old_records(str(hook.context.state_folder or ""))
@@ -184,6 +203,20 @@ def handle_start(hook: Hook) -> Answer:
         shown.forget_all()
         is_resumed = False
     return Answer(build_start_context(hook.workspaces, shown, is_resumed=is_resumed))
+
+
+def is_reported_again(hook: Hook) -> bool:
+    """Return whether two hooks report one start.
+
+    Copilot also runs the hooks of Claude Code, and Claude Code those of its plugins.
+    """
+    record, event = hook.shown.record, hook.event
+    if record.get(REPORTED_START) != (event.time or event.source):
+        return False
+    last = parse_time(str(record.get(START_TIME, "")))
+    is_recent = last is not None and hook.context.now - last < SAME_START
+    # A conversation can be resumed twice in a moment, and a resumed one is shown what is new only.
+    return bool(event.time) or (is_recent and event.source not in ("resume", "fork"))
 
 
 def handle_subagent_start(hook: Hook) -> Answer:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from os import kill
 from pathlib import Path
 
-from .lab import CONSTRAINT, Finished, Lab, get_text, run_sections
+from .lab import CHECKOUT, CONSTRAINT, Finished, Lab, get_text, run_sections
 from .scripted_model import LEARNED
 from .terminal import Terminal
 
@@ -470,6 +470,50 @@ def uninstall(lab: Lab) -> None:
     lab.install_hooks()
 
 
+def plugin(lab: Lab) -> None:
+    """The plugin instead of the user's settings: hooks, skill, MCP server, removal."""
+    lab.mem("hook", "uninstall", AGENT)
+    folder = lab.root / "plugin"
+    subprocess.run([sys.executable, "man/plugin.py", folder], cwd=CHECKOUT, check=True)
+    done = lab.run_agent("plugin", "validate", str(folder))
+    lab.check_has("it is valid", done.stdout + done.stderr, "Validation passed")
+    for words in (("marketplace", "add", str(folder)), ("install", "mem@mem")):
+        done = lab.run_agent("plugin", *words)
+        lab.check(f"claude plugin {words[0]}", not done.returncode, done.stdout + done.stderr)
+    before = len(lab.read_hooks())
+    server = "mcp__plugin_mem_mem"
+    find = FIND_TOOL % f"{server}__memory_search"
+    search = f'Look. {find}[[tool {server}__memory_search {{"query": "release manager"}}]]'
+    done, requests = ask(lab, search, "--allowedTools", server)
+    names = {hook["name"] for hook in lab.read_hooks()[before:]}
+    lab.check("its hooks run", {"SessionStart", "UserPromptSubmit"} <= names, names)
+    text = get_text(requests[0])
+    lab.check("the rules are shown, once", text.count(CONSTRAINT) == 1, text)
+    lab.check_has("the skill is listed", json.dumps(requests), "mem:mem-memory")
+    lab.check_has("the MCP server answers", get_results(requests), "Dana Okafor")
+    lab.install_hooks()
+    before = len(lab.read_hooks())
+    _, requests = ask(lab, "Who is the release manager?")
+    names = [hook["name"] for hook in lab.read_hooks()[before:]]
+    lab.check("with installed hooks, both run", names.count("UserPromptSubmit") == 2, names)
+    lab.check("the rules are shown once", get_text(requests[0]).count(CONSTRAINT) == 1)
+    messages = lab.wait_for_messages(get_session(lab), 2)
+    lab.check("and the messages are recorded once", len(messages) == 2, messages)
+    lab.mem("hook", "uninstall", AGENT)
+    # Without mem, the person is told, and nothing else changes.
+    mem = lab.programs / "mem"
+    mem.rename(lab.programs / "away")
+    done, _ = ask(lab, "Hello", "--output-format", "stream-json", "--verbose")
+    mem.with_name("away").rename(mem)
+    lab.check_has("Claude answers without mem", done.stdout, "ANSWER to: Hello")
+    lab.check_has("and says that it is missing", done.stdout, "mem is not installed")
+    done = lab.run_agent("plugin", "uninstall", "mem@mem")
+    before = len(lab.read_hooks())
+    ask(lab, "Hello again")
+    lab.check("claude plugin uninstall", len(lab.read_hooks()) == before, done.stderr)
+    lab.install_hooks()
+
+
 def permission(lab: Lab) -> None:
     """A permission granted in the terminal goes into the file that has the project's hooks."""
     settings = lab.project / ".claude/settings.local.json"
@@ -564,6 +608,7 @@ SECTIONS: dict[str, Callable[[Lab], None]] = {
     "typed_meanwhile": typed_meanwhile,
     "import": import_,
     "uninstall": uninstall,
+    "plugin": plugin,
     "permission": permission,
     "llm": llm,
     "worktree": worktree,
