@@ -9,8 +9,8 @@ from typer import Argument, Option
 from ..api import open_target
 from ..context import Context
 from ..errors import NotFoundError
-from ..formats.text import count_noun
-from ..transfer.importer import Choice, ImportResult, import_source
+from ..formats.text import CONTROL, count_noun, cut_middle
+from ..transfer.importer import Choice, ImportResult, Rejection, import_source
 from ..transfer.items import open_source
 from ..transfer.records import parse_columns
 from .export import describe_counts
@@ -59,15 +59,20 @@ def run_import(
     )
     data = {name: getattr(result, name) for name in FIELDS}
     lines = describe_result(result, is_dry_run=dry_run)
-    messages = [
-        f"{item.place}: {item.path or 'skipped'}: {item.reason}" for item in result.rejected
-    ]
+    messages = [describe_rejection(item) for item in result.rejected]
     if len(messages) > MOST_SHOWN:
         rest = len(messages) - MOST_SHOWN
         messages[MOST_SHOWN:] = [f"and {rest:,} more: --json lists all of them"]
     code = 3 if result.rejected else 0
     place = [] if dry_run else explain_place(workspace)
     return Result(data, lines, None, [*result.messages, *messages, *place], exit_code=code)
+
+
+def describe_rejection(item: Rejection) -> str:
+    """Return one line. Names in a hostile archive have line ends, or 300 letters."""
+    names = [item.place] if not item.path or item.place in item.path else [item.place, item.path]
+    short = [cut_middle(CONTROL.sub("?", name.replace("\n", "?")), 60, 30, "…") for name in names]
+    return f"not imported: {': '.join(short)}: {item.reason}"
 
 
 def open_input(context: Context) -> IO[bytes]:

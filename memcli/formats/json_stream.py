@@ -1,11 +1,13 @@
 """JSON that is too large for memory: take one value after another from a stream of text."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
 BLANK = "\ufeff \t\r\n"  # some programs begin a file with a byte order mark
 PIECE = 64 * 1024
+MARK = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
 LONGEST_VALUE = 16 * 1024 * 1024  # characters
 
 
@@ -13,12 +15,22 @@ class CutOffError(ValueError):
     """The document ends, or stops being JSON, in the middle of a value."""
 
 
-class JsonStream:
-    """Reads a document value by value, so that the whole values of a cut-off file can be used."""
+class LongValue:
+    """In the place of a value that is too long."""
 
-    def __init__(self, stream: TextIO, longest: int = LONGEST_VALUE) -> None:
+
+class JsonStream:
+    """Reads a document value by value, so that the whole values of a cut-off file can be used.
+
+    A value longer than `longest` ends the document, or with `skips_long` is read over.
+    """
+
+    def __init__(
+        self, stream: TextIO, longest: int = LONGEST_VALUE, *, skips_long: bool = False
+    ) -> None:
         self.stream = stream
         self.longest = longest
+        self.skips_long = skips_long
         self.text = ""
         self.position = 0
         self.decoder = json.JSONDecoder()
@@ -63,7 +75,10 @@ class JsonStream:
                 value, end = self.decoder.raw_decode(self.text, self.position)
             except (ValueError, RecursionError) as error:
                 if len(self.text) - self.position > self.longest:
-                    raise CutOffError("not JSON, or a value is too long") from error
+                    if not self.skips_long:
+                        raise CutOffError("not JSON, or a value is too long") from error
+                    self.skip_value()
+                    return LongValue()
                 if not self.read_more():
                     raise CutOffError("the file ends here, or is not JSON") from error
                 continue
@@ -71,6 +86,29 @@ class JsonStream:
             if end < len(self.text) or not self.read_more():
                 self.position = end
                 return value
+
+    def skip_value(self) -> None:
+        """Read over the next value by its brackets and quotes."""
+        depth = 0
+        is_in_string = False
+        while True:
+            end = self.position
+            for match in MARK.finditer(self.text, self.position):
+                mark, end = match[0], match.end()
+                if is_in_string or mark == '"':
+                    is_in_string = mark != '"' if is_in_string else True
+                elif mark in "{[":
+                    depth += 1
+                elif depth == 0 and mark in ",}]":
+                    self.position = match.start()
+                    return
+                elif mark in "}]":
+                    depth -= 1
+            # A backslash at the end belongs to the first character of the next piece.
+            is_escape = self.text.endswith("\\") and end < len(self.text)
+            self.position = len(self.text) - is_escape
+            if not self.read_more():
+                raise CutOffError("the file ends here")
 
     def skip(self, expected: str) -> None:
         if self.peek() != expected:

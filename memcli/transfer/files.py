@@ -25,6 +25,7 @@ from .items import TransferFile
 EPOCH = datetime.fromtimestamp(0, UTC)
 # Where a record of the history or a note begins.
 BLOCK_START = re.compile(r"(?m)^(?=## |(?:[-*] )?\[\d\d:\d\d\])")
+LONGEST_PATH = 4000  # bytes; Linux allows 4,096, and a temporary file needs some
 FOLDERS = {"entry": "entries/", "note": "notes/", "session": "sessions/", "inbox": "inbox/"}
 
 
@@ -49,6 +50,7 @@ class FilePlanner:
         self.has_forgotten = index.has_forgotten()
         self.is_empty = not index.run("select 1 from entries limit 1").fetchone()
         self.paths: set[str] = set()
+        self.folders: set[str] = set()  # of these paths
 
     def find_near_forgotten(self, files: Sequence[TransferFile]) -> list[IndexedEntry | None]:
         """Return for each file the forgotten memory that it nearly repeats."""
@@ -68,6 +70,8 @@ class FilePlanner:
     def plan(self, file: TransferFile, near: IndexedEntry | None) -> PlannedFile | None:
         """Return the changes that import a file, or None if it is here. Raises RejectedError."""
         path = self.build_path(file)
+        if not self.has_room(path):
+            raise RejectedError("a file and a folder have the same name")
         current = read_file(self.workspace, path)
         if current == file.text:
             return None
@@ -102,6 +106,8 @@ class FilePlanner:
         folder = FOLDERS.get(file.kind, "")
         inner = file.path if file.path.startswith(folder) else folder + file.path
         target = self.workspace.prefix + inner
+        if len(os.fsencode(self.workspace.root / target)) > LONGEST_PATH:
+            raise RejectedError(f"its path is longer than {LONGEST_PATH} bytes")
         is_sound = self.workspace.get_kind(target) == file.kind
         if file.kind == "session":
             is_sound = len(parts) == 3 and path.name in (EVENTS, ARCHIVE, METADATA)
@@ -137,10 +143,20 @@ class FilePlanner:
             if path in self.paths or read_file(self.workspace, path) == file.text:
                 return None
         self.paths.add(path)
+        self.folders.update(map(str, PurePosixPath(path).parents))
         text, changes = self.compare_keys(entry, file.text) if is_active else (file.text, [])
         is_undated = read_file_entry(TransferFile(file.path, file.kind, file.text)).created_at
         modified = file.modified if is_undated == format_time(EPOCH) else ""
         return PlannedFile(path, ChangeGroup([Replace(path, None, text), *changes]), modified)
+
+    def has_room(self, path: str) -> bool:
+        """Return whether a path and its folders can be created."""
+        root = self.workspace.root
+        above = [str(folder) for folder in PurePosixPath(path).parents]
+        is_planned = path in self.folders or not self.paths.isdisjoint(above)
+        if is_planned or os.path.isdir(root / path):
+            return False
+        return not any(os.path.isfile(root / folder) for folder in above)
 
     def is_known(self, entry: Entry, text: str) -> bool:
         """Return whether a memory is here. Raises RejectedError if it has changed since."""

@@ -5,11 +5,11 @@ changes nothing, so an interrupted import is completed by repeating it.
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from shlex import quote
 
 from ..errors import MemError, RejectedError, UsageError
 from ..formats.dates import parse_time
@@ -20,6 +20,8 @@ from ..reconcile.admit import write_memories
 from ..reconcile.draft import Draft
 from ..store.commit import check_group, commit, hold_lock
 from ..store.workspace import Workspace
+from ..transcripts.transcript import Transcript
+from .conversations import import_conversation, read_conversations
 from .fields import build_stable_id
 from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Read, Source, TransferFile
@@ -37,6 +39,7 @@ FORMATS: dict[str, Read] = {
     "sqlite": read_sqlite,
     "json": read_json,
     "csv": read_csv,
+    "conversations": read_conversations,
     "okf": lambda source: read_notes(source, list_formats) if is_bundle(source) else None,
     "notes": lambda source: read_notes(source, list_formats),
 }
@@ -80,7 +83,7 @@ class Choice:
             return True
         if isinstance(content, Draft):
             memory: Draft | Entry = content
-        elif content.kind == "entry":
+        elif isinstance(content, TransferFile) and content.kind == "entry":
             memory = read_file_entry(content)
         else:
             return False
@@ -105,9 +108,6 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
         items = formats[candidate](source)
         if items is not None:
             return candidate, items
-    if source.is_conversation():
-        hint = f"import it with: mem session import {quote(source.name)}"
-        raise UsageError(f"{source.name} is a conversation", hint)
     what = f"not in the format {name}" if name else "in no format that mem knows"
     raise UsageError(f"{source.name} is {what}", f"formats: {', '.join(sorted(formats))}")
 
@@ -121,6 +121,7 @@ def import_source(
     is_dry_run: bool = False,
 ) -> ImportResult:
     """Import a source. Rejected items do not stop the others."""
+    source.zone = workspace.zone
     name, items = find_format(source, format_name)
     result = ImportResult(name)
     # Files are compared only with older memories, because the files of one export fit together.
@@ -134,6 +135,11 @@ def import_source(
         if isinstance(item.content, BadItem):
             result.rejected.append(Rejection(item.place, "", item.content.reason))
             continue
+        if isinstance(item.content, Transcript):
+            added = import_conversation(workspace, source, item.content, is_dry_run=is_dry_run)
+            result.imported["session"] += bool(added)
+            result.unchanged += not added
+            continue
         batch.append(item)
         size += len(item.content.text)
         if len(batch) >= BATCH_ITEMS or size >= BATCH_CHARACTERS:
@@ -141,10 +147,13 @@ def import_source(
             batch, size = [], 0
     save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
     result.messages += dict.fromkeys(source.messages)
-    result.rejected.sort(
-        key=lambda item: (len(item.place), item.place)
-    )  # `line 9` before `line 10`
+    result.rejected.sort(key=sort_rejections)
     return result
+
+
+def sort_rejections(item: Rejection) -> list[str]:
+    """Order by place, with `line 9` before `line 10`."""
+    return [part.zfill(9) for part in re.split(r"(\d+)", item.place)]
 
 
 def save_batch(

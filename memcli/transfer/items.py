@@ -9,10 +9,14 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import IO, Any, AnyStr, TextIO
 
+from ..formats.dates import format_time
+from ..formats.entry import read_file_time
 from ..reconcile.draft import Draft
+from ..transcripts.transcript import Transcript
 
 LARGEST_LINE = 32 * 1024 * 1024  # bytes
 # Characters of a line in another tool's format. Python may need four bytes for each.
@@ -43,7 +47,7 @@ class BadItem:
     reason: str
 
 
-Content = TransferFile | Draft | BadItem
+Content = TransferFile | Draft | Transcript | BadItem
 
 
 @dataclass
@@ -64,6 +68,7 @@ class Source:
     head: bytes = b""
     columns: dict[str, str] = field(default_factory=dict)  # our field → its name in the source
     modified: str = ""  # the date of the file
+    zone: tzinfo = UTC  # of times without one
     is_inner: bool = False  # in a folder or archive, where some files are something else
     messages: list[str] = field(default_factory=list)  # for the user
     on_progress: Callable[[int, int], None] | None = None  # gets how much is read, and of how much
@@ -192,5 +197,6 @@ def open_source(path: Path, name: str, stream: IO[bytes] | None = None) -> Sourc
     head = file.read(HEAD)
     if not os.path.isfile(path):
         return Source(path, name, file, head)
+    modified = format_time(read_file_time(os.fstat(file.fileno()).st_mtime_ns))
     file.close()
-    return Source(path, name, head=head)
+    return Source(path, name, head=head, modified=modified)

@@ -7,7 +7,6 @@ Files between the notes are read by the other formats.
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from shlex import quote
 from typing import Any
 
 from ..formats.frontmatter import FrontmatterError, parse_yaml
@@ -33,7 +32,7 @@ def read_notes(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterat
 
 def read_tree(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item]:
     is_okf = is_bundle(source)
-    left_out = conversations = 0
+    left_out = 0
     for member in list_members(source):
         if isinstance(member, Item):
             yield member
@@ -49,17 +48,11 @@ def read_tree(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterato
             items = read_store(inner, formats()) if inner else None
             for item in items or ():
                 yield Item(f"{member.path}: {item.place}", item.content)
-            is_talk = items is None and inner is not None and inner.is_conversation()
-            conversations += is_talk
-            left_out += items is None and not is_talk
+            left_out += items is None
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
     if left_out:
         source.messages.append(f"{count_noun(left_out, 'other file')} left out")
-    if conversations:
-        count = count_noun(conversations, "file")
-        command = f"mem session import {quote(source.name)}"
-        source.messages.append(f"{count} with conversations left out: {command}")
 
 
 def read_store(source: Source, formats: dict[str, Read]) -> Iterator[Item] | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TextIO
 
 from ..errors import UsageError
-from ..formats.json_stream import BLANK, CutOffError, JsonStream
+from ..formats.json_stream import BLANK, CutOffError, JsonStream, LongValue
 from ..formats.text import count_noun
 from .fields import FIELD_NAMES, TEXT, build_content, find_field, find_text
 from .items import LARGEST_TEXT_LINE, BadItem, Item, Source, iterate_lines
@@ -139,6 +139,9 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
         if not find_text(adapted):
             yield Item(place, BadItem("not a memory: it has no text (--map text=NAME)"))
             continue
+        if not is_unicode(adapted):
+            yield Item(place, BadItem("its text is not Unicode"))
+            continue
         content = build_content(adapted, tool or "json", source.modified)
         deleted += content is None
         if content is not None:
@@ -147,6 +150,15 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
         source.messages.append(
             f"{count_noun(deleted, 'memory')} deleted in the other tool left out"
         )
+
+
+def is_unicode(record: Record) -> bool:
+    """Return whether a record can be written. JSON allows halves of characters."""
+    try:
+        json.dumps(record, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rename_columns(record: Record, columns: Mapping[str, str]) -> Record:
@@ -214,15 +226,17 @@ def read_line(place: str, line: str) -> Iterator[Place]:
         yield place, record
 
 
-def expand(value: Any) -> list[Record]:
+def expand(value: Any) -> list[Record | BadItem]:
     """Return the records in a value: itself, or those of the list that it contains."""
     if isinstance(value, list):
         return [record for item in value for record in expand(item)]
+    if isinstance(value, LongValue):
+        return [BadItem(f"longer than {LARGEST_TEXT_LINE >> 20} MiB")]
     if not isinstance(value, dict):
         return []
     if find_tool(value):
         return [value]
-    records: list[Record] = []
+    records: list[Record | BadItem] = []
     for key in (*CONTAINERS, *GRAPH):
         held = value.get(key)
         extra = {"type": GRAPH[key]} if key in GRAPH else {}
@@ -234,7 +248,7 @@ def expand(value: Any) -> list[Record]:
 
 def read_document(file: TextIO) -> Iterator[Place]:
     """Yield the records of one document, without reading the whole of it into memory."""
-    stream = JsonStream(file)
+    stream = JsonStream(file, LARGEST_TEXT_LINE, skips_long=True)
     number = 0
     try:
         with file:
@@ -246,7 +260,7 @@ def read_document(file: TextIO) -> Iterator[Place]:
         yield f"item {number + 1}", BadItem(str(error))
 
 
-def stream_records(stream: JsonStream) -> Iterator[Record]:
+def stream_records(stream: JsonStream) -> Iterator[Record | BadItem]:
     """Yield the records of the next value of a stream."""
     if stream.peek() == "[":
         for value in stream.read_items():
