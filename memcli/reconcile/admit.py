@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import MemError
+from ..errors import MemError, RejectedError
 from ..formats.entry import Entry, fold_key, format_entry, read_list
+from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.text import build_words_digest, summarize, summarize_texts
 from ..index.index import Index, IndexedEntry, open_index
 from ..search.names import get_entry
@@ -292,7 +293,7 @@ class Admission:
         """Return the change of a memory's file."""
         if isinstance(planned.base, Entry):
             fields = {name: value for name, value in planned.fields.items() if value is not None}
-            return Replace(planned.path, None, format_entry(replace(planned.base, **fields)))
+            return Replace(planned.path, None, format_new(replace(planned.base, **fields)))
         fields = dict(planned.fields)
         # The trust that belongs to a source is not written.
         if "source" in fields:
@@ -400,6 +401,18 @@ def write_memories(
             # The reason may be in the text, and terminals and logs keep what they show.
             outcome.text = summarize(mask_text(workspace, draft.text, forgotten))
     return done, result
+
+
+def format_new(entry: Entry) -> str:
+    """Return the text of a new file. Raises RejectedError if mem could not read it again."""
+    try:
+        text = format_entry(entry)
+        # Only metadata can have any form. A file that does not parse counts as somebody's note.
+        if entry.metadata:
+            parse(text)
+    except (FrontmatterError, RecursionError):
+        raise RejectedError("its metadata cannot be stored", "use fewer levels or items") from None
+    return text
 
 
 def is_said_after(draft: Draft, entry: Entry | IndexedEntry) -> bool:

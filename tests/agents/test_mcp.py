@@ -364,9 +364,15 @@ def test_an_agent_may_change_text_and_tags_and_no_settings(tmp_path: Path) -> No
         {"metadata": {"title": "a\x9b2J"}},
         {"metadata": {"color\x1b": "blue"}},
         {"metadata": {"deep": [{"color": "\u202eblue"}]}},
+        {"metadata": {"many": list(range(200_000))}},
+        {"metadata": json.loads('{"a":' * 60 + "1" + "}" * 60)},
+        {"metadata": json.loads('{"a":' * 900 + "1" + "}" * 900)},
+        {"metadata": {"a" * 2000: "blue"}},
     ],
 )
-def test_names_with_control_characters_are_refused(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_fields_that_hide_or_cannot_be_read_again_are_refused(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
     workspace = make_workspace(tmp_path)
     answer, is_error = call(workspace, "memory_write", content="The canoe is blue.", **fields)
     assert is_error, answer
