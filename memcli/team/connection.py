@@ -4,6 +4,7 @@ A server can refuse, freeze, fill up or die at any moment. Whatever happens, a c
 limited time and continues with the files of this machine.
 """
 
+import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
@@ -68,8 +69,6 @@ class Team:
 
     def break_connection(self) -> None:
         """End the wait of the thread that uses the connection."""
-        import os
-
         self.is_late = True
         with suppress(Exception):
             duplicate = socket.socket(fileno=os.dup(self.connection.fileno()))
@@ -96,21 +95,12 @@ def open_team(workspace: Workspace, seconds: float) -> Iterator[Team]:
     check_pause(workspace, index)
     try:
         import psycopg
-        from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise UnavailableError(
             "psycopg is not installed", "install it: pip install 'memcli[postgres]'"
         ) from None
     dsn = str(workspace.settings["team.dsn"])
-    try:
-        known = conninfo_to_dict(dsn)
-    except psycopg.Error:  # its message repeats the password
-        known = {"host": "@"}
-    # A password with an unescaped @ ends in the host, which messages repeat.
-    if "@" in str(known.get("host") or "")[1:] or known.get("host") == "@":
-        raise UnavailableError(
-            "team.dsn cannot be read", "write service=NAME or postgresql://USER@HOST/DATABASE"
-        )
+    password = find_password(dsn)
     team = None
     try:
         connection = psycopg.connect(
@@ -131,11 +121,30 @@ def open_team(workspace: Workspace, seconds: float) -> Iterator[Team]:
             until = workspace.now + timedelta(seconds=PAUSE_SECONDS)
             index.database.try_set_meta(PAUSE, format_time(until))
         message, hint = describe_error(error, is_late, seconds if team else CONNECT_SECONDS)
-        raise UnavailableError(hide_secret(message, known.get("password")), hint) from None
+        raise UnavailableError(
+            message.replace(password, "…") if password else message, hint
+        ) from None
     finally:
         if team is not None:
             team.stop_clock()
             team.connection.close()
+
+
+def find_password(dsn: str) -> str:
+    """Return the password in a connection string. Raises UnavailableError for a malformed one."""
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = conninfo_to_dict(dsn)
+    except Error:  # its message repeats the password
+        parts = {"host": "?@?"}
+    # A password with an @ that is not escaped ends in the host, which messages repeat.
+    if "@" in str(parts.get("host") or "")[1:]:
+        raise UnavailableError(
+            "team.dsn cannot be read", "write service=NAME or postgresql://USER@HOST/DATABASE"
+        )
+    return str(parts.get("password") or "")
 
 
 def enter_space(team: Team) -> None:
@@ -193,7 +202,3 @@ def describe_error(error: "psycopg.Error", is_late: bool, seconds: float) -> tup
         return "your role is not a member of any space", "its administrator adds you (docs/team.md)"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return re.sub(r"^connection failed: ", "", lines[0]), "check team.dsn: mem doctor"
-
-
-def hide_secret(message: str, password: object) -> str:
-    return message.replace(str(password), "…") if password else message

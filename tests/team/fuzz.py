@@ -246,7 +246,6 @@ class Attacker:
         query = f"select path, owner from mem.chunks where {where} order by vector <=> '{self.guess().vector}' limit {self.draw.randint(1, 12)}"
         # The graph of the space that Ana sees is built with chance in it, so it is not compared.
         return [
-            "set local search_path = mem",
             "set local enable_indexscan = off"
             if self.role == "ana" or self.draw.random() < 0.5
             else f"set local hnsw.ef_search = {self.pick('40', '1000')}",
@@ -408,7 +407,9 @@ class Attacker:
                 "select attname, most_common_vals::text, histogram_bounds::text from pg_stats where schemaname = 'mem'",
                 "select * from pg_statistic limit 1",
                 "select * from pg_statistic_ext_data",
-                "select relname, relpages, reltuples from pg_class where relnamespace = 'mem'::regnamespace order by 1",
+                # What it says of the graph is estimated from a random sample.
+                "select relname, relpages, reltuples from pg_class where relnamespace = 'mem'::regnamespace"
+                " and relname not like '%vector%' order by 1",
                 "select relname, pg_relation_size(oid) from pg_class where relnamespace = 'mem'::regnamespace and relkind = 'r' order by 1",
                 "select last_value from mem.spaces_space_seq",
                 "select nextval('mem.spaces_space_seq')",
@@ -465,6 +466,9 @@ def find_leaks(
                 )
                 for database in databases
             ]
+            for connection in connections:
+                # Without it the operators of pgvector are not found.
+                connection.execute("set search_path = mem, pg_temp")
             for _ in range(scripts // len(roles)):
                 script = next(attacker)
                 answers = [run_script(connection, script) for connection in connections]
