@@ -15,7 +15,7 @@ from .render import Result, print_message
 
 FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
 MOST_LINES = 10
-MARKS = {"added": "+", "changed": "~", "forgotten": "-", "deleted": "-"}
+MARKS = {"added": "+", "changed": "~", "replaced": "-", "forgotten": "-", "deleted": "-"}
 
 
 def run_sync(
@@ -40,12 +40,12 @@ def run_sync(
     Commits what changed, fetches, merges and pushes. History is never rewritten. Exits with 3 if
     something needs your decision, or if a file was not committed.
     """
-    is_address = bool(remote) and ("/" in remote or ":" in remote)
+    is_path = bool(remote) and (context.folder / remote).exists()
+    is_address = is_path or "/" in remote or ":" in remote
     if is_address and dry_run:
         raise UsageError("--dry-run needs a remote that is set up already")
     workspace = open_target(context) if is_address else open_existing(context)
     if is_address:
-        is_path = (context.folder / remote).exists()
         set_up_repository(
             workspace, str((context.folder / remote).resolve()) if is_path else remote
         )
@@ -76,7 +76,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
     if not lines:
         lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
     messages = [f"{item.path}: not sent: {item.reason}" for item in done.skipped]
-    messages += [f"{item.path}: {item.reason}" for item in done.conflicts]
+    messages += [": ".join(filter(None, item)) for item in done.conflicts]
     needs_person = bool(done.skipped or done.conflicts or not done.remote)
     if done.conflicts:
         for message in messages:

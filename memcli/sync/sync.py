@@ -258,13 +258,13 @@ class Exchange:
     def build_message(self, items: Sequence[Item]) -> str:
         """Return a commit message that says what was remembered."""
         memories = [item for item in items if item.kind == "entry"]
-        if len(memories) == 1 and memories[0].text:
-            subject = f"{ACTIONS[memories[0].action]}: {memories[0].text}"
+        new = [item for item in memories if item.action == "added"] or memories
+        if len(new) == 1 and new[0].text:
+            subject = f"{ACTIONS[new[0].action]}: {new[0].text}"
+        elif new:
+            subject = f"{ACTIONS[new[0].action]} {count_noun(len(new), 'memory')}"
         else:
-            counts = count_actions(memories)
-            parts = [f"{ACTIONS[action]} {count}" for action, count in counts.items()]
-            kinds = sorted({item.kind or "settings" for item in items} - {"entry"})
-            subject = f"{', '.join(parts)} memories" if parts else f"Update {', '.join(kinds)}"
+            subject = f"Update {describe_items(items)}"
         lines = [f"* {item.action}: {item.text}" for item in memories[:MOST_SENTENCES] if item.text]
         body = "\n".join(lines) if len(memories) > 1 else ""
         return f"{subject}\n\n{body}".strip() + "\n"
@@ -280,10 +280,10 @@ class Exchange:
         for path, status in changes.items():
             status_word, text = summaries.get(path, ("", ""))
             action = {"A": "added", "D": "deleted"}.get(status, "changed")
-            if status_word == "forgotten":
-                action = "forgotten"
+            if status_word in STATUS_ACTIONS:
+                action = STATUS_ACTIONS[status_word]
             items.append(Item(action, self.workspace.get_kind(path), path, text))
-        return items
+        return sorted(items, key=lambda item: list(ACTIONS).index(item.action))
 
     def summarize(self, path: str, text: str | None) -> tuple[str, str]:
         """Return the status and the sentence of a memory, masked as every output."""
@@ -379,22 +379,25 @@ class Exchange:
         changed = {item.path for item in result.received}
         named = {item.path for item in result.conflicts}
         for pair in find_conflicts(index):
-            if changed.intersection(entry.path for entry in pair) and pair[0].path not in named:
+            paths = {entry.path for entry in pair}
+            if changed & paths and not named & paths:
                 reason = f"“{pair[0].summary}” or “{pair[1].summary}”"
                 if pair[0].key and pair[0].key == pair[1].key:
                     reason = f"two values of {pair[0].key}: {reason}"
-                result.conflicts.append(Conflict(pair[0].path, reason))
+                result.conflicts.append(Conflict("", reason))
         for path, problem in index.list_problems():
             if path in changed and problem.code != "purged":
                 result.messages.append(f"{path}:{problem.line}: {problem.reason}")
 
 
-ACTIONS = {"added": "Remember", "changed": "Change", "forgotten": "Forget", "deleted": "Delete"}
-
-
-def count_actions(items: Sequence[Item]) -> dict[str, int]:
-    counts = {action: sum(item.action == action for item in items) for action in ACTIONS}
-    return {action: count for action, count in counts.items() if count}
+ACTIONS = {
+    "added": "Remember",
+    "changed": "Change",
+    "replaced": "Replace",
+    "forgotten": "Forget",
+    "deleted": "Delete",
+}
+STATUS_ACTIONS = {"superseded": "replaced", "forgotten": "forgotten"}
 
 
 def describe_items(items: Sequence[Item]) -> str:
