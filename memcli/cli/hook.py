@@ -113,11 +113,25 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
         if event.name == "SessionStart":
             # First: a process that has loaded the model must not fork.
             work_in_background(event, agent, "")
+        context = build_hook_context(event.folder)
+        if event.name == "UserPromptSubmit":
+            context = open_model_early(context, event.prompt)
         from ..agents.hooks import respond
         from ..recall.shown import lock_session
 
         lock_session(state_folder, event.session)
-        write_output(respond(event, agent, build_hook_context(event.folder)))
+        write_output(respond(event, agent, context))
+
+
+def open_model_early(context: "Context", prompt: str) -> "Context":
+    """Start to open the model in another process, if the prompt needs memory."""
+    from ..recall.gate import needs_memory
+
+    if not needs_memory(prompt):
+        return context
+    from ..index.model import start_helper
+
+    return context._replace(embedder=start_helper(context.cache_folder))
 
 
 def build_hook_context(folder: str) -> "Context":
@@ -160,7 +174,13 @@ def work_in_background(event: "Event", agent: str, state_folder: str) -> None:
 def do_work(event: "Event", agent: str, state_folder: str) -> None:
     """Do what an event needs in the background, and end this process."""
     try:
-        from ..agents.hooks import prepare_session, record_prompt, record_tool_call, respond
+        from ..agents.hooks import (
+            prepare_session,
+            record_prompt,
+            record_tool_call,
+            respond,
+            update_index,
+        )
         from ..recall.shown import lock_session
 
         work = {
@@ -170,8 +190,13 @@ def do_work(event: "Event", agent: str, state_folder: str) -> None:
         }
         if event.name == "SessionStart":
             state_folder = ""
-        lock_session(state_folder, event.session)
-        work.get(event.name, record_tool_call)(event, agent, build_hook_context(event.folder))
+        lock = lock_session(state_folder, event.session)
+        context = build_hook_context(event.folder)
+        work.get(event.name, record_tool_call)(event, agent, context)
+        if event.name == "Stop":
+            if lock >= 0:
+                os.close(lock)  # the end of the session need not wait for the index
+            update_index(event, agent, context)
     finally:
         os._exit(0)
 

@@ -89,11 +89,11 @@ class Index:
     def run(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
         return self.database.run(statement, values)
 
-    def refresh(self, progress: Progress | None = None) -> bool:
+    def refresh(self, progress: Progress | None = None, *, with_sessions: bool = True) -> bool:
         """Read what changed on disk. If the index cannot be written, continue in memory."""
         for _ in range(2):
             try:
-                return refresh(self.database, self.workspace, progress)
+                return refresh(self.database, self.workspace, progress, with_sessions=with_sessions)
             except sqlite3.OperationalError as error:
                 if not is_circumstance(error):
                     raise
@@ -136,17 +136,25 @@ class Index:
         return embedder
 
     def embed_missing(
-        self, seconds: float | None, first: Sequence[int] = (), progress: Progress | None = None
+        self,
+        seconds: float | None,
+        first: Sequence[int] = (),
+        progress: Progress | None = None,
+        *,
+        with_sessions: bool = True,
     ) -> int:
         """Embed texts that have no vector yet. Return how many are left."""
-        if not self.run("select 1 from chunks where vector is null limit 1").fetchone():
+        missing = "vector is null" if with_sessions else "vector is null and kind <> 'session'"
+        if not self.run(f"select 1 from chunks where {missing} limit 1").fetchone():
             return 0
         from .vectors import embed_missing
 
-        pending = self.run("select count(*) from chunks where vector is null").fetchone()[0]
+        pending = self.run(f"select count(*) from chunks where {missing}").fetchone()[0]
         embedder = self.get_embedder(is_bulk=seconds is None or pending > 200)
         try:
-            return embed_missing(self.database, self.matrix, embedder, seconds, first, progress)
+            return embed_missing(
+                self.database, self.matrix, embedder, seconds, first, progress, where=missing
+            )
         except OSError:
             return int(pending)  # a full disk
         except sqlite3.OperationalError as error:
@@ -289,7 +297,9 @@ def build_entry(row: Sequence[Any]) -> IndexedEntry:
     return IndexedEntry(*values)
 
 
-def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
+def open_index(
+    workspace: Workspace, *, refresh_first: bool = True, with_sessions: bool = True
+) -> Index:
     """Return the index of a workspace, in step with the files unless told otherwise."""
     workspace.ensure_machine()
     unfinished = recover(workspace) if refresh_first else ""
@@ -307,7 +317,7 @@ def open_index(workspace: Workspace, *, refresh_first: bool = True) -> Index:
     if unfinished:
         index.messages.append(unfinished)
     if refresh_first:
-        index.refresh()
+        index.refresh(with_sessions=with_sessions)
     return index
 
 

@@ -83,14 +83,15 @@ def embed_missing(
     seconds: float | None,
     first: Sequence[int] = (),
     progress: Any = None,
+    *,
+    where: str = "vector is null",
 ) -> int:
     """Embed chunks without a vector until the time is up, `first` before others.
 
     Returns how many are left.
     """
     rows = database.run(
-        "select hash, chunk, file, prefix, start, stop from chunks"
-        " where vector is null order by chunk"
+        f"select hash, chunk, file, prefix, start, stop from chunks where {where} order by chunk"
     ).fetchall()
     wanted = set(first)
     rows.sort(key=lambda row: row[1] not in wanted)

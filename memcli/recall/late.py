@@ -6,7 +6,6 @@ forgotten or purged before it is delivered.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +22,8 @@ from .visible import is_recallable
 
 def start_late_search(workspace: Workspace, prompt: str, shown: Shown) -> None:
     """Start `mem recall --late` for a prompt. Nobody waits for it."""
+    import subprocess
+
     context = workspace.context
     session = shown.record.get("session")
     if not session or not shown.path:

@@ -129,7 +129,7 @@ def update_topic(workspace: Workspace, prompt: str, topic: Any) -> tuple[list[fl
     import numpy as np
 
     try:
-        vector = open_index(workspace).get_embedder().embed([prompt])[0]
+        vector = open_index(workspace, refresh_first=False).get_embedder().embed([prompt])[0]
     except UnavailableError:
         return [], False
     old = np.asarray(topic if isinstance(topic, list) else [], np.float32)

@@ -33,6 +33,10 @@ class SearchOptions(NamedTuple):
     vector_weight: float = -1.0  # -1: the measured weights
     embed_seconds: float | None = EMBED_SECONDS
 
+    @property
+    def reads_sessions(self) -> bool:
+        return not self.wanted.kinds or "session" in self.wanted.kinds
+
 
 @dataclass
 class Hit:
@@ -78,7 +82,8 @@ def search(workspaces: Sequence[Workspace], query: str, options: SearchOptions) 
     for workspace in workspaces:
         if embedder is not None:
             workspace.resources.setdefault("embedder", embedder)
-        parts = [search_workspace(open_index(workspace), query, options)]
+        index = open_index(workspace, with_sessions=options.reads_sessions)
+        parts = [search_workspace(index, query, options)]
         if workspace.settings["team.dsn"]:
             parts += [search_more(workspace, query, options) for search_more in load_indexes()]
         embedder = workspace.resources.get("embedder")
@@ -131,7 +136,9 @@ def embed_new_texts(
     first = [chunk for term in terms for chunk in term.counts]
     # Without the model, the ranking says so.
     with suppress(UnavailableError):
-        missing = index.embed_missing(options.embed_seconds, first)
+        missing = index.embed_missing(
+            options.embed_seconds, first, with_sessions=options.reads_sessions
+        )
         if missing:
             number = count_noun(missing, "text")
             result.messages.append(f"not embedded yet: {number}, found by words only (mem index)")
