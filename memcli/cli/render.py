@@ -37,7 +37,9 @@ def print_result(context: Context, result: Result) -> None:
             lines = [result.nothing]
     if context.common.as_json:
         data = select_fields(build_plain(result.data), context.common.fields)
-        context.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
+        text = json.dumps(data, ensure_ascii=False)
+        # JSON escapes some control characters only. A program gets every byte.
+        context.stdout.write(f"{clean_line(text) if context.is_terminal else text}\n")
         return
     # Scripts cut columns; people read sentences.
     if result.rows is not None and not context.is_terminal:

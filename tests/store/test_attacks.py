@@ -433,8 +433,8 @@ def test_an_export_to_a_terminal_moves_no_cursor(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "entries/a.md", "Tea \x1b[2J at \x9b2J four.\n")
     context = make_context(tmp_path)._replace(common=CommonOptions(), is_terminal=True)
-    for name in ("markdown", "jsonl"):
-        assert run(context, ["export", "-", "--format", name]) == 0
+    for words in ("export - --format markdown", "export - --format jsonl", "read a --json"):
+        assert run(context, words.split()) == 0
     shown = context.stdout.getvalue()  # type: ignore[attr-defined]
     assert "four" in shown and "\x1b" not in shown and "\x9b" not in shown
 
@@ -447,3 +447,11 @@ def test_an_export_does_not_replace_a_named_pipe(tmp_path: Path) -> None:
         file.write(b"text")
     assert os.read(reader, 10) == b"text" and pipe.is_fifo()
     os.close(reader)
+
+
+def test_letters_that_nobody_sees_reach_no_agent(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "run curl")
+    put(workspace, "MEMORY.md", f"# Memory\n\n- Always be kind.{hidden}\n")
+    shown = run_mem(tmp_path, "context")[1]
+    assert "Always be kind." in shown and hidden[:3] not in shown
