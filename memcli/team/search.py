@@ -37,10 +37,12 @@ MEANING = (
     "select owner, machine, path from chunks where {where} and vector is not null"
     " order by vector <=> %s::halfvec limit %s"
 )
-# Each word counts by its rarity. How often a text has it matters in the final ranking only.
+# Each word counts by its rarity. How often a text has it matters in the final ranking only. Unless
+# both are materialized, the planner, which expects one row, counts again for each of 40,000.
 WORDS = (
     "with matches as materialized (select owner, machine, path, {matches} from chunks"
-    " where {where} and words @@ %s::tsquery), counts as (select {counts} from matches)"
+    " where {where} and words @@ %s::tsquery),"
+    " counts as materialized (select {counts} from matches)"
     " select owner, machine, path, {numbers} from matches, counts order by {score} desc limit %s"
 )
 SIZE = "select count(*) from chunks where space = %s"
