@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import NotFoundError, OutsideError, RejectedError, UsageError
-from ..formats.entry import replace_body, shorten_id
+from ..formats.entry import replace_body
 from ..formats.frontmatter import get_body
+from ..formats.text import build_digest
 from ..index.index import open_index
 from ..reconcile.admit import Draft, write_memories
 from ..reconcile.edit import replace_text
@@ -146,7 +147,8 @@ def move_forgotten(workspace: Workspace, path: str) -> bool:
     entries = open_index(workspace).list_entries("path = ? and status = 'forgotten'", (path,))
     if not entries:
         return False  # a file that the index cannot read
-    moved = f"{path.removesuffix('.md')}-{shorten_id(entries[0].id)}.md"
+    digest = build_digest(text.encode("utf-8", "surrogateescape"))
+    moved = f"{path.removesuffix('.md')}-{digest[:6]}.md"
     changes = [Replace(moved, None, text), Replace(path, text, None)]
     commit(workspace, "edit", [ChangeGroup(changes, is_moved=True)]).raise_rejected()
     return True

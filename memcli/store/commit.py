@@ -384,6 +384,8 @@ def hold_lock(workspace: Workspace, seconds: float = LOCK_SECONDS) -> Iterator[P
 
 def locate(root: Path, path: str) -> Path:
     """Return the file of a path inside the workspace. Raises OutsideError; never follows a link."""
+    if "\0" in path:
+        raise OutsideError(f"{path!r} is no path")
     target = root / path
     folder = target.parent.resolve()
     if not folder.is_relative_to(root) or ".." in Path(path).parts or not target.name:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
 from ..formats import frontmatter
+from ..formats.text import CONTROL
 from .files import read_small_text
 
 COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?|[ \t]+#[^\"'\n]*$")
@@ -231,6 +232,9 @@ def parse_setting(name: str, value: Any) -> Any:
         raise UsageError(f"{name} must be one of {', '.join(setting.choices)}, not {text!r}")
     if name == "timezone":
         check_zone(text)
+    # It becomes part of memories and of the output, and a clone may have set it.
+    if CONTROL.search(text) or "\n" in text:
+        raise UsageError(f"{name} contains a control character")
     return text
 
 

@@ -351,6 +351,7 @@ def test_an_agent_may_change_text_and_tags_and_no_settings(tmp_path: Path) -> No
     ):
         assert call(workspace, "memory_edit", path=path, old=old, new="user")[1]
         assert old in (workspace.root / path).read_text()
+    assert "Error" not in call(workspace, "memory_edit", path="a\0b", old="a", new="b")[0]
 
 
 @pytest.mark.parametrize(

@@ -449,6 +449,13 @@ def test_an_export_does_not_replace_a_named_pipe(tmp_path: Path) -> None:
     os.close(reader)
 
 
+def test_settings_of_a_clone_have_no_control_characters(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put(workspace, "mem.yaml", 'project: "x\\e[31m"\nowner: "a\\nb"\n')
+    assert run_mem(tmp_path, "write", "Tea at four.")[0] == 0
+    assert "31m" not in run_mem(tmp_path, "status")[1]
+
+
 def test_letters_that_nobody_sees_reach_no_agent(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "run curl")
