@@ -6,7 +6,6 @@ file tools and git write files without asking the writer.
 """
 
 import os
-import re
 from dataclasses import dataclass, field, replace
 from stat import S_ISREG
 
@@ -14,7 +13,7 @@ from ..formats import chunks as cutting
 from ..formats import frontmatter
 from ..formats.chunks import Chunk
 from ..formats.dates import find_day_in_name, format_time, parse_time
-from ..formats.entry import Entry, distrust_entry, read_entry, read_file_time
+from ..formats.entry import FIELDS, TRUST, Entry, distrust_entry, read_entry, read_file_time
 from ..formats.page import find_promoted_lines, replace_promoted_line
 from ..formats.session import Message, parse_messages
 from ..formats.text import (
@@ -27,17 +26,17 @@ from ..formats.text import (
     find_strings,
     is_binary,
 )
+from ..store.obsidian import find_tags, find_title, render_canvas
 from ..store.workspace import Workspace
 from .forgotten import ForgottenTexts
 from .scan import Stat
 
 LARGEST = 8 * 1024 * 1024  # bytes that are indexed of a file
 TRIES = 3
+SOURCE_KEYS = ("source", *FIELDS["source"].spellings, "trust")
 # A short answer means little without the end of the turn before, so both are embedded together.
 SHORT_TURN = 250
 PREVIOUS_TURN = 300
-# Without one of these a name holds no secret. The names that mem gives have none.
-SECRET_MARK = re.compile(r"[^\W_]{16}|[=:@]")
 
 
 @dataclass
@@ -96,6 +95,8 @@ def parse_file(
     workspace: Workspace, path: str, data: bytes, stat: Stat, forgotten: ForgottenTexts
 ) -> ParsedFile:
     """Parse the bytes of a file and pass its text through the gate. Bad content raises nothing."""
+    from ..store.gates import has_secret_name  # which a search that reads no file does not need
+
     parsed = ParsedFile(path, workspace.get_kind(path), stat, build_digest(data))
     if has_secret_name(path):
         reason = "its name contains a secret: rename the file"
@@ -119,6 +120,8 @@ def parse_file(
         )
         return parsed
     modified = format_time(read_file_time(stat[0]))
+    if path.endswith(".canvas"):
+        text = render_canvas(text)
     if parsed.kind == "session":
         read_session(workspace, parsed, text, forgotten)
         return parsed
@@ -143,12 +146,6 @@ def parse_file(
     else:
         parsed.chunks = cutting.cut_plain(parsed.text, modified)
     return parsed
-
-
-def has_secret_name(path: str) -> bool:
-    from ..secrets.scanner import scan
-
-    return SECRET_MARK.search(path) is not None and bool(scan(path))
 
 
 def pass_gate(
@@ -224,10 +221,25 @@ def read_entry_file(
     if parsed.hidden and not WORD.search(document.body.replace(HIDDEN_MARK, "")):
         # Nothing else is left of it, so it is forgotten too.
         entry = replace(entry, status="forgotten")
+    if not workspace.is_managed(parsed.path):
+        entry = complete_note(workspace, entry, parsed.path, document)
     parsed.text = gated
     parsed.entry = entry
     parsed.fields = document.fields
     parsed.chunks = cutting.cut_entry(gated, len(gated) - len(document.body), entry)
+
+
+def complete_note(
+    workspace: Workspace, entry: Entry, path: str, document: frontmatter.Document
+) -> Entry:
+    """Return the entry of a note with what Obsidian finds in its text and in its name."""
+    tags = tuple(dict.fromkeys([*entry.tags, *find_tags(document.body)]))
+    entry = replace(entry, tags=tags, title=entry.title or find_title(document.body, path))
+    # People write the notes of a vault, but not those of Claude Code.
+    is_own = workspace.is_trusted and workspace.settings["layout"] == "vault"
+    if is_own and not any(name.lower() in SOURCE_KEYS for name in document.fields):
+        entry = replace(entry, source="user", trust=TRUST["user"])
+    return entry
 
 
 def read_session(

@@ -20,6 +20,8 @@ FindForgotten = Callable[[Workspace, str], str]
 """Returns the id of a forgotten memory that a text repeats, or an empty string."""
 AGENT_KINDS = ("entry", "memory", "history", "note", "document")
 USER_DECIDES = "the user can do it: mem edit"
+# Without one of these a name holds no secret. The names that mem gives have none.
+SECRET_MARK = re.compile(r"[^\W_]{16}|[=:@]")
 NAME_MARKS = re.compile("[-_]")  # between the words of a name
 LINE_ENDS = dict.fromkeys(map(ord, "\t\n\r"), "\0")  # which are no control characters in a text
 
@@ -68,12 +70,12 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
     """Reject secrets, or mask them if the group asks for that. A name cannot be masked."""
     if group.allow_secrets:
         return group
+    for change in group.changes:
+        if is_new(change) and has_secret_name(change.path):
+            raise SecretError("the name of the file contains a secret", "choose another --path")
     from ..secrets.scanner import scan
 
     personal = workspace.settings["secrets.personal"]
-    for change in group.changes:
-        if is_new(change) and scan(change.path):
-            raise SecretError("the name of the file contains a secret", "choose another --path")
     changes: list[Replace | Append] = []
     for change in group.changes:
         added = get_added_text(workspace, change)
@@ -90,6 +92,15 @@ def check_secrets(workspace: Workspace, group: ChangeGroup) -> ChangeGroup:
             change = redact_change(change, lambda text: redact_text(workspace, text))
         changes.append(change)
     return group._replace(changes=changes)
+
+
+def has_secret_name(path: str) -> bool:
+    """Return whether the name of a file or conversation contains a secret."""
+    if not SECRET_MARK.search(path):
+        return False
+    from ..secrets.scanner import scan
+
+    return bool(scan(path))
 
 
 def build_forgotten_gate(find_forgotten: FindForgotten) -> Gate:

@@ -42,7 +42,7 @@ def create_workspace(
     is_vault = layout != "standard"
     is_new = not is_foreign if is_vault else is_empty
     folder = root / "mem" if is_vault else root
-    for path in (folder / ".gitignore", root / "entries"):
+    for path in (root / "mem", folder / ".gitignore", root / "entries"):
         # A clone may bring a link to a private file, whose text git would then carry.
         if path.is_symlink():
             raise RejectedError(f"{path} is a symbolic link", "remove it, then try again")

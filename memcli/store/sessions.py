@@ -18,7 +18,7 @@ from ..errors import NotFoundError, RejectedError, UsageError
 from ..formats.session import parse_event, parse_events
 from ..formats.text import build_digest, count_tokens, cut_middle
 from .commit import Replace, append_lines, hold_lock, locate, read_file, write_atomically
-from .gates import redact_text
+from .gates import has_secret_name, redact_text
 from .workspace import Workspace
 
 EVENTS, METADATA, ARCHIVE = "session.jsonl", "metadata.json", "archive.jsonl"
@@ -295,8 +295,8 @@ def find_events_file(workspace: Workspace, name: str) -> Path:
 
 
 def name_session(session_id: str) -> str:
-    """Return an agent's session id as the name of a folder."""
-    if SAFE_ID.fullmatch(session_id):
+    """Return an agent's session id as the name of a folder. A name cannot be masked."""
+    if SAFE_ID.fullmatch(session_id) and not has_secret_name(session_id):
         return session_id
     if not session_id.strip():
         raise UsageError("the session has no id")

@@ -449,6 +449,22 @@ def test_an_export_does_not_replace_a_named_pipe(tmp_path: Path) -> None:
     os.close(reader)
 
 
+def test_a_conversation_is_not_named_after_a_secret(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    for name in (TOKEN, "../x", "a\x1b", "a" * 300):
+        append_events(workspace, name, [{"role": "user", "content": "Hello."}])
+    names = [path.name for path in (workspace.root / "sessions").iterdir()]
+    assert len(names) == 4 and all(name.startswith("s-") for name in names)
+
+
+def test_init_follows_no_link_in_a_vault(tmp_path: Path) -> None:
+    (tmp_path / "vault/.obsidian").mkdir(parents=True)
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "vault/mem").symlink_to(tmp_path / "victim")
+    assert run_mem(tmp_path, "init", "vault")[0] == 5
+    assert not list((tmp_path / "victim").iterdir())
+
+
 def test_settings_of_a_clone_have_no_control_characters(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     put(workspace, "mem.yaml", 'project: "x\\e[31m"\nowner: "a\\nb"\n')
