@@ -22,6 +22,10 @@ FALLBACK_MARK = "[raw-fallback]"
 FALLBACK_MESSAGES = 10
 FALLBACK_CHARACTERS = 200  # of each message
 NUMBER = re.compile(r"\d+")
+NEGATION = re.compile(
+    r"\b(?:not|never|no|none|nor|without|cannot|kein\w*|nicht|nie|nunca|jamais)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 STEM = 5  # letters by which two forms of a word are the same
 SHARED_WORDS = 0.6  # of the words of a memory, if the user is said to have said it
 FRAME_WORDS = frozenset(
@@ -125,12 +129,20 @@ def find_message(
         shared = wanted & find_stems(text)
         # A number that the user did not say makes it another statement.
         has_numbers = numbers <= set(NUMBER.findall(text))
-        if text and wanted and has_numbers and len(shared) >= SHARED_WORDS * len(wanted):
+        is_said = text and wanted and has_numbers and len(shared) >= SHARED_WORDS * len(wanted)
+        if is_said and not is_negated(proposal.text, text):
             return message, True
     if cited:
         return cited[0], False
     shares = [(len(wanted & find_stems(item.text)), item.line, item) for item in batch.messages]
     return (max(shares)[2] if shares else None), False
+
+
+def is_negated(statement: str, text: str) -> bool:
+    """Return whether only one of a statement and its closest line in a text has a negation."""
+    wanted = find_stems(statement)
+    line = max(text.split("\n"), key=lambda line: len(wanted & find_stems(line)))
+    return bool(NEGATION.search(statement)) != bool(NEGATION.search(line))
 
 
 def find_stems(text: str) -> set[str]:

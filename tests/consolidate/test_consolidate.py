@@ -69,6 +69,16 @@ def test_a_model_writes_history_and_memories(tmp_path: Path) -> None:
     assert find_due_sessions(workspace, is_forced=True) == []
 
 
+def test_the_opposite_of_what_the_user_said_is_not_the_users_word(tmp_path: Path) -> None:
+    texts = ("We deploy on Fridays.", "We never deploy on Fridays.")
+    memories = [{"text": text, "said_by": "user", "message": 1} for text in texts]
+    workspace = open_with_reply(tmp_path, {"history_entry": "x", "memories": memories})
+    consolidate_session(
+        workspace, say(workspace, "Good morning. We never deploy on Fridays.", "OK.")
+    )
+    assert list_memories(workspace) == {texts[0]: "observed", texts[1]: "user"}
+
+
 def test_an_empty_object_means_that_there_is_nothing(tmp_path: Path) -> None:
     workspace = open_with_reply(tmp_path, "{}")
     (result,) = consolidate_session(workspace, say(workspace, *TALK))
