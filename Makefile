@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-long check lint format man plugin agents bench
+.PHONY: help setup demo test test-long check lint format man package plugin agents bench
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
@@ -44,6 +44,9 @@ format: setup ## format the code
 
 man: setup ## write the manual pages and the tables of docs/ again
 	$(BIN)/python man/generate.py
+
+package: ## build the wheel and the sdist, and run them in empty environments
+	sh tests/package.sh
 
 plugin: setup ## write the plugin for Claude Code and other agents into build/plugin
 	$(BIN)/python man/plugin.py
