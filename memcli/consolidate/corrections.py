@@ -28,6 +28,7 @@ REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may
 TABLE = "statements.toml"
 MOST_NEAR_LINES = 6
 SAME_NAME = 0.75  # of the letters
+LONGEST_LINE = 20  # words of a statement that a value is put into
 VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
@@ -155,14 +156,15 @@ def find_value(
     Returns None unless the latest statement with a value of that kind has exactly one.
     """
     has_reason = gives_reason(body, reading)
-    if not is_correcting and not has_reason:
+    is_meant = is_correcting or match_start("should_be", body)
+    if not is_meant and not has_reason:
         return None
     lead, end = expression(TABLE, "value_lead"), expression(TABLE, "value_end")
     for kind in VALUE_KINDS:
         value = compiled(f"(?i){expression(TABLE, kind)}")
         match = compiled(f"(?i){lead}(?P<value>{expression(TABLE, kind)}){end}").match(body)
         wrong = next((line for line in reversed(lines) if value.search(line.text)), None)
-        if not match or wrong is None:
+        if not match or wrong is None or (kind == "code_value" and not is_meant):
             continue
         if len(value.findall(wrong.text)) != 1 or search_pattern("status", wrong.text):
             return None
@@ -299,11 +301,15 @@ def find_changed_word(
         return None
     for line in reversed(lines[-REPLY_LINES:]):
         places = list(SPLIT.finditer(line.text))
+        if len(places) > LONGEST_LINE:
+            continue
         for start in range(len(places) - len(new) + 1):
             part = places[start : start + len(new)]
             old = [place[0].casefold() for place in part]
             is_other = [a != b.casefold() for a, b in zip(old, new, strict=True)]
-            if 1 < len(new) < 6 and sum(is_other) == 1:
+            same = " ".join(new[n] for n in range(len(new)) if not is_other[n])
+            is_sure = is_correcting or find_names(same)
+            if 1 < len(new) < 6 and sum(is_other) == 1 and is_sure:
                 text = line.text[: part[0].start()] + " ".join(new) + line.text[part[-1].end() :]
                 taken = take_over(line._replace(text=text))
                 is_usable = taken and (has_reason or not is_work(line))
@@ -319,10 +325,16 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     has worked on or a name that it used ("our functions are snake_case").
     """
     names = find_names(body)
-    shared = [line.text for line in reading.near if names & find_names(line.text)]
+    shared = [
+        line.text
+        for line in reading.near
+        if names & find_names(line.text) and not search_pattern("advice", line.text)
+    ]
     is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
     if not is_first or not match_start("clause", body) or is_task(second):
+        return None
+    if search_pattern("feedback", body):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
@@ -332,7 +344,7 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
         return None
     last = shared[-1]
     for text in reversed(shared):
-        for kind in VALUE_KINDS:
+        for kind in ("date_value", "weekday_value", "number_value"):
             value = compiled(f"(?i){expression(TABLE, kind)}")
             theirs = set(value.findall(text.casefold()))
             if theirs and set(value.findall(body.casefold())) - theirs:

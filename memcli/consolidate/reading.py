@@ -101,11 +101,12 @@ def is_continuing(body: str, last: Statement, near: Sequence[Line]) -> bool:
     """Return whether a sentence is a part of the statement before it."""
     if last.kind == "correction":
         # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
-        is_denied = is_bare_denial(last.text) and not is_guarded(body)
-        if match_start("pointing", body) or (is_denied and is_positive(body)):
-            return True
         # "Priya is in neurology. The cardiologist is Pradeep."
-        if not is_guarded(body) and is_clause_about(body, near):
+        is_denied = is_bare_denial(last.text) and is_positive(body)
+        is_more = is_denied or is_clause_about(body, near)
+        if match_start("pointing", body):
+            return True
+        if is_more and not (is_guarded(body) or find_kind(body)):
             return True
     # "In all other cases 19 %", "Never accept them blindly."
     is_rest = find_kind(body) and match_start("dependent", body)
