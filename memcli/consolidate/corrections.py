@@ -105,7 +105,8 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
     if reading.withdrawn and search_pattern("new_fact", body):
         return body, reading.withdrawn
     # "No, make it blue" and "no, it still fails" are about the work at hand.
-    if search_pattern("status", body) or (is_task(body) and not reading.previous):
+    is_about_work = search_pattern("status", body) or (is_task(body) and not reading.previous)
+    if is_about_work or match_start("confessing", sentence):
         return None
     lines = [*reading.lines, Line(reading.previous, is_agents=False)]
     is_changed = bool(search_pattern("changed", body))
@@ -332,7 +333,8 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     ]
     is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
-    if not is_first or not match_start("clause", body) or is_task(second):
+    is_clause = match_start("clause", body) or (len(reading.near) == 1 and match_start("it", body))
+    if not (is_first and is_clause) or is_task(second):
         return None
     if search_pattern("feedback", body):
         return None

@@ -252,3 +252,64 @@ def test_a_corrected_name_brings_no_second_article() -> None:
 def test_a_task_before_a_request_is_not_remembered() -> None:
     said = read("user: Rename the scans, and remember that negatives are never deleted.")
     assert [item.text for item in said] == ["Negatives are never deleted."]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "text"),
+    [
+        # A value alone takes the sentence it corrects.
+        ("Your database listens on port 5432.", "the port is wrong, 5433", "My database listens on port 5433."),
+        ("I've entered the dentist on Monday at 9.", "sorry, Tuesday", "The dentist on Tuesday at 9."),
+        ("You take 5 mg in the morning.", "10 mg. The doctor doubled it.", "I take 10 mg in the morning."),
+        ("Your contact is Laura Stein.", "Laura Stone. Not Stein.", "My contact is Laura Stone."),
+        ("Der Termin ist am Montag um 10 Uhr.", "nicht Montag, Dienstag", "Der Termin ist am Dienstag um 10 Uhr."),
+        ("Added Sofia Brandt as a member.", "it's Brand without a t", "Added Sofia Brand as a member."),
+        # "It" takes the subject.
+        ("Your flight leaves from Terminal 1.", "it leaves from Terminal 2, I looked at another ticket", "My flight leaves from Terminal 2, I looked at another ticket."),
+        ("The base branch is master.", "renamed to main last year", "The base branch was renamed to main last year."),
+        # What is wrong, and what is right.
+        ("Added with Alembic.", "We don't use Alembic. Migrations are plain SQL files.", "We don't use Alembic. Migrations are plain SQL files."),
+        ("Gebaut mit Maven.", "wir bauen nicht mit Maven, sondern mit Gradle", "Wir bauen nicht mit Maven, sondern mit Gradle."),
+        ("I restarted nginx.", "nginx is gone, caddy does TLS since March", "Nginx is gone, caddy does TLS since March."),
+        # A statement that differs from what the agent has said or done.
+        ("Your limit is 15 km.", "my limit is 10 km since the knee", "My limit is 10 km since the knee."),
+        ("Exported with quality 80.", "Quality 92 is for couples, 80 is for the web only", "Quality 92 is for couples, 80 is for the web only."),
+        ("I greet Kim with 'he'.", "Kim is a she", "Kim is a she."),
+        ("Revenue is plotted by calendar year.", "we report by fiscal year", "We report by fiscal year."),
+        ("Renamed to 1974.tif.", "box 7 is from 1976. I misread my own handwriting!", "Box 7 is from 1976."),
+    ],
+)  # fmt: skip
+def test_a_correction_becomes_a_whole_sentence(before: str, said: str, text: str) -> None:
+    found = read("user: go on", f"assistant: {before}", f"user: {said}")
+    assert [(item.kind, item.text) for item in found] == [("correction", text)]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("I made the button red.", "no, make it blue"),
+        ("I sorted by name.", "no, sort by date please"),
+        ("The tests pass.", "no, the test still fails on line 12"),
+        ("I moved the file to src.", "not src, tools. move it please"),
+        ("I've added the header to the page.", "the header is too big"),
+        ("I recommend the 8 GB model.", "16 GB, I do video editing"),
+        ("I've sent the mail to all 12.", "great, 11 of the 12 have answered already"),
+        ("14 tests fail.", "12 now, after the last commit"),
+        ("The version has to be 2.4 or newer.", "the version is 2.9 on that box"),
+        ("Ich habe nach Name sortiert.", "nein, nach Datum bitte"),
+    ],
+)
+def test_a_wish_about_the_work_at_hand_is_no_correction(before: str, said: str) -> None:
+    assert read("user: go on", f"assistant: {before}", f"user: {said}") == []
+
+
+def test_a_correction_may_take_two_messages() -> None:
+    found = read(
+        "assistant: The Volvo needs the service in March.",
+        "user: that's wrong.",
+        "assistant: Sorry, which one then?",
+        "user: the Skoda needs the service in March",
+    )
+    assert [(item.kind, item.text) for item in found] == [
+        ("correction", "The Skoda needs the service in March.")
+    ]
