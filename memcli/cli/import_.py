@@ -49,7 +49,8 @@ def run_import(
     except OSError as error:
         raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
     source.columns = parse_columns(map_)
-    source.on_progress = build_progress(context, "importing")
+    source.on_progress = build_progress(context, "reading")
+    workspace.resources["on progress"] = build_progress(context, "saving")
     result = import_source(
         workspace,
         source,

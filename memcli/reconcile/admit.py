@@ -258,9 +258,8 @@ class Admission:
         slot = (fold_key(draft.key), draft.project, draft.owner)
         memories += [
             planned
-            for planned in self.memories.values()
-            if slot[0]
-            and not planned.path.startswith(f"{self.workspace.prefix}inbox/")
+            for planned in (self.memories.values() if slot[0] else ())
+            if not planned.path.startswith(f"{self.workspace.prefix}inbox/")
             and (fold_key(planned.get("key")), planned.get("project"), planned.get("owner")) == slot
         ]
         unique = {planned.id: planned for planned in memories if planned.is_active}
@@ -346,12 +345,15 @@ def write_memories(
     *,
     command: str = "write",
     deduplicate: bool = True,
+    finds_similar: bool = True,
     actor: str = "person",
     default_project: str | None = None,
     extra_groups: Iterable[ChangeGroup] = (),
 ) -> tuple[list[Outcome], Commit]:
     """Save drafts and `extra_groups` in one commit. A rejected draft does not stop the others.
 
+    Without `finds_similar` only the same words, keys and forgotten memories are compared, because
+    the model needs minutes for the thousands of memories of an import.
     The extra groups are iterated while the lock is held, so they can depend on the files.
     """
     workspace.ensure_machine()
@@ -365,10 +367,11 @@ def write_memories(
             outcomes[number] = Outcome("rejected", error=error)
     # Before the lock: nobody should wait for the model.
     near = [Neighbors() for _ in completed]
-    if deduplicate or index.has_forgotten():
+    finds_similar = finds_similar and deduplicate
+    if finds_similar or index.has_forgotten():
         from .similar import find_neighbors
 
-        near = find_neighbors(index, list(completed.values()), deduplicate=deduplicate)
+        near = find_neighbors(index, list(completed.values()), deduplicate=finds_similar)
     with hold_lock(workspace):
         if deduplicate:
             index.refresh()  # another process may have written meanwhile

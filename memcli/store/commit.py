@@ -8,7 +8,7 @@ the pending record: a command that did not report success has changed nothing, t
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -260,7 +260,7 @@ def write_changes(
                 purged_texts=tuple(purged_texts),
             )
             pending = save_record(log_folder, record, "pending")
-        apply_changes(root, changes)
+        apply_changes(root, changes, workspace.resources.get("on progress"))
         if pending is not None:
             os.rename(pending, pending.with_suffix(".purge" if is_purge else ".json"))
     except BaseException as error:
@@ -290,10 +290,16 @@ def revert_changes(root: Path, changes: Sequence[Change]) -> None:
             apply_changes(root, [change.invert()])
 
 
-def apply_changes(root: Path, changes: Sequence[Change]) -> None:
+def apply_changes(
+    root: Path,
+    changes: Sequence[Change],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> None:
     """Make the changes that are not on disk yet."""
     changed_folders = set()
-    for change in changes:
+    for number, change in enumerate(changes, 1):
+        if on_progress:
+            on_progress(number, len(changes))
         target = locate(root, change.path)
         text = read_text(target)
         if text == change.after:

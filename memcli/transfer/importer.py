@@ -146,6 +146,8 @@ def import_source(
             save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
             batch, size = [], 0
     save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+    if source.on_progress:
+        source.on_progress(1, 1)
     result.messages += dict.fromkeys(source.messages)
     result.rejected.sort(key=sort_rejections)
     return result
@@ -248,7 +250,9 @@ def save_drafts(
         result.imported["entry"] += len(chosen)
     if is_dry_run or not chosen:
         return
-    outcomes, done = write_memories(workspace, [draft for _, draft in chosen], command="import")
+    outcomes, done = write_memories(
+        workspace, [draft for _, draft in chosen], command="import", finds_similar=False
+    )
     for (place, _), outcome in zip(chosen, outcomes, strict=True):
         if outcome.error is not None:
             result.rejected.append(Rejection(place, outcome.path, outcome.error.message))
