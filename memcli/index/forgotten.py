@@ -11,7 +11,7 @@ from ..store.workspace import Workspace
 from .database import Database
 
 # A purged text is looked for from the start of a sentence on: a digest per word would be slow.
-SENTENCE_START = re.compile(r"(?:\A|[\n.!?:|>])[^\w\n]*\Z")
+SENTENCE_START = re.compile(r"(?:\A|[]\n.!?:|>])[^\w\n]*\Z")
 
 
 class ForgottenTexts:

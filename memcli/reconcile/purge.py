@@ -117,7 +117,10 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         for record in read_log(workspace):
             for side in (side for change in record.changes for side in change[1:]):
                 if side and "\nid: " in side and read_id(side) in new_ids:
-                    texts.setdefault(read_id(side), get_content(side))
+                    version = read_id(side)
+                    while texts.get(version, get_content(side)) != get_content(side):
+                        version += "+"  # an earlier one
+                    texts[version] = get_content(side)
     changes = []
     for path in paths:
         text = read_file(workspace, path)

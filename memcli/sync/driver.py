@@ -6,12 +6,12 @@ from pathlib import Path
 
 from ..context import Context
 from ..errors import BusyError, NotFoundError
-from ..store.commit import Replace, commit_one, read_file, read_text, write_atomically
+from ..store.commit import commit_one, read_text, write_atomically
 from ..store.git import run_git
 from ..store.workspace import MARK, Workspace, open_folder
+from .files import change_attributes
 from .merge import merge_file
 
-ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
 # git takes the file as merged if a driver cannot run. The plain merge at the end marks conflicts.
 COMMAND = (
     "{program} merge-driver %O %A %B %L %P; code=$?; test $code = 0 && exit 0;"
@@ -40,16 +40,6 @@ def share_attributes(workspace: Workspace) -> None:
     change = change_attributes(workspace)
     if change.before != change.after:
         commit_one(workspace, "init", [change], actor="hook")
-
-
-def change_attributes(workspace: Workspace) -> Replace:
-    path = f"{workspace.prefix}.gitattributes"
-    before = read_file(workspace, path)
-    text = before or ""
-    if text and not text.endswith("\n"):
-        text += "\n"
-    missing = [line for line in ATTRIBUTES if line not in text.splitlines()]
-    return Replace(path, before, text + "".join(f"{line}\n" for line in missing))
 
 
 def merge_for_git(

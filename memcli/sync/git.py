@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,32 +16,21 @@ from ..errors import BusyError, MemError, NotFoundError, RejectedError, Unavaila
 from ..store.git import SAFE_OPTIONS
 from ..store.workspace import Workspace
 
-OPTIONS = (
-    *SAFE_OPTIONS,
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.quotePath=false"),
-    *("-c", "core.autocrlf=false"),  # line ends belong to the author of a file
-    *("-c", "submodule.recurse=false"),
-    *("-c", "fetch.recurseSubmodules=false"),
-    *("-c", "push.recurseSubmodules=no"),
-    *("-c", "push.gpgSign=false"),
-    *("-c", "push.followTags=false"),
-    *("-c", "merge.verifySignatures=false"),
-)
-# A command that git itself runs, such as a hook, passes these on.
-REPOSITORY_VARIABLES = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
+# Line ends belong to the author of a file.
+SETTINGS = """
+core.hooksPath=/dev/null core.quotePath=false core.autocrlf=false submodule.recurse=false
+fetch.recurseSubmodules=false push.recurseSubmodules=no push.gpgSign=false push.followTags=false
+merge.verifySignatures=false
+"""
+OPTIONS = (*SAFE_OPTIONS, *(word for setting in SETTINGS.split() for word in ("-c", setting)))
+# A hook passes the others on to the programs that it starts.
+OWN_VARIABLES = (
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_SSH",
+    "GIT_CONFIG_",
+    "GIT_SSL_",
+    "GIT_PROXY_",
 )
 NO_QUESTIONS = {
     "LC_ALL": "C",
@@ -93,20 +82,15 @@ class Repository:
         environment = workspace.context.environment
         date = workspace.now.astimezone(workspace.zone).isoformat(timespec="seconds")
         self.environment = {
-            **{
-                name: text for name, text in environment.items() if name not in REPOSITORY_VARIABLES
-            },
-            **NO_QUESTIONS,
-            "GIT_AUTHOR_DATE": date,
-            "GIT_COMMITTER_DATE": date,
+            name: value
+            for name, value in environment.items()
+            if not name.startswith("GIT_") or name.startswith(OWN_VARIABLES)
         }
-        if not (environment.get("GIT_AUTHOR_EMAIL") or self.get_config("user.email")):
+        self.environment |= {**NO_QUESTIONS, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        if not environment.get("GIT_AUTHOR_EMAIL") and not self.get_config("user.email"):
             # A machine without a name for its user, such as a container, can still share.
-            for role in ("AUTHOR", "COMMITTER"):
-                self.environment |= {
-                    f"GIT_{role}_NAME": "mem",
-                    f"GIT_{role}_EMAIL": "mem@localhost",
-                }
+            for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
+                self.environment |= {f"{role}_NAME": "mem", f"{role}_EMAIL": "mem@localhost"}
 
     def run(
         self,
@@ -140,11 +124,7 @@ class Repository:
         return self.try_run("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
-        try:
-            self.run("merge-base", "--is-ancestor", ancestor, commit)
-        except GitError:
-            return False
-        return True
+        return self.try_run("merge-base", ancestor, commit) == ancestor
 
     def find_base(self, ours: str, theirs: str) -> str:
         """Return the common ancestor of two commits, or the empty tree."""
@@ -173,16 +153,6 @@ class Repository:
                     f"finish it (git status), or: git {kind} --abort",
                 )
 
-    def list_tree(self, tree: str) -> dict[str, Blob]:
-        """Return the files of a commit by path."""
-        files = {}
-        for row in self.run("ls-tree", "-r", "-z", "--full-tree", tree).split("\0"):
-            about, _, path = row.partition("\t")
-            if path:
-                mode, _, object_id = about.split()
-                files[path] = Blob(mode, object_id)
-        return files
-
     def list_unmerged(self, index: str) -> dict[str, dict[int, Blob]]:
         """Return the versions of the files that both sides changed: 1 base, 2 ours, 3 theirs."""
         unmerged: dict[str, dict[int, Blob]] = {}
@@ -202,24 +172,18 @@ class Repository:
 
     def read_blobs(self, names: Sequence[str]) -> list[str | None]:
         """Return the texts of objects, named by id or as COMMIT:PATH. None: there is none."""
-        if not names:
-            return []
-        safe = [name if "\n" not in name else "" for name in names]
-        arguments = ["git", *OPTIONS, "-C", str(self.top), "cat-file", "--batch"]
-        data = encode("".join(f"{name}\n" for name in safe))
-        _, output, _ = run_program(arguments, self.environment, data, LOCAL_SECONDS)
+        lines = "".join(name.replace("\n", "") + "\n" for name in names)
+        output = encode(self.run("cat-file", "--batch", data=lines)) if names else b""
         texts: list[str | None] = []
         position = 0
         for _ in names:
             end = output.index(b"\n", position)
-            words = output[position:end].split()
+            _, *about = output[position:end].rsplit(maxsplit=2)  # a name can have blanks
             position = end + 1
-            if len(words) == 3 and words[1] == b"blob":
-                texts.append(decode(output[position : position + int(words[2])]))
-                position += int(words[2]) + 1
-            else:
-                texts.append(None)
-                position += int(words[2]) + 1 if len(words) == 3 and words[2].isdigit() else 0
+            size = int(about[1]) + 1 if about[-1:][0].isdigit() else 0
+            is_text = size > 0 and about[0] == b"blob"
+            texts.append(decode(output[position : position + size - 1]) if is_text else None)
+            position += size
         return texts
 
     def write_blob(self, text: str) -> str:
@@ -327,14 +291,8 @@ def explain_rejection(remote: str, output: str) -> RejectedError:
     )
 
 
-def find_lock_error(error: GitError) -> MemError:
-    """Return the error for the user if another git process, or a killed one, has the lock."""
+def explain_local_error(error: GitError) -> MemError:
+    """Return the error for the user of a command that git refused on this machine."""
     if "index.lock" in error.output:
-        return BusyError(
-            "another git process is running here", "if none is, delete .git/index.lock"
-        )
+        return BusyError("another git process is running here", "or delete .git/index.lock")
     return RejectedError(f"git: {error.reason}")
-
-
-def join_paths(paths: Iterable[str]) -> str:
-    return "".join(f"{path}\0" for path in paths)

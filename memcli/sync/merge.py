@@ -8,7 +8,6 @@ does not depend on which side is ours, so two machines write the same file.
 In a project's repository, git's own conflict markers tell people what to decide instead.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -82,21 +81,13 @@ def merge_file(
         ours, theirs = sorted((ours, theirs))
     if any("\0" in text for text in (base or "", ours, theirs)):
         return Merged(ours, "both machines changed this file, which is not a text")
-    has_crlf = ["\r\n" in text for text in (base or "", ours, theirs)]
-    if len(set(has_crlf)) > 1:
-        # One side changed every line end, which is no change of the text.
-        plain = [text.replace("\r\n", "\n") for text in (base or "", ours, theirs)]
-        merged = merge_file(kind, path, *plain, markers=markers)
-        is_crlf = has_crlf[1] if has_crlf[1] != has_crlf[0] else has_crlf[2]
-        text = merged.text or ""
-        return merged._replace(text=text.replace("\n", "\r\n") if is_crlf else text)
     name = path.rpartition("/")[2]
     if name == "purged.txt":
         return Merged(merge_purged_ids(ours, theirs))
     if name == "mem.yaml":
         return merge_settings(base or "", ours, theirs)
     if name == "metadata.json":
-        return Merged(merge_metadata(base or "", ours, theirs))
+        return Merged(choose_metadata(ours, theirs))
     if kind == "entry":
         return merge_entry(path, base, ours, theirs, markers)
     return merge_page(base or "", ours, theirs, markers)
@@ -232,15 +223,9 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     return Merged(frontmatter.parse(merged).head)
 
 
-def merge_metadata(base: str, ours: str, theirs: str) -> str:
-    """Merge the metadata of a conversation by key. mem counts its events again."""
-    try:
-        old, *sides = (json.loads(text or "{}") for text in (base, ours, theirs))
-        older, newer = sorted(sides, key=lambda side: str(side.get("updatedAt", "")))
-        merged = merge_fields(old, older, newer, has_base=bool(base))
-    except (ValueError, AttributeError, RecursionError):
-        return max(ours, theirs)
-    return json.dumps(merged, ensure_ascii=False, indent=1) + "\n"
+def choose_metadata(ours: str, theirs: str) -> str:
+    """Return the metadata of the conversation that went on longer. mem counts its events again."""
+    return max(ours, theirs, key=lambda text: str((parse_event(text) or {}).get("updatedAt", "")))
 
 
 def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
@@ -272,22 +257,12 @@ def join_lines(was: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -
 
 
 def drop_repeated_lines(page: str) -> str:
-    """Return a page with one line per promoted memory. A line that a person reworded stays."""
-    best: dict[str, tuple[bool, str]] = {}
-    for line in page.splitlines():
-        match = PROMOTED_LINE.fullmatch(line)
-        if match:
-            order = (not match["digest"], line)
-            best[match["id"]] = max(order, best.get(match["id"], order))
-    lines = []
-    for line in page.splitlines(keepends=True):
+    """Return a page with one line per promoted memory."""
+    lines: dict[str, str] = {}
+    for number, line in enumerate(page.splitlines(keepends=True)):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
-        if match:
-            if best.get(match["id"], (False, ""))[1] != line.rstrip("\r\n"):
-                continue
-            del best[match["id"]]
-        lines.append(line)
-    return "".join(lines)
+        lines.setdefault(match["id"] if match else str(number), line)
+    return "".join(lines.values())
 
 
 def mark_conflict(ours: Sequence[str], theirs: Sequence[str], size: int) -> list[str]:

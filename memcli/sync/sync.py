@@ -8,35 +8,27 @@ sync at the same moment do not merge each other's merges.
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..errors import BusyError, MemError, NotFoundError, RejectedError, UsageError
+from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import FrontmatterError, parse
-from ..formats.merge import find_added_lines
-from ..formats.text import count_noun, find_conflict_line
+from ..formats.text import count_noun
 from ..index.index import open_index
 from ..reconcile.changes import mask_text
 from ..reconcile.pairs import find_conflicts
 from ..reconcile.purge import purge_entries
-from ..store.commit import Replace, commit, commit_one, hold_lock, read_file
+from ..store.commit import commit, hold_lock
 from ..store.files import open_lock
-from ..store.gates import find_secret_problems
-from ..store.init import LOCAL_PATHS, SHARED_ONLY_PATHS
 from ..store.machine import make_mem_folder
-from ..store.sessions import ARCHIVE, EVENTS, METADATA
 from ..store.workspace import Workspace, parse_purged_ids
-from ..store.worktrees import find_repository
-from .driver import change_attributes
-from .git import GitError, Repository, find_lock_error, join_paths
+from .files import check_contents, check_own_repository, list_pending, prepare_files
+from .git import GitError, Repository, explain_local_error
 from .tree import Conflict, TreeMerge
 
 TRIES = 8  # how often another machine may be faster, or an editor save a file meanwhile
 MOST_SENTENCES = 20
-OWN_FILES = ("mem.yaml", ".gitignore", ".gitattributes")
-# Names at the top of a memory's own repository that say nothing about whose it is.
-NEUTRAL_NAMES = (".", "README", "LICENSE", "COPYING")
 
 
 @dataclass
@@ -80,7 +72,7 @@ def sync(
         try:
             exchange.preview() if dry_run else exchange.run()
         except GitError as error:
-            raise find_lock_error(error) from None
+            raise explain_local_error(error) from None
         return exchange.result
 
 
@@ -99,27 +91,6 @@ def set_up_repository(workspace: Workspace, address: str) -> None:
         )
     if not known:
         repository.run("remote", "add", "origin", address)
-
-
-def check_own_repository(workspace: Workspace) -> None:
-    """Raise an error if the workspace is not a git repository of its own."""
-    repository = find_repository(workspace.root)
-    if repository is None or not (workspace.root / ".git").exists():
-        if workspace.is_shared:
-            raise UsageError(
-                "this memory is part of a project's repository",
-                f"commit it with the code: git add {workspace.root.name}; or sync your own memory:"
-                " mem sync --scope user",
-            )
-        raise NotFoundError(
-            "this memory is no git repository yet", "give it a remote: mem sync ADDRESS"
-        )
-    excluded = repository.git_folder / "info" / "exclude"
-    with suppress(OSError):
-        if "/mem.yaml" in excluded.read_text("utf-8", "replace").splitlines():
-            raise RejectedError(
-                "this memory is private: its repository ignores it", f"see {excluded}"
-            )
 
 
 @contextmanager
@@ -142,6 +113,7 @@ class Exchange:
         self.workspace = workspace
         self.repository = Repository(workspace)
         self.accept_rewrite = accept_rewrite
+        self.blocked = ""  # files that git did not want to overwrite
         self.result = SyncResult()
         self.repository.check_free()
         self.local_branch = self.repository.branch
@@ -173,25 +145,26 @@ class Exchange:
             if is_sent and self.move_work_tree(ours, target):
                 break
         else:
-            raise BusyError(f"other machines were faster {TRIES} times", "run mem sync again")
+            reason = f"other machines were faster {TRIES} times"
+            if self.blocked:
+                reason = (
+                    f"{self.blocked} changed on both sides, and mem sync may not commit it here"
+                )
+            raise BusyError(reason, "run mem sync again")
         self.finish(ours, theirs, target)
 
     def preview(self) -> None:
         """Ask the remote, and change nothing."""
-        pending, self.result.skipped = list_pending(self.workspace, self.repository)
-        kinds = {"?": "added", "A": "added", "D": "deleted"}
-        self.result.sent = [
-            Item(kinds.get(status, "changed"), self.workspace.get_kind(path), path)
-            for path, status in pending.items()
-        ]
-        if not self.remote:
-            return
-        self.repository.fetch(self.remote)
-        theirs = self.find_remote_commit()
-        ours = self.repository.find_commit("HEAD") or self.repository.empty_tree
-        base = self.repository.find_base(ours, theirs) if theirs else self.repository.empty_tree
-        self.result.sent += self.describe(base, ours)
-        self.result.received = self.describe(base, theirs) if theirs else []
+        repository, result = self.repository, self.result
+        pending, result.skipped = list_pending(self.workspace, repository)
+        result.sent = [Item("changed", self.workspace.get_kind(path), path) for path in pending]
+        if self.remote:
+            repository.fetch(self.remote)
+            theirs = self.find_remote_commit() or repository.empty_tree
+            ours = repository.find_commit("HEAD") or repository.empty_tree
+            base = repository.find_base(ours, theirs)
+            result.sent += self.describe(base, ours)
+            result.received = self.describe(base, theirs)
 
     def choose_remote(self, name: str) -> str:
         names = self.repository.run("remote").split()
@@ -242,7 +215,7 @@ class Exchange:
             # Deletes what another machine purged.
             commit(self.workspace, "sync", [])
             pending, self.result.skipped = list_pending(self.workspace, self.repository)
-            paths = join_paths(pending)
+            paths = "".join(f"{path}\0" for path in pending)
             self.repository.run("update-index", "-z", "--add", "--remove", "--stdin", data=paths)
             head = self.repository.find_commit("HEAD")
             tree = self.repository.run("write-tree").strip()
@@ -347,16 +320,8 @@ class Exchange:
                 # git refuses to overwrite a file that somebody has edited since our commit.
                 if "overwritten" not in error.output and "not uptodate" not in error.output:
                     raise
-                blocked = [
-                    line.strip() for line in error.output.splitlines() if line.startswith("\t")
-                ]
-                skipped = {item.path for item in self.result.skipped}
-                if skipped.intersection(blocked) or not blocked:
-                    names = ", ".join(blocked) or "a file"
-                    raise RejectedError(
-                        f"{names} changed on both sides, and mem sync cannot commit it here",
-                        "fix or move it, then run mem sync again",
-                    ) from None
+                names = [line.strip() for line in error.output.splitlines() if line[:1] == "\t"]
+                self.blocked = ", ".join(names) or "a file"
                 return False
         return True
 
@@ -406,106 +371,3 @@ def describe_items(items: Sequence[Item]) -> str:
     others = {item.kind or "settings" for item in items} - {"entry"}
     parts = [count_noun(len(memories), "memory")] if memories else []
     return ", ".join([*parts, *sorted(others)])
-
-
-def check_contents(workspace: Workspace, repository: Repository) -> None:
-    """Refuse the repository of a project, whose work would be pushed with the memory."""
-    if workspace.is_vault:
-        return
-    included = {name.partition("/")[0] for name in workspace.settings["index.include"]}
-    tracked = repository.run("ls-files", "-z").split("\0")
-    for name in sorted({path.partition("/")[0] for path in tracked if path}):
-        is_own = name in ("entries", "notes", "sessions", "inbox", *OWN_FILES, *included)
-        is_own = is_own or name == workspace.purged_path or workspace.get_kind(name) != ""
-        if not is_own and not name.startswith(NEUTRAL_NAMES):
-            raise RejectedError(
-                f"{name} is not part of a memory, so this is a project's repository",
-                "commit the memory with the project: git add mem.yaml MEMORY.md entries",
-            )
-
-
-def prepare_files(workspace: Workspace, repository: Repository) -> None:
-    """Say in .gitignore what stays on this machine, and in .gitattributes how git merges.
-
-    `mem init` also excludes notes and history, which a project must not get. Here they are carried,
-    unless .gitignore is committed already: then it says what its owner wants.
-    """
-    path = f"{workspace.prefix}.gitignore"
-    before = read_file(workspace, path)
-    lines = (before or "").splitlines()
-    carried = () if repository.run("ls-files", "--", path) else SHARED_ONLY_PATHS
-    after = [line for line in lines if line not in carried]
-    after += [name for name in LOCAL_PATHS if name not in (*lines, *SHARED_ONLY_PATHS)]
-    changes = [
-        Replace(path, before, "".join(f"{line}\n" for line in after)),
-        change_attributes(workspace),
-    ]
-    changes = [change for change in changes if change.before != change.after]
-    if changes:
-        commit_one(workspace, "sync", changes, actor="hook")
-
-
-def list_pending(
-    workspace: Workspace, repository: Repository
-) -> tuple[dict[str, str], list[Conflict]]:
-    """Return the paths to commit with git's status, and the files that must not be committed."""
-    names = (*OWN_FILES, "MEMORY.md", "HISTORY*.md", "purged.txt", "entries", "notes")
-    patterns = [f"{workspace.prefix}{name}" for name in names]
-    patterns += workspace.settings["index.include"]
-    patterns += ["mem.yaml", "*.md"] if workspace.is_vault else []
-    status = repository.run(
-        *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *patterns)
-    )
-    pending = {}
-    for row in filter(None, status.split("\0")):
-        path = row[3:]
-        hidden = [part for part in path.split("/") if part.startswith(".")]
-        # A folder is a repository inside of the memory.
-        if not path.endswith("/") and (
-            not hidden or path.removeprefix(workspace.prefix) in OWN_FILES
-        ):
-            pending[path] = row[:2].strip()[-1]
-    pending |= dict.fromkeys(list_pending_sessions(workspace, repository), "?")
-    skipped = []
-    heads = repository.read_blobs([f"HEAD:{path}" for path in pending])
-    for path, head in zip(list(pending), heads, strict=True):
-        reason = find_reason_to_skip(workspace, path, head)
-        if reason:
-            skipped.append(Conflict(path, reason))
-            if pending.pop(path) != "?":
-                repository.run("reset", "--quiet", "--", path)
-    return pending, skipped
-
-
-def list_pending_sessions(workspace: Workspace, repository: Repository) -> list[str]:
-    """Return the files of conversations that git does not have as they are.
-
-    Conversations are carried only if the user wants it and nobody else commits here.
-    """
-    if not workspace.settings["sync.sessions"]:
-        return []
-    if (
-        not workspace.is_own
-        and len(set(repository.run("log", "--all", "--format=%ae").split())) > 1
-    ):
-        return []
-    folder = f"{workspace.prefix}sessions"
-    listed = repository.run("ls-files", "-z", "--others", "--modified", "--deleted", "--", folder)
-    files = (EVENTS, METADATA, ARCHIVE)
-    return [path for path in listed.split("\0") if path.count("/") >= 2 and path.endswith(files)]
-
-
-def find_reason_to_skip(workspace: Workspace, path: str, head: str | None) -> str:
-    """Return why a file must not be committed, or an empty string."""
-    target = workspace.root / path
-    if target.is_symlink() or (target.exists() and not target.is_file()):
-        return "not a regular file"
-    text = read_file(workspace, path)
-    if text is None:
-        return ""
-    line = find_conflict_line(text)
-    if line is not None:
-        return f"a git conflict marker in line {line}"
-    problems = find_secret_problems(workspace, find_added_lines(head or "", text))
-    problems += find_secret_problems(workspace, path) if head is None else []
-    return problems[0].reason if problems else ""

@@ -87,7 +87,7 @@ class TreeMerge:
             )
             merged = merge_file(self.workspace.get_kind(path), path, base, ours, theirs)
             texts[path] = merged.text
-            modes[path] = merge_modes(sides)
+            modes[path] = (sides.get(2) or sides[3]).mode
             if merged.copy:
                 texts[build_copy_path(path, merged.copy)] = merged.copy
             if merged.conflict:
@@ -168,13 +168,6 @@ class TreeMerge:
             elif read_id(content or "") in purged_ids:
                 texts[name] = None
         self.set_files(texts, {})
-
-
-def merge_modes(sides: Mapping[int, Blob]) -> str:
-    """Return the mode of a merged file: the one that a side changed."""
-    modes = [sides[stage].mode for stage in (2, 3) if stage in sides]
-    base = sides[1].mode if 1 in sides else REGULAR[0]
-    return next((mode for mode in modes if mode != base), modes[0])
 
 
 def rank_entry(entry: Entry) -> tuple[float, str, str]:

@@ -62,6 +62,7 @@ class Clones:
             str, str
         ] = {}  # a line that must be there → the id of its memory, or its kind
         self.purged: list[str] = []
+        self.purged_ids: set[str] = set()
         self.table = Table()
         folder.mkdir(parents=True)
         self.git(folder, "init", "-q", "--bare", "-b", "main", "hub.git")
@@ -145,8 +146,9 @@ class Clones:
         return row[0], root / row[3], (root / row[3]).read_text().partition("\n---\n")[2].strip()
 
     def say(self, text: str, place: str) -> None:
-        for line in filter(None, text.split("\n")):
-            self.said[line] = place
+        # Another clone may change a memory before it hears of the purge.
+        if place not in self.purged_ids:
+            self.said |= dict.fromkeys(filter(None, text.split("\n")), place)
 
     def do_write(self, root: Path) -> None:
         text = self.build_text()
@@ -195,6 +197,7 @@ class Clones:
         if memory_id:
             self.mem(root, "forget", memory_id, "--purge", "--yes")
             self.purged.append(text)
+            self.purged_ids.add(memory_id)
             for line in [line for line, place in self.said.items() if place == memory_id]:
                 del self.said[line]
 

@@ -386,3 +386,20 @@ def test_git_merges_a_shared_memory_with_the_driver(
         ["git", "merge", "-q", "main"], cwd=shop, capture_output=True, check=False
     ).returncode
     assert "<<<<<<< ours" in entry.read_text()
+
+
+def test_a_purge_in_a_project_deletes_what_hooks_recorded_in_the_own_memory(tmp_path: Path) -> None:
+    text = "The spare key is under the flower pot."
+    git(tmp_path, "init", "-q")
+    assert run_mem(tmp_path, "init", "--shared")[0] == 0
+    run_mem(tmp_path, "write", text, "--path", "key", "--source", "user")
+    for words in (("note", text), ("history", "--add", text), ("session", "append", "talk", text)):
+        assert run_mem(tmp_path, *words, "--scope", "user")[0] == 0
+    run_mem(tmp_path, "write", "Something else.", "--scope", "user", "--source", "user")
+    code, output, errors = run_mem(tmp_path, "forget", "key", "--purge", "--yes", "--json")
+    assert code == 0, errors
+    assert output.count("home/.local/share/mem/") == 3
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and ".git" not in path.parts]
+    assert [path for path in files if b"flower pot" in path.read_bytes()] == []
+    assert run_mem(tmp_path, "note", text, "--scope", "user")[0] == 5
+    assert "Something else." in run_mem(tmp_path, "ls", "--scope", "user")[1]
