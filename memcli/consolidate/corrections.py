@@ -9,26 +9,30 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..data import compiled, expression, words
-from ..formats.text import split_words
+from ..data import compiled, expression
 from .language import (
-    STEM,
-    find_own_sentences,
+    FEWEST_WORDS,
+    LONGEST_LINE,
+    Line,
+    find_lines,
+    find_names,
     has_number,
+    has_word,
+    is_work,
     match_start,
+    replace_words,
     search_pattern,
     split_opening,
+    take_over,
 )
 
 if TYPE_CHECKING:
     from ..formats.session import Message
 
-FEWEST_WORDS = 3
 REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
 TABLE = "statements.toml"
 MOST_NEAR_LINES = 6
 SAME_NAME = 0.75  # of the letters
-LONGEST_LINE = 20  # words of a statement that a value is put into
 VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
@@ -36,21 +40,6 @@ SCORE_OF_STATEMENT = 3
 SPLIT = re.compile(r"[^\s,;:!?]*[^\s,;:!?.]")
 VERBS = {"s": "is ", "e": "are "}
 NUMBER = re.compile(r"\d[\w.,:]*\w|\d")
-# What an agent says to the user, as the user says it.
-OWN_WORDS = (
-    (r"^You(?:'re| are)\b", "I'm"),
-    (r"^You (?=(?:have|need|want|use|live|work|take|ship|pay|start|\w+ed)\b)", "I "),
-    (r"\bYour\b", "My"),
-    (r"\byour\b", "my"),
-    (r"\b([Dd])ein(?=(?:e|en|em|er|es)?\b)", "mein"),
-)
-
-
-class Line(NamedTuple):
-    """An earlier statement of the conversation."""
-
-    text: str
-    is_agents: bool
 
 
 class Reading(NamedTuple):
@@ -70,16 +59,6 @@ class Reading(NamedTuple):
         return bool(self.earlier) and self.earlier[-1].text.rstrip().endswith(("?", "？"))
 
 
-def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list[Line]:
-    """Return the statements of both sides, without questions and shorter ones."""
-    lines = []
-    for message in earlier:
-        bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
-        is_agents = message.speaker != "user"
-        lines += [Line(body, is_agents) for body in bodies if is_statement(body, fewest)]
-    return lines
-
-
 def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
     """Return what the agent has stated in the last message, unless that ends with a question.
 
@@ -88,11 +67,6 @@ def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
     is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
     lines = [line for line in find_lines(earlier[-1:], 2) if is_reply and line.is_agents]
     return lines if len(lines) <= MOST_NEAR_LINES else []
-
-
-def is_statement(body: str, fewest: int = FEWEST_WORDS) -> bool:
-    """Return whether a sentence is long enough to say something, and no question."""
-    return len(body.split()) >= fewest and not search_pattern("question", body)
 
 
 def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
@@ -139,14 +113,12 @@ def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
     if verb and len(subject.split()) < 6 and not it["verb"]:
         return f"{subject} {rest}"
     before = match_start("subject_before", take_over(line))
-    if before is None:
-        return body
     verb = VERBS.get((it["verb"] or "")[-1:], "")
     if not it["pronoun"]:
         verb = "was "  # "renamed to main last year"
     elif verb and rest.startswith(("been ", "moved ", "changed ")):
         verb = "has "
-    return f"{before['subject']}{verb}{rest}"
+    return f"{before['subject']}{verb}{rest}" if before else body
 
 
 def find_value(
@@ -169,12 +141,9 @@ def find_value(
             continue
         if len(value.findall(wrong.text)) != 1 or search_pattern("status", wrong.text):
             return None
-        # The agent repeated what the user had said.
-        repeated = value.findall(wrong.text)
-        own = [
-            line for line in lines if not line.is_agents and value.findall(line.text) == repeated
-        ]
-        wrong = own[-1] if own else wrong
+        # The agent may have repeated what the user had said.
+        same = [line for line in lines if value.findall(line.text) == value.findall(wrong.text)]
+        wrong = next((line for line in reversed(same) if not line.is_agents), wrong)
         if is_work(wrong) and not has_reason:
             return None
         unit = match["unit"] or ""
@@ -334,9 +303,7 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
     is_clause = match_start("clause", body) or (len(reading.near) == 1 and match_start("it", body))
-    if not (is_first and is_clause) or is_task(second):
-        return None
-    if search_pattern("feedback", body):
+    if not (is_first and is_clause) or is_task(second) or search_pattern("feedback", body):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
@@ -418,55 +385,6 @@ def is_objection(earlier: Sequence["Message"]) -> bool:
 
 def is_fragment(body: str) -> bool:
     return len(body.split()) < 5 and not match_start("clause", body)
-
-
-def is_work(line: Line) -> bool:
-    """Return whether a line reports the agent's work, so that a value in reply is a task."""
-    is_report = line.is_agents and match_start("report", line.text)
-    return bool(is_report) and not search_pattern("noted", line.text)
-
-
-def take_over(line: Line) -> str:
-    """Return a statement of the agent as the user would say it, or nothing if that is unclear."""
-    if not line.is_agents:
-        return line.text.rstrip(" .!")
-    report = match_start("report", line.text)
-    text = line.text[report.end() :] if report and line.text[:1] in "Ii" else line.text
-    if report and match_start("loose_part", text):
-        # "I deployed to eu-west-1", but not "I've entered the dentist on Monday"
-        text = line.text[report.start("verb") :]
-    is_unclear = bool(re.search(r"\b(?:I|me|my)\b", text))
-    for theirs, ours in OWN_WORDS:
-        text = re.sub(theirs, ours, text)
-    is_unclear = is_unclear or bool(re.search(r"(?i)\b(?:you|your)\b", text))
-    return "" if is_unclear else text.rstrip(" .!")
-
-
-def replace_words(text: str, old: str, new: str) -> str:
-    """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
-    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
-    wanted = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
-    return re.sub(wanted, lambda match: match_case(match[0], new), text)
-
-
-def match_case(old: str, new: str) -> str:
-    """Return words with a capital at their start if the old ones have it as an article."""
-    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
-    return f"{new[:1].upper()}{new[1:]}" if is_article else new
-
-
-def has_word(text: str, words: str) -> bool:
-    start = r"(?<![\d.])" if has_number(words[:1]) else r"(?<!\w)"  # 3.1 is in v3.1
-    return bool(re.search(rf"(?i){start}{re.escape(words)}(?!\w)", text))
-
-
-def find_names(text: str) -> set[str]:
-    """Return the stems of a text, short names such as pip included."""
-    return {
-        word[:STEM].rstrip("s")
-        for word in split_words(text)
-        if (len(word) > 2 or has_number(word)) and word not in words(TABLE, "plain_words")
-    }
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:

@@ -5,10 +5,15 @@ author's own words.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..data import pattern, words
 from ..formats.session import CONTEXT
+from ..formats.text import split_words
+
+if TYPE_CHECKING:
+    from ..formats.session import Message
 
 WORD = re.compile(r"[^\W_]+")
 STEM = 5
@@ -38,6 +43,18 @@ SENTENCE_END = re.compile(
     r"|[!?…])[.!?…)\"']*\s+|(?<=[。！？])|\n+"
 )
 LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
+
+
+FEWEST_WORDS = 3  # of a statement
+LONGEST_LINE = 20  # words of a statement that is repeated with another value
+# What an agent says to the user, as the user says it.
+OWN_WORDS = (
+    (r"^You(?:'re| are)\b", "I'm"),
+    (r"^You (?=(?:have|need|want|use|live|work|take|ship|pay|start|\w+ed)\b)", "I "),
+    (r"\bYour\b", "My"),
+    (r"\byour\b", "my"),
+    (r"\b([Dd])ein(?=(?:e|en|em|er|es)?\b)", "mein"),
+)
 
 
 class Sentence(NamedTuple):
@@ -131,3 +148,77 @@ def find_content(text: str) -> set[str]:
 
 def has_number(text: str) -> bool:
     return any(character.isdigit() for character in text)
+
+
+class Line(NamedTuple):
+    """An earlier statement of the conversation."""
+
+    text: str
+    is_agents: bool
+
+
+def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list[Line]:
+    """Return the statements of both sides, without questions and shorter ones."""
+    lines = []
+    for message in earlier:
+        bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
+        is_agents = message.speaker != "user"
+        lines += [Line(body, is_agents) for body in bodies if is_statement(body, fewest)]
+    return lines
+
+
+def is_statement(body: str, fewest: int = FEWEST_WORDS) -> bool:
+    """Return whether a sentence is long enough to say something, and no question."""
+    return len(body.split()) >= fewest and not search_pattern("question", body)
+
+
+def is_work(line: Line) -> bool:
+    """Return whether a line reports the agent's work, so that a value in reply is a task."""
+    is_report = line.is_agents and match_start("report", line.text)
+    return bool(is_report) and not search_pattern("noted", line.text)
+
+
+def take_over(line: Line) -> str:
+    """Return a statement of the agent as the user would say it, or nothing if that is unclear."""
+    if len(line.text.split()) > LONGEST_LINE:
+        return ""
+    if not line.is_agents:
+        return line.text.rstrip(" .!")
+    report = match_start("report", line.text)
+    text = line.text[report.end() :] if report and line.text[:1] in "Ii" else line.text
+    if report and match_start("loose_part", text):
+        # "I deployed to eu-west-1", but not "I've entered the dentist on Monday"
+        text = line.text[report.start("verb") :]
+    is_unclear = bool(re.search(r"\b(?:I|me|my)\b", text))
+    for theirs, ours in OWN_WORDS:
+        text = re.sub(theirs, ours, text)
+    is_unclear = is_unclear or bool(re.search(r"(?i)\b(?:you|your)\b", text))
+    return "" if is_unclear else text.rstrip(" .!")
+
+
+def replace_words(text: str, old: str, new: str) -> str:
+    """Replace words of a text. "The Torne river" with "the Kalix river" is "The Kalix river"."""
+    first, last = re.escape(new.split()[0]), re.escape(new.split()[-1])
+    wanted = rf"(?i)(?:\b{first} )?{re.escape(old)}(?: {last}\b)?"
+    return re.sub(wanted, lambda match: match_case(match[0], new), text)
+
+
+def match_case(old: str, new: str) -> str:
+    """Return words with a capital at their start if the old ones have it as an article."""
+    is_article = old[:1].isupper() and old.split()[0].casefold() == new.split()[0].casefold()
+    return f"{new[:1].upper()}{new[1:]}" if is_article else new
+
+
+def has_word(text: str, wanted: str) -> bool:
+    start = r"(?<![\d.])" if has_number(wanted[:1]) else r"(?<!\w)"  # 3.1 is in v3.1
+    return bool(re.search(rf"(?i){start}{re.escape(wanted)}(?!\w)", text))
+
+
+def find_names(text: str) -> set[str]:
+    """Return the stems of a text, short names such as pip included."""
+    return {
+        word[:STEM].rstrip("s")
+        for word in split_words(text)
+        if (len(word) > 2 or has_number(word))
+        and word not in words("statements.toml", "plain_words")
+    }

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .corrections import (
-    Line,
     Reading,
     find_correction,
-    find_lines,
     find_near_lines,
     find_work,
     has_report,
@@ -16,12 +14,15 @@ from .corrections import (
     is_denying,
     is_objection,
     is_positive,
-    is_statement,
 )
 from .language import (
+    FEWEST_WORDS,
     WORD,
+    Line,
+    find_lines,
     find_own_sentences,
     format_sentence,
+    is_statement,
     match_start,
     search_pattern,
     split_opening,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ..formats.session import Message
 
 LONGEST = 400
-FEWEST_WORDS = 3
 SHORT_WITHDRAWAL = 60
 GUARDS = ("question", "hypothetical", "this_session", "narrow", "for_now")
 TYPES = {"rule": "constraint", "preference": "preference", "correction": "correction"}
