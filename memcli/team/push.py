@@ -111,7 +111,8 @@ def find_shared_files(index: Index) -> dict[str, SharedFile]:
             files[path] = SharedFile(path, file, clean_text(entry_id), digest)
     paths = list(files)
     # The name of a file is not masked, so the file stays here.
-    for problem in find_secret_problems(index.workspace, "\n".join(paths)):
+    names = "\n".join(path.replace("\n", " ") for path in paths)
+    for problem in find_secret_problems(index.workspace, names):
         files.pop(paths[problem.line - 1], None)
     return files
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli import data
 from memcli.store.settings import SETTINGS
 from tests.helpers import run_mem
 from tests.team.server import Database, Server, add_role, copy_database, run_server
@@ -57,6 +58,11 @@ def team(database: Database, tmp_path: Path) -> tuple[Database, Member, Member]:
     return database, ana, Member(tmp_path / "bea", database.build_dsn("bea"))
 
 
+def test_the_schema_is_printed_without_a_workspace(tmp_path: Path) -> None:
+    code, output, _ = run_mem(tmp_path, "index", "--sql")
+    assert code == 0 and output == data.path("team.sql").read_text("utf-8")
+
+
 def count_rows(database: Database) -> list[int]:
     return [
         database.run(f"select count(*) from mem.{table}", "postgres")[0][0]
@@ -100,6 +106,7 @@ def test_members_find_what_colleagues_pushed_and_an_intruder_does_not(
     code, output, _ = bea.try_mem("search", "where is staging")
     assert output.splitlines()[0].endswith("from ana")
     assert ana.search("stork") == {("", staging[1]), ("", friday[1])}
+    assert "ana in shop" in ana.try_mem("doctor")[1]
     # Eve is a member of another space, and her mem.yaml names this one.
     database.add_members("lair", "eve")
     eve = Member(tmp_path / "eve", database.build_dsn("eve"))
