@@ -202,6 +202,8 @@ def search_memory(
         day = workspaces[0].describe_day(hit.timestamp) if hit.timestamp else ""
         newer = f"newer: {hit.newer}" if hit.newer else ""
         place = hit.path if hit.kind == "entry" else f"{hit.path}:{hit.line}"
+        if hit.owner:  # the path is one on another machine
+            day, place = f"from {hit.owner}, {day}", hit.id
         items.append(f"{hit.text}\n  {join_details(hit.type or hit.kind, day, place, newer)}")
     return join_items(items, offset, limit, "no match")
 
@@ -216,6 +218,13 @@ def read_memory(box: Toolbox, path: str, offset: int = 0, limit: int | None = No
         text = index.read_text(named.path) if named else None
         if text is not None:
             return cut_text(text, offset, limit) or "(empty)"
+    for workspace in (index.workspace for index in indexes if index.workspace.settings["team.dsn"]):
+        from ..team.search import open_named
+
+        theirs = open_named(workspace, path)
+        named = find_named(theirs, path) if theirs else None
+        if theirs and named:
+            return cut_text(theirs.read_text(named.path) or "", offset, limit)
     raise NotFoundError(f"no memory {path!r}", "search for it: memory_search")
 
 

@@ -160,12 +160,18 @@ def build_pattern(word: str) -> str:
 
 
 def open_named(workspace: Workspace, name: str) -> Index | None:
-    """Return an index with the memories of colleagues whose id is or ends in a name."""
+    """Return an index with the memories of colleagues whose id is or ends in a name.
+
+    Raises UnavailableError.
+    """
     if not find_space(workspace):
         return None
-    with open_team(workspace, SEARCH_SECONDS) as team:
-        keys = team.run(NAMED, [team.space, name, name, name, name])
-        index, _ = build_index(workspace, team, Candidates(keys))
+    try:
+        with open_team(workspace, SEARCH_SECONDS) as team:
+            keys = team.run(NAMED, [team.space, name, name, name, name])
+            index, _ = build_index(workspace, team, Candidates(keys))
+    except UnavailableError as error:
+        raise UnavailableError(f"the team's server: {error.message}", error.hint) from None
     return index if index.list_entries() else None
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from memcli import data
+from memcli.agents.mcp_tools import Toolbox
 from memcli.store.settings import SETTINGS
-from tests.helpers import run_mem
+from tests.helpers import make_context, run_mem
 from tests.team.server import Database, Server, add_role, copy_database, run_server
 
 TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
@@ -107,6 +108,10 @@ def test_members_find_what_colleagues_pushed_and_an_intruder_does_not(
     assert output.splitlines()[0].endswith("from ana")
     assert ana.search("stork") == {("", staging[1]), ("", friday[1])}
     assert "ana in shop" in ana.try_mem("doctor")[1]
+    context = make_context(bea.folder, HOME=str(bea.folder / "home"), MEM_TEAM_DSN=bea.dsn)
+    answer, _ = Toolbox(context).call("memory_search", {"query": "where is staging"})
+    assert f"from ana, today · {stork}" in answer
+    assert "staging database" in Toolbox(context).call("memory_read", {"path": stork})[0]
     # Eve is a member of another space, and her mem.yaml names this one.
     database.add_members("lair", "eve")
     eve = Member(tmp_path / "eve", database.build_dsn("eve"))
