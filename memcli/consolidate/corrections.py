@@ -146,8 +146,7 @@ def find_value(
         wrong = next((line for line in reversed(same) if not line.is_agents), wrong)
         if is_work(wrong) and not has_reason:
             return None
-        unit = match["unit"] or ""
-        if unit not in wrong.text:
+        if (match["unit"] or "") not in wrong.text:
             return None
         text = take_over(wrong._replace(text=value.sub(match["value"], wrong.text)))
         reason = body[match.end() :] if match["reason"] else ""
@@ -303,7 +302,7 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
     is_clause = match_start("clause", body) or (len(reading.near) == 1 and match_start("it", body))
-    if not (is_first and is_clause) or is_task(second) or search_pattern("feedback", body):
+    if not (is_first and is_clause) or not is_answering(body, second):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
@@ -324,10 +323,18 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     name = re.sub(r"(?i)^(?:the|der|die|das) |'s\b.*", "", first).split()[0]
     said = f"{reading.earlier[-2].text if reading.earlier[1:] else ''} {last}"
     is_named = bool(re.search(rf"(?<=\S ){re.escape(name[:1].upper() + name[1:])}\b", said))
-    is_standing = match_start("standing", body)
-    if is_restricted or is_standing or (is_named and match_start("named", body)):
+    is_standing = match_start("standing", body) or match_start("standing", second)
+    is_close = len(names & find_names(last)) > 1 and names - find_names(last)
+    is_named = is_named and bool(match_start("named", body))
+    if is_restricted or is_standing or is_close or is_named:
         return body, last
     return None
+
+
+def is_answering(body: str, second: str) -> bool:
+    """Return whether a reply is no feedback, and its second part no task and no question."""
+    is_other = is_task(second) or search_pattern("question", second)
+    return not is_other and not search_pattern("feedback", body)
 
 
 def has_report(reading: Reading) -> bool:

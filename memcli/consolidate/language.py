@@ -219,6 +219,6 @@ def find_names(text: str) -> set[str]:
     return {
         word[:STEM].rstrip("s")
         for word in split_words(text)
-        if (len(word) > 2 or has_number(word))
+        if (len(word) > 1 or has_number(word))
         and word not in words("statements.toml", "plain_words")
     }
