@@ -14,7 +14,6 @@ from .language import (
     FEWEST_WORDS,
     LONGEST_LINE,
     Line,
-    find_lines,
     find_names,
     has_number,
     has_word,
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 
 REPLY_LINES = 12  # of the end of the conversation that a reply without "no" may correct
 TABLE = "statements.toml"
-MOST_NEAR_LINES = 6
-SAME_NAME = 0.75  # of the letters
-VALUE_KINDS = ("date_value", "weekday_value", "code_value", "number_value")
+SHORT = 4  # words of an exclamation before a correction
+SAME_NAME = 0.65  # of the letters
+VALUE_KINDS = ("date_value", "weekday_value", "time_value", "code_value", "number_value")
 # A shared word counts 2, and numbers in both sentences count 1.
 SCORE_OF_ANSWER = 2
 SCORE_OF_STATEMENT = 3
@@ -53,20 +52,19 @@ class Reading(NamedTuple):
     is_approving: bool  # the message begins with "great", "also" or the like
     is_correcting: bool  # the sentence, or the one before it, opens with "no," or the like
     withdrawn: str  # the first part of a sentence that is corrected in its second part
+    is_open: bool = False  # the user says that something was wrong
+
+    @property
+    def is_first(self) -> bool:
+        """Whether a sentence begins a reply to a statement, apart from a task before it."""
+        is_begun = (
+            self.previous and len(self.previous.split()) > SHORT and not is_task(self.previous)
+        )
+        return bool(self.near) and not (is_begun or self.is_approving)
 
     @property
     def is_answer(self) -> bool:
         return bool(self.earlier) and self.earlier[-1].text.rstrip().endswith(("?", "？"))
-
-
-def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
-    """Return what the agent has stated in the last message, unless that ends with a question.
-
-    A long message explains something, and a reply to it rarely corrects it without saying so.
-    """
-    is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
-    lines = [line for line in find_lines(earlier[-1:], 2) if is_reply and line.is_agents]
-    return lines if len(lines) <= MOST_NEAR_LINES else []
 
 
 def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, str] | None:
@@ -88,6 +86,7 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
     openly = f"{reading.previous} {sentence}" if is_changed else sentence
     is_confessed = bool(reading.following) and bool(match_start("confessing", reading.following[0]))
     is_open = is_confessed or bool(match_start("openly_correcting", openly))
+    reading = reading._replace(is_open=is_open)
     is_correcting = reading.is_correcting or is_open or bool(search_pattern("ending_cue", body))
     correction = (
         find_value(body, lines, reading, is_correcting)
@@ -182,7 +181,8 @@ def find_contrast(
         text = take_over(wrong._replace(text=replace_words(wrong.text, old, new)))
         return (text, old) if text else None
     # "2 spaces, not tabs" is a preference unless somebody said "tabs" before.
-    is_right = wrong or is_correcting or (has_number(old) and len(body.split()) > FEWEST_WORDS)
+    is_value = has_number(old) or compiled(expression(TABLE, "weekday_value")).search(old)
+    is_right = wrong or is_correcting or (is_value and len(body.split()) > FEWEST_WORDS)
     return (body, old) if is_right and not fragment else None
 
 
@@ -254,8 +254,7 @@ def find_same_subject(
 def gives_reason(body: str, reading: Reading) -> bool:
     """Return whether a reply goes on after a value: "38, two swarmed", "10 mg. He doubled it."."""
     text = " ".join([body, *reading.following[:1]])
-    is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
-    return is_first and bool(search_pattern("value_reason", text))
+    return reading.is_open or (reading.is_first and bool(search_pattern("value_reason", text)))
 
 
 def find_changed_word(
@@ -299,10 +298,9 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
         for line in reading.near
         if names & find_names(line.text) and not search_pattern("advice", line.text)
     ]
-    is_first = bool(reading.near) and not (reading.previous or reading.is_approving)
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
     is_clause = match_start("clause", body) or (len(reading.near) == 1 and match_start("it", body))
-    if not (is_first and is_clause) or not is_answering(body, second):
+    if not (reading.is_first and is_clause) or not is_answering(body, second):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
@@ -312,7 +310,7 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
         return None
     last = shared[-1]
     for text in reversed(shared):
-        for kind in ("date_value", "weekday_value", "number_value"):
+        for kind in ("date_value", "weekday_value", "time_value", "number_value"):
             value = compiled(f"(?i){expression(TABLE, kind)}")
             theirs = set(value.findall(text.casefold()))
             if theirs and set(value.findall(body.casefold())) - theirs:
@@ -339,8 +337,7 @@ def is_answering(body: str, second: str) -> bool:
 
 def has_report(reading: Reading) -> bool:
     """Return whether a sentence is the first in a reply to a report about the agent's work."""
-    is_first = not reading.previous and not reading.is_approving
-    return is_first and any(match_start("report", line.text) for line in reading.near)
+    return reading.is_first and any(match_start("report", line.text) for line in reading.near)
 
 
 def is_clause_about(body: str, lines: Sequence[Line]) -> bool:

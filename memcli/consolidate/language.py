@@ -46,6 +46,7 @@ LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#{1,6})\s+")
 
 
 FEWEST_WORDS = 3  # of a statement
+MOST_NEAR_LINES = 6
 LONGEST_LINE = 20  # words of a statement that is repeated with another value
 # What an agent says to the user, as the user says it.
 OWN_WORDS = (
@@ -165,6 +166,16 @@ def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list
         is_agents = message.speaker != "user"
         lines += [Line(body, is_agents) for body in bodies if is_statement(body, fewest)]
     return lines
+
+
+def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
+    """Return what the agent has stated in the last message, unless that ends with a question.
+
+    A long message explains something, and a reply to it rarely corrects it without saying so.
+    """
+    is_reply = bool(earlier) and not earlier[-1].text.rstrip().endswith(("?", "？"))
+    lines = [line for line in find_lines(earlier[-1:], 2) if is_reply and line.is_agents]
+    return lines if len(lines) <= MOST_NEAR_LINES else []
 
 
 def is_statement(body: str, fewest: int = FEWEST_WORDS) -> bool:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from .corrections import (
     Reading,
     find_correction,
-    find_near_lines,
     find_work,
     has_report,
     is_bare_denial,
@@ -20,6 +19,7 @@ from .language import (
     WORD,
     Line,
     find_lines,
+    find_near_lines,
     find_own_sentences,
     format_sentence,
     is_statement,
