@@ -6,12 +6,13 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..api import open_recording
+from ..api import open_recording, open_target
 from ..consolidate.past import PastResult, learn_from_transcripts
 from ..context import Context
 from ..errors import MemError, UsageError
 from ..formats.text import count_noun
 from ..index.index import open_index
+from ..index.scan import scan_workspace
 from ..store.init import create_workspace
 from ..store.place import Place, choose_place
 from ..store.workspace import Workspace
@@ -21,6 +22,8 @@ from .terminal import ask, is_interactive
 
 FIELDS = ("path", "layout", "git", "connected", "conversations", "memories")
 VAULT_LINE = "mem reads your notes where they are, and writes its own memories to mem/."
+FOREIGN_LINE = "git may have brought these notes. If you trust their authors, run: mem trust"
+OWN_QUESTION = "Did you, or somebody whom you trust, write all notes here?"
 SHARED_LINE = "Commit it with your code. Conversations and the index stay on this machine."
 HIDDEN_LINE = "git does not see it. To share it later, remove it from .git/info/exclude."
 BACKGROUND_LINE = "Your language model reads them in the background. See the memories later: mem ls"
@@ -54,13 +57,25 @@ def run_init(
         place = confirm_vault(context, place, can_ask=can_ask)
     # Every question comes before the first change, so Ctrl-C at a question changes nothing.
     git = "" if exists else choose_git(context, place, private, shared, can_ask=can_ask, yes=yes)
+    is_foreign = not exists and place.is_perhaps_foreign
+    if is_foreign and can_ask:
+        is_foreign = not ask(context, OWN_QUESTION)
     agents, transcripts = choose_sources(context, place, yes=yes) if can_ask or yes else ((), ())
     lines = [place.reason] if place.reason and not exists else []
     if exists:
         lines.append(f"{place.root} is already a workspace")
     else:
-        is_hidden = create_workspace(context, place.root, place.layout, is_private=git == "private")
+        is_hidden = create_workspace(
+            context,
+            place.root,
+            place.layout,
+            is_private=git == "private",
+            is_foreign=is_foreign,
+        )
         lines += describe_workspace(context, place, git, is_hidden=is_hidden)
+        lines += [FOREIGN_LINE] if is_foreign else []
+        if git == "shared":
+            set_up_merging(context, place)
     try:
         connected, notes = connect_agents(context, agents) if agents else ([], [])
         past = learn(context, place, transcripts)
@@ -80,6 +95,17 @@ def run_init(
         "memories": past.memories,
     }
     return Result(data, lines, None, past.problems)
+
+
+def set_up_merging(context: Context, place: Place) -> None:
+    """Make git merge a shared memory by field and record."""
+    from ..sync.driver import share_attributes
+    from .sync import configure_driver
+
+    common = context.common._replace(workspace=str(place.root), scope="")
+    workspace = open_target(context._replace(common=common))
+    share_attributes(workspace)
+    configure_driver(context, workspace)
 
 
 def confirm_vault(context: Context, place: Place, *, can_ask: bool) -> Place:
@@ -151,7 +177,7 @@ def connect_agents(context: Context, agents: Sequence[str]) -> tuple[list[str], 
 def learn(context: Context, place: Place, transcripts: Sequence[Path]) -> PastResult:
     """Import conversations and build the index, so that the first search is fast."""
     past = PastResult()
-    if not transcripts and place.layout != "vault":
+    if not transcripts and place.layout == "standard":
         return past
     common = context.common._replace(workspace=str(place.root), scope="")
     if place.is_own:
@@ -171,12 +197,20 @@ def build_index(context: Context, workspace: Workspace) -> list[str]:
         index.embed_missing(None, progress=build_progress(context, "embedding"))
     except MemError as error:
         return [error.message]
-    return list(index.messages)
+    return [*index.messages, *describe_views(scan_workspace(workspace).views)]
+
+
+def describe_views(views: Sequence[str]) -> list[str]:
+    """Return a line about files of Obsidian that show other notes and have no text."""
+    if not views:
+        return []
+    names = ", ".join(views[:3]) + (", …" if views[3:] else "")
+    return [f"left out {count_noun(len(views), 'view')} without text: {names}"]
 
 
 def describe_workspace(context: Context, place: Place, git: str, *, is_hidden: bool) -> list[str]:
     lines = [f"Created {describe_folder(context, place.root)}"]
-    if place.layout == "vault":
+    if place.layout != "standard":
         lines.append(VAULT_LINE)
     if git == "shared":
         lines.append(SHARED_LINE)

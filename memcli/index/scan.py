@@ -7,12 +7,13 @@ from stat import S_ISREG
 
 from ..formats.text import build_digest
 from ..store.ignore import is_ignored, read_patterns
+from ..store.obsidian import read_excluded
 from ..store.workspace import TEMPORARY_PREFIX, Workspace
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
 
-ENDINGS = (".md", ".txt", ".jsonl")
+ENDINGS = (".md", ".txt", ".jsonl", ".canvas")
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Listing:
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
     unread: list[str] = field(default_factory=list)  # folders whose files are unknown
     leftovers: list[str] = field(default_factory=list)  # temporary files of killed writers
+    views: list[str] = field(default_factory=list)  # Obsidian's `.base` files, which have no text
 
     def build_digest(self) -> str:
         """Return a digest that is the same as long as nothing on disk changed."""
@@ -43,6 +45,8 @@ def scan_workspace(workspace: Workspace) -> Listing:
             else:
                 listing.problems[name] = "a folder outside of the workspace: not searched"
     patterns = [*read_patterns(workspace.root), *workspace.settings["index.exclude"]]
+    if workspace.is_vault:
+        patterns = [*read_excluded(workspace.root), *patterns]
     if patterns:
         for path in [path for path in listing.stats if is_ignored(patterns, path)]:
             del listing.stats[path]
@@ -118,6 +122,8 @@ def list_folder(workspace: Workspace, root: str, inside: str, listing: Listing) 
                     note_link(workspace, root, inside + name, listing)
                 elif item.is_dir(follow_symlinks=False):
                     folders.append(f"{inside}{name}/")
+                elif name.endswith(".base") and workspace.is_vault:
+                    listing.views.append(inside + name)
                 elif name.endswith(ENDINGS) and workspace.get_kind(inside + name):
                     listing.problems[inside + name] = "not a regular file"
     finally:

@@ -1,0 +1,109 @@
+"""A vault of Obsidian: its settings that mem follows, and the parts of notes that only it has."""
+
+import json
+import re
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .files import read_small_text
+
+FOLDER = ".obsidian"
+DEFAULT_DAY = "YYYY-MM-DD"
+# A tag has a character that is no digit, and begins after a space, so no address contains one.
+TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)")
+CODE = re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`")
+HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]*)")
+# The format of daily notes is that of Moment.js. Text in brackets is literal.
+DAY_PART = re.compile(
+    r"\[([^\]]*)\]|YYYY|GGGG|YY|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|WW|W|HH|mm|Q|[A-Za-z]+"
+)
+SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
+
+
+def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
+    """Return the settings in a file of `.obsidian`. A damaged or missing one has none."""
+    try:
+        data = json.loads(read_small_text(root / FOLDER / name) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def find_daily_note(root: Path, day: datetime) -> str:
+    """Return the path of the vault's note of a day; empty if its settings cannot be followed."""
+    settings = read_obsidian_settings(root, "daily-notes.json")
+    name = format_day(str(settings.get("format") or DEFAULT_DAY), day)
+    folder = str(settings.get("folder") or "").strip("/")
+    path = PurePosixPath(folder, f"{name}.md")
+    is_odd = path.is_absolute() or any(part.startswith(".") for part in path.parts)
+    return "" if not name or is_odd or "\0" in str(path) else str(path)
+
+
+def format_day(pattern: str, day: datetime) -> str:
+    """Return a day in a format of Moment.js; empty if the format has a part that mem lacks."""
+    year, week, _ = day.isocalendar()
+    values = {
+        "YYYY": f"{day.year}",
+        "YY": f"{day:%y}",
+        "GGGG": f"{year}",
+        "MMMM": f"{day:%B}",
+        "MMM": f"{day:%b}",
+        "MM": f"{day:%m}",
+        "M": f"{day.month}",
+        "DDDD": f"{day:%j}",
+        "DDD": f"{day.timetuple().tm_yday}",
+        "DD": f"{day:%d}",
+        "Do": f"{day.day}{SUFFIXES.get(day.day, 'th')}",
+        "D": f"{day.day}",
+        "dddd": f"{day:%A}",
+        "ddd": f"{day:%a}",
+        "WW": f"{week:02}",
+        "W": f"{week}",
+        "HH": f"{day:%H}",
+        "mm": f"{day:%M}",
+        "Q": f"{(day.month + 2) // 3}",
+    }
+    parts = list(DAY_PART.finditer(pattern))
+    if any(match[1] is None and match[0] not in values for match in parts):
+        return ""
+    return DAY_PART.sub(lambda match: values.get(match[0], match[1] or ""), pattern)
+
+
+def read_excluded(root: Path) -> list[str]:
+    """Return patterns of the notes that Obsidian leaves out of its search, and of templates."""
+    folder = str(read_obsidian_settings(root, "templates.json").get("folder") or "").strip("/")
+    filters = read_obsidian_settings(root, "app.json").get("userIgnoreFilters")
+    names = [f"/{folder}/"] if folder else []
+    for text in filters if isinstance(filters, list) else ():
+        # A text between slashes is an expression, which only Obsidian applies.
+        if isinstance(text, str) and text.strip("/\n") and not text.startswith("/"):
+            names.append(f"/{text}" if text.endswith("/") else f"/{text}*")
+    return names
+
+
+def find_tags(body: str) -> list[str]:
+    """Return the tags in the text of a note, without `#`. Code has none."""
+    return TAG.findall(CODE.sub(" ", body))
+
+
+def find_title(body: str, path: str) -> str:
+    """Return the heading that a note begins with, or the name of its file."""
+    heading = HEADING.match(body)
+    return heading[1].strip() if heading else PurePosixPath(path).stem
+
+
+def render_canvas(text: str) -> str:
+    """Return the texts on a canvas: its cards, and the labels of groups and arrows."""
+    try:
+        data = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return ""
+    texts: list[str] = []
+    for name in ("nodes", "edges"):
+        items = data.get(name) if isinstance(data, dict) else None
+        for item in items if isinstance(items, list) else ():
+            value = (item.get("text") or item.get("label")) if isinstance(item, dict) else None
+            if isinstance(value, str) and value.strip():
+                texts.append(value.strip())
+    return "\n\n".join(texts)

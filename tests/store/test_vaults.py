@@ -1,0 +1,185 @@
+"""A folder of a person's notes is read as Obsidian reads it, and left as it is."""
+
+import json
+import os
+import unicodedata
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.index import reader
+from memcli.store.obsidian import find_tags, format_day
+from tests.helpers import run_mem
+from tests.store.test_worktrees import git, make_repository
+
+NOTES = {
+    "People/Ana Sousa.md": "---\nAliases: [Ana]\nTags: [people/team]\nSTATUS: active\nRating: 5\n"
+    "---\nAna repairs the espresso machine. #coffee/espresso\n",
+    "Plan.md": "## Kitchen plan\n\nWe buy a zebrawood table. `#code`\n",
+    "Lamps.md": "The lamps come on Tuesday.\n",
+    "Clip.md": "---\nsource: https://example.org/kilns\n---\nKilns reach 1,300 degrees.\n",
+    "Daily/2026-11-20.md": "We met [[Ana]] about beans.\n",
+    "Templates/t.md": "Hello {{title}}, descale it.\n",
+    "Private/diary.md": "Nobody reads about the falcon.\n",
+    "Board.canvas": json.dumps(
+        {
+            "nodes": [
+                {"type": "text", "text": "Descale the boiler."},
+                {"type": "group", "label": "Tea"},
+            ]
+        }
+    ),
+    "Broken.canvas": "{",
+    "People.base": "views:\n  - type: table\n",
+    ".obsidian/daily-notes.json": '{"folder": "Daily", "format": "YYYY/MM-DD dddd"}',
+    ".obsidian/templates.json": '{"folder": "Templates"}',
+    ".obsidian/app.json": '{"userIgnoreFilters": ["Private/", "/^.*x/", 3]}',
+}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    for name, text in NOTES.items():
+        path = tmp_path / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "vault"
+
+
+def find(vault: Path, *query: str) -> list[str]:
+    output = run_mem(vault, "search", *query, "--mode", "keyword", "--json")[1]
+    return sorted({hit["path"] for hit in json.loads(output)["hits"]})
+
+
+def list_entries(vault: Path, *options: str) -> dict[str, Any]:
+    output = run_mem(vault, "ls", "--json", *options)[1]
+    return {item["path"]: item for item in json.loads(output)["entries"]}
+
+
+def read_all(vault: Path) -> dict[str, bytes]:
+    return {name: (vault / name).read_bytes() for name in NOTES}
+
+
+def test_init_reads_the_notes_and_changes_none(vault: Path) -> None:
+    before = read_all(vault)
+    code, _, errors = run_mem(vault, "init")
+    assert (code, "left out 1 view without text: People.base" in errors) == (0, True)
+    assert find(vault, "zebrawood") == ["Plan.md"]
+    assert find(vault, "descale") == ["Board.canvas"]
+    assert find(vault, "falcon") == []
+    for words in (("write", "Ana likes tea."), ("note", "Bought beans."), ("tend",), ("decay",)):
+        assert run_mem(vault, *words)[0] == 0, words
+    assert run_mem(vault, "check")[0] == 0
+    assert read_all(vault) == before
+    others = {path.relative_to(vault).parts[0] for path in vault.rglob("*.md")}
+    assert others - {Path(name).parts[0] for name in NOTES} == {"mem"}
+
+
+def test_titles_tags_aliases_and_sources(vault: Path) -> None:
+    run_mem(vault, "init")
+    entries = list_entries(vault)
+    assert entries["Plan.md"]["title"] == "Kitchen plan"
+    assert entries["Lamps.md"]["title"] == "Lamps"
+    assert list(list_entries(vault, "--tag", "coffee")) == ["People/Ana Sousa.md"]
+    assert list(list_entries(vault, "--tag", "people")) == ["People/Ana Sousa.md"]
+    assert "espresso" in run_mem(vault, "read", "ana")[1]
+    assert entries["Lamps.md"]["source"] == "user"
+    # A page that the user clipped from the web is not the user's word.
+    assert entries["Clip.md"]["source"] == "observed"
+    assert entries["Daily/2026-11-20.md"]["created_at"] == "2026-11-20T00:00:00Z"
+
+
+def test_properties_as_filters(vault: Path) -> None:
+    run_mem(vault, "init")
+    for conditions in (["rating>=4"], ["status=active", "rating>=4"], ["Tags=people/team"]):
+        options = [word for condition in conditions for word in ("--where", condition)]
+        assert find(vault, "machine", *options) == ["People/Ana Sousa.md"]
+    assert find(vault, "machine", "--where", "rating>5") == []
+
+
+def test_a_note_in_the_daily_note_of_the_vault(vault: Path) -> None:
+    run_mem(vault, "init")
+    run_mem(vault, "config", "set", "vault.daily_note", "true")
+    assert "(Daily/2026/11-28 Saturday.md)" in run_mem(vault, "note", "Bought beans.")[1]
+    assert "Bought beans." in (vault / "Daily/2026/11-28 Saturday.md").read_text()
+    assert "Bought beans." in run_mem(vault, "recall", "beans", "--format", "context")[1]
+    (vault / ".obsidian/daily-notes.json").write_text('{"folder": "../out"}')
+    assert "(mem/notes/2026-11-28.md)" in run_mem(vault, "note", "Ground them.")[1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("YYYY-MM-DD", "2026-01-03"),
+        ("gggg", ""),
+        ("YY.M.D", "26.1.3"),
+        ("[Day] Do MMMM, ddd [W]WW", "Day 3rd January, Sat W01"),
+    ],
+)
+def test_formats_of_daily_notes(pattern: str, name: str) -> None:
+    assert format_day(pattern, datetime(2026, 1, 3, tzinfo=UTC)) == name
+
+
+def test_tags_in_a_text() -> None:
+    body = "#a x #b/c-d\n#ä1 #12 a#b https://x.org/#c `#d`\n# Heading\n```\n#e\n```\n(#f)\n#g, #y_"
+    assert find_tags(body) == ["a", "b/c-d", "ä1", "g", "y_"]
+
+
+def test_a_cloned_vault_is_data_until_it_is_trusted(vault: Path) -> None:
+    make_repository(vault)
+    assert run_mem(vault, "init", "--private")[0] == 0
+    assert list_entries(vault)["Lamps.md"]["source"] == "user"
+    git(vault, "remote", "add", "origin", "https://example.org/vault.git")
+    for path in ("mem.yaml", ".mem"):
+        os.rename(vault / path, vault.parent / path)
+    code, output, _ = run_mem(vault, "init", "--private")
+    assert (code, "mem trust" in output) == (0, True)
+    entry = list_entries(vault)["Lamps.md"]
+    assert (entry["source"], entry["trust"]) == ("repository", 0.5)
+    assert run_mem(vault, "trust")[0] == 0
+    assert list_entries(vault)["Lamps.md"]["source"] == "user"
+
+
+def test_the_memory_folder_of_claude_code(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/projects/-home-ana-shop/memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Memory Index\n\n- [Tests](tests.md): the zebrawood rule\n")
+    topic = "---\nname: tests\ndescription: Real database\nmetadata:\n  type: feedback\n---\n"
+    (folder / "tests.md").write_text(f"{topic}\nTests use the real Postgres.\n")
+    assert run_mem(folder, "init")[0] == 0
+    assert "layout: claude" in (folder / "mem.yaml").read_text()
+    assert find(folder, "Postgres") == ["tests.md"]
+    assert find(folder, "zebrawood") == ["MEMORY.md"]
+    entry = list_entries(folder)["tests.md"]
+    assert (entry["title"], entry["source"], entry["type"]) == ("tests", "observed", "feedback")
+    run_mem(folder, "write", "Deploys happen on Mondays.")
+    assert [path.parts[-3] for path in folder.rglob("deploys*.md")] == ["entries"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "日記 2026",
+        unicodedata.normalize("NFD", "Café Müller"),
+        "two\nlines",
+        "a  b",
+        "100% [x] {y}",
+    ],
+)
+def test_names_of_notes(vault: Path, name: str) -> None:
+    (vault / f"{name}.md").write_text("The quokka sleeps.\n")
+    run_mem(vault, "init")
+    assert find(vault, "quokka") == [f"{name}.md"]
+    assert "quokka" in run_mem(vault, "read", unicodedata.normalize("NFC", name))[1]
+
+
+def test_large_files_and_circular_links(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "LARGEST", 2_000)
+    (vault / "large.md").write_text("The quokka sleeps.\n" + "word " * 1_000 + "numbat")
+    (vault / "loop").symlink_to(".")
+    assert run_mem(vault, "init")[0] == 0
+    assert find(vault, "quokka") == ["large.md"]
+    assert find(vault, "numbat") == []
+    assert "only its beginning is searched" in run_mem(vault, "check")[1]
