@@ -234,7 +234,8 @@ def find_same_subject(
         return find_conflict(body, reading)
     if match_start("not_alone", body) or (reading.is_approving and not is_correcting):
         return None
-    if is_fragment(body) and not (is_open or has_number(body)):
+    is_fragment = len(body.split()) < 5 and not match_start("clause", body)
+    if is_fragment and not (is_open or has_number(body)):
         return None
     enough = SCORE_OF_ANSWER if is_correcting or reading.near else SCORE_OF_STATEMENT
     texts = [line.text for line in lines]
@@ -385,10 +386,6 @@ def is_objection(earlier: Sequence["Message"]) -> bool:
     opening, body = split_opening(said.text)
     is_short = len(body.split()) < FEWEST_WORDS or is_bare_denial(body)
     return bool(search_pattern("correcting", opening)) and is_short
-
-
-def is_fragment(body: str) -> bool:
-    return len(body.split()) < 5 and not match_start("clause", body)
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:
