@@ -103,13 +103,14 @@ def list_archive(
 ) -> Iterator[Member | Item]:
     """Yield the files of an archive, and those of the archives in it."""
     with zipfile.ZipFile(file) as archive:
-        infos = sorted(archive.infolist(), key=lambda info: info.filename)
+        infos = [info for info in archive.infolist() if is_visible(info)]
+        infos.sort(key=read_name)
+        # Most programs pack a folder together with its own name.
+        tops = {read_name(info).partition("/")[:2] for info in infos} - {("entries", "/")}
+        is_folder = len(tops) == 1 and next(iter(tops))[1] == "/"
         for number, info in enumerate(infos):
-            path = prefix + info.filename
-            parts = info.filename.split("/")
-            is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
-            if info.is_dir() or is_hidden or parts[0] in DEFAULT_FOLDERS:
-                continue
+            parts = read_name(info).split("/")[is_folder:]
+            path = prefix + "/".join(parts)
             reason = find_refusal(info, budget)
             if reason:
                 yield Item(path, BadItem(reason))
@@ -129,6 +130,20 @@ def list_archive(
                     yield Item(path, BadItem(f"the archive cannot be read: {describe(error)}"))
             if source.on_progress and depth == 1:
                 source.on_progress(number, len(infos))
+
+
+def read_name(info: zipfile.ZipInfo) -> str:
+    """Return the name of a file. Info-ZIP writes UTF-8 without saying so."""
+    try:
+        return info.filename.encode("cp437").decode()
+    except UnicodeError:
+        return info.filename
+
+
+def is_visible(info: zipfile.ZipInfo) -> bool:
+    parts = info.filename.split("/")
+    is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
+    return not (info.is_dir() or is_hidden or parts[0] in DEFAULT_FOLDERS)
 
 
 def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:

@@ -35,12 +35,12 @@ from .sqlite import read_sqlite
 # In the order in which they are tried.
 FORMATS: dict[str, Read] = {
     "jsonl": read_jsonl,
+    "okf": lambda source: read_notes(source, list_formats) if is_bundle(source) else None,
     "markdown": read_markdown,
     "sqlite": read_sqlite,
     "json": read_json,
     "csv": read_csv,
     "conversations": read_conversations,
-    "okf": lambda source: read_notes(source, list_formats) if is_bundle(source) else None,
     "notes": lambda source: read_notes(source, list_formats),
 }
 BATCH_ITEMS = 20_000
@@ -284,4 +284,3 @@ def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
     if is_same or not is_later or index.find_by_id(newer.id) is not None:
         return None
     return newer
-

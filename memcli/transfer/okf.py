@@ -22,6 +22,7 @@ INDEX_HEAD = '---\nokf_version: "0.2"\n---\n'
 ADDED = ("description", "generated", "verified", "stale_after")
 PERSON = "human:"
 PROGRAM = "mem/1.0"
+OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
 EXPORTED = ("active", "superseded")  # the others are hidden or have faded
 
 
@@ -42,9 +43,12 @@ def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
     changes: dict[str, Any] = {}
     if sources:
         changes["sources"] = [str(item["resource"]) for item in sources if "resource" in item]
-    if is_id(str(fields.get("id", ""))):
-        is_superseded = status == "deprecated" and not fields.get("superseded_by")
-        changes.update(dict.fromkeys(ADDED), status="superseded" if is_superseded else None)
+    if is_id(str(fields.get("id", ""))) and "generated" in fields:
+        changes.update(dict.fromkeys(ADDED), status=OUR_STATUSES.get(status, status))
+        names = list(fields)
+        # The export adds new keys at the end.
+        if "status" not in fields or names.index("status") > names.index("generated"):
+            changes["status"] = None
         if fields.get("description") != summarize(get_body(text)):
             del changes["description"]  # the user's own
         return edit(text, changes)
@@ -79,8 +83,11 @@ def find_trust_tier(fields: Mapping[str, Any], generated: Mapping[str, Any]) -> 
     return "observed" if verifiers else "inferred"
 
 
-def render_bundle(files: Iterator[TransferFile]) -> Iterator[TransferFile]:
-    """Yield the memories as concepts, and then the index of the bundle."""
+def render_bundle(files: Iterator[TransferFile], problems: list[str]) -> Iterator[TransferFile]:
+    """Yield the memories as concepts, and then the index of the bundle.
+
+    Adds a line to `problems` for each memory whose frontmatter cannot be edited.
+    """
     sections: dict[str, list[str]] = {}
     for file in files:
         entry = read_file_entry(file)
@@ -88,8 +95,9 @@ def render_bundle(files: Iterator[TransferFile]) -> Iterator[TransferFile]:
             continue
         try:
             text = render_concept(file.text, entry)
-        except FrontmatterError:
-            continue  # `find_left_out` names it
+        except FrontmatterError as error:
+            problems.append(f"not exported: {file.path}:{error.line}: {error.reason}")
+            continue
         path = PurePosixPath(file.path)
         if path.name in RESERVED:
             path = path.with_name(f"{path.stem}-note.md")
@@ -115,6 +123,8 @@ def render_concept(text: str, entry: Entry) -> str:
         changes["stale_after"] = entry.expires_at[:10]
     if entry.status == "superseded":
         changes["status"] = "deprecated"
+    elif "status" in fields:
+        changes["status"] = "stable"
     if entry.sources:
         changes["sources"] = [{"resource": item} for item in entry.sources]
     replaced = ("type", "status", "sources")
