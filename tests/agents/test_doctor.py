@@ -68,9 +68,10 @@ def test_a_hook_runs_in_an_agent_that_was_started_from_the_desktop(
     for project in (None, tmp_path):
         (path,) = connect(context, "claude-code", [str(program)], project, with_page=False).changed
         hooks = json.loads(Path(path).read_text())["hooks"]
+        event = {"hook_event_name": "SessionStart", "source": "startup", "session_id": str(project)}
         done = subprocess.run(
             ["sh", "-c", hooks["SessionStart"][0]["hooks"][0]["command"]],
-            input='{"hook_event_name": "SessionStart", "source": "startup", "session_id": "p"}',
+            input=json.dumps(event),
             env={"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
             cwd=tmp_path,
             capture_output=True,
