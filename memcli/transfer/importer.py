@@ -155,7 +155,8 @@ def import_source(
 
 def sort_rejections(item: Rejection) -> list[str]:
     """Order by place, with `line 9` before `line 10`."""
-    return [part.zfill(9) for part in re.split(r"(\d+)", item.place)]
+    parts = re.split(r"(\d+)", item.place)
+    return [part.zfill(9) if part.isdigit() else part for part in parts]
 
 
 def save_batch(
@@ -278,7 +279,7 @@ def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:
         raise RejectedError("was forgotten here")
     digest = build_words_digest(draft.text)
     is_same = index.list_entries("id = ? and same_words = ?", (known.id, digest))
-    newer = replace(draft, supersedes=[known.id])
+    newer = replace(draft, supersedes=[known.id], created_at=draft.updated_at)
     newer.id = build_stable_id(f"{draft.id} {draft.text}", draft.updated_at)
     is_later = known.status == "active" and draft.updated_at > known.updated_at
     if is_same or not is_later or index.find_by_id(newer.id) is not None:

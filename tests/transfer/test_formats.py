@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 from memcli.api import add_gates
+from memcli.errors import UsageError
 from memcli.formats.entry import Entry
+from memcli.formats.frontmatter import parse
 from memcli.index.index import open_index
 from memcli.store.workspace import Workspace
-from memcli.transfer.importer import ImportResult, import_source
+from memcli.transfer.fields import read_date
 from memcli.transfer.files import read_file_entry
+from memcli.transfer.importer import ImportResult, import_source
 from memcli.transfer.items import TransferFile, open_source
+from memcli.transfer.okf import render_bundle
+from memcli.transfer.records import parse_columns
 from tests.helpers import make_workspace
 
 MEM0 = {
@@ -195,3 +200,117 @@ def test_memories_keep_owner_and_dates_and_come_once(
     again = import_path(workspace, path)
     assert not again.imported and again.unchanged >= count, again
     assert {file: file.read_bytes() for file in workspace.root.rglob("*.md")} == files
+
+
+@pytest.mark.parametrize("name", ["Obsidian", "golemcore", "OKF"])
+def test_a_zip_is_read_like_its_folder(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    sample, count, *_ = CASES[name]
+    inner = build_zip(
+        tmp_path / "inner.zip", {f"theirs/{path}": text for path, text in sample.items()}
+    )
+    outer = tmp_path / "theirs.zip"
+    with zipfile.ZipFile(outer, "w") as archive:
+        archive.write(inner, "Part-1.zip")
+    assert import_path(workspace, outer).imported["entry"] == count
+    folder = build_files(tmp_path / "theirs", sample)
+    assert not import_path(workspace, folder).imported
+
+
+def test_neovate_and_golemcore_bring_history_and_notes(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    import_path(workspace, build_files(tmp_path / "a", NEOVATE))
+    import_path(workspace, build_files(tmp_path / "b", GOLEMCORE))
+    assert "Tomas set up the bot." in (workspace.root / "HISTORY-2026-01.md").read_text()
+    assert "water bill" in (workspace.root / "HISTORY-2026-02.md").read_text()
+    assert "start the billing" in (workspace.root / "notes/2026-02-05.md").read_text()
+
+
+def test_what_the_other_tool_gave_up_is_not_active(workspace: Workspace, tmp_path: Path) -> None:
+    import_path(workspace, build_source(tmp_path, JCODE))
+    import_path(workspace, build_files(tmp_path / "okf", OKF))
+    statuses = {entry.body: entry.status for entry in read_entries(workspace)}
+    assert statuses["The staging port is 8080."] == "superseded"
+    assert statuses["Churn counts closed accounts."] == "superseded"
+    assert "embedding" not in "".join(path.read_text() for path in workspace.root.rglob("*.md"))
+
+
+def test_a_later_export_replaces_what_the_tool_changed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    record = {
+        "id": "1",
+        "memory": "Lives in Lisbon",
+        "user_id": "ana",
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+    path = tmp_path / "mem0.json"
+    for text, day in (("Lisbon", "02"), ("Braga", "03"), ("Braga", "03"), ("Porto", "01")):
+        changed = {**record, "memory": f"Lives in {text}", "updated_at": f"2026-02-{day}T00:00:00Z"}
+        path.write_text(json.dumps([changed]))
+        import_path(workspace, path)
+    entries = {entry.body: entry.status for entry in read_entries(workspace)}
+    assert entries == {"Lives in Lisbon": "superseded", "Lives in Braga": "active"}
+
+
+def test_columns_are_named_by_the_user(workspace: Workspace, tmp_path: Path) -> None:
+    table = tmp_path / "odd.csv"
+    table.write_text("who,what,when\nKate,Lives in Braga,2026-01-05\nAna,too,many,cells\n")
+    with pytest.raises(UsageError, match="no column with a known name: who, what, when"):
+        import_path(workspace, table)
+    with pytest.raises(UsageError, match="no column 'wat'"):
+        import_path(workspace, table, text="wat")
+    result = import_path(workspace, table, text="what", owner="who", created_at="when")
+    assert result.imported == {"entry": 1} and [item.place for item in result.rejected] == [
+        "line 3"
+    ]
+    lines = tmp_path / "odd.jsonl"
+    lines.write_text('{"q": "Rui cuts the releases.", "by": "rui"}\n')
+    import_path(workspace, lines, text="q", owner="by")
+    owners = {entry.body: (entry.owner, entry.created_at[:10]) for entry in read_entries(workspace)}
+    assert owners["Lives in Braga"] == ("Kate", "2026-01-05")
+    assert owners["Rui cuts the releases."][0] == "rui"
+    assert parse_columns(["text=a,tags=b", "title=c"]) == {"text": "a", "tags": "b", "title": "c"}
+    with pytest.raises(UsageError):
+        parse_columns(["txet=a"])
+
+
+def test_an_okf_bundle_conforms_and_comes_back(workspace: Workspace, tmp_path: Path) -> None:
+    files = [
+        TransferFile("entries/a.md", "entry", "---\nid: mem_01kajd3v7m4kq7tz\ntype: fact\nowner: ana\nsource: user\ncreated_at: 2026-01-05\nsources: [chat-1]\nexpires_at: 2031-01-01\n---\n\nThe oak is old.\n"),
+        TransferFile("entries/b.md", "entry", "---\nid: mem_01kajd3v7m4kq7ty\ntype: fact\nsuperseded_by: mem_01kajd3v7m4kq7tz\n---\n\nThe oak is young.\n"),
+        TransferFile("entries/log.md", "entry", "No frontmatter.\n"),
+        TransferFile("entries/c.md", "entry", "---\ntags: [a\n---\n\nBroken.\n"),
+        TransferFile("entries/d.md", "entry", "---\nid: mem_01kajd3v7m4kq7tx\ntype: fact\nforgotten_at: 2026-01-01\n---\n\nHidden.\n"),
+    ]  # fmt: skip
+    problems: list[str] = []
+    bundle = {file.path: file.text for file in render_bundle(iter(files), problems)}
+    assert list(bundle) == ["entries/a.md", "entries/b.md", "entries/log-note.md", "index.md"]
+    assert len(problems) == 1 and "c.md:3" in problems[0]
+    for path, text in bundle.items():
+        assert path == "index.md" or parse(text).fields["type"]
+    fields = parse(bundle["entries/a.md"]).fields
+    assert fields["verified"] == [{"by": "human:ana", "at": "2026-01-05T00:00:00Z"}]
+    assert fields["sources"] == [{"resource": "chat-1"}] and fields["stale_after"] == "2031-01-01"
+    assert parse(bundle["entries/b.md"]).fields["status"] == "deprecated"
+    import_path(workspace, build_files(tmp_path / "bundle", bundle))
+    for file in files[:2]:
+        assert (workspace.root / file.path).read_text() == file.text
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (1767225600, "2026-01-01T00:00:00Z"),
+        ("1767225600000", "2026-01-01T00:00:00Z"),
+        ("2026-01-01 10:00:00+01:00", "2026-01-01T09:00:00Z"),
+        ("Nov 27, 2026", "2026-11-27T00:00:00Z"),
+        ("Thu, 01 Jan 2026 10:00:00 +0000", "2026-01-01T10:00:00Z"),
+        ("03/04/2026", ""),
+        ("soon", ""),
+        (10**30, ""),
+        (None, ""),
+    ],
+)
+def test_dates_of_other_tools(value: object, stored: str) -> None:
+    assert read_date(value) == stored
