@@ -6,7 +6,7 @@ happens, the exit code is 0: an agent must not stop because its memory does.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from ..llm import INSIDE_VARIABLE
@@ -72,14 +72,24 @@ def answer_from_server(environment: Mapping[str, str], agent: str, data: bytes) 
     if answer is None:
         return False
     write_output(answer[2].decode("utf-8", "surrogateescape"))
-    if not fork_background():
-        from ..agents.events import read_event
+    if b"UserPromptSubmit" in data:
+        from ..agents.events import parse_event
+        from ..recall.shown import lock_session
 
-        event, agent = read_event(agent, data, os.getcwd())
-        if event is not None:
-            do_work(event, agent, find_state_folder(environment))
-        os._exit(0)
+        # The new process inherits the lock and records the prompt before what follows it.
+        event = parse_event(data)
+        lock_session(find_state_folder(environment), event.session if event else "")
+    run_in_background(lambda: finish_served(agent, data))
     return True
+
+
+def finish_served(agent: str, data: bytes) -> None:
+    """Do what is left of an event that `mem serve` has answered."""
+    from ..agents.events import read_event
+
+    event, agent = read_event(agent, data, os.getcwd())
+    if event is not None:
+        do_work(event, agent, "")
 
 
 def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> None:
@@ -99,7 +109,7 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
             # If the agent is all that runs in a container, its end is that of our processes too.
             lock_session(state_folder, event.session)
             state_folder = ""  # the new process inherits the lock
-        work_in_background(event, agent, state_folder)
+        run_in_background(lambda: do_work(event, agent, state_folder))
     elif event.name in TOOL_EVENTS:
         if event.name == "PreToolUse" or event.error:
             from ..agents.quick import answer_quickly
@@ -108,30 +118,16 @@ def answer_event(environment: Mapping[str, str], agent: str, data: bytes) -> Non
             write_output(build_answer(event, agent, text))
         # A subagent's calls are not part of the user's conversation.
         if event.name != "PreToolUse" and not event.subagent:
-            work_in_background(event, agent, state_folder)
+            run_in_background(lambda: do_work(event, agent, state_folder))
     else:
         if event.name == "SessionStart":
             # First: a process that has loaded the model must not fork.
-            work_in_background(event, agent, "")
-        context = build_hook_context(event.folder)
-        if event.name == "UserPromptSubmit":
-            context = open_model_early(context, event.prompt)
+            run_in_background(lambda: do_work(event, agent, ""))
         from ..agents.hooks import respond
         from ..recall.shown import lock_session
 
         lock_session(state_folder, event.session)
-        write_output(respond(event, agent, context))
-
-
-def open_model_early(context: "Context", prompt: str) -> "Context":
-    """Start to open the model in another process, if the prompt needs memory."""
-    from ..recall.gate import needs_memory
-
-    if not needs_memory(prompt):
-        return context
-    from ..index.model import start_helper
-
-    return context._replace(embedder=start_helper(context.cache_folder))
+        write_output(respond(event, agent, build_hook_context(event.folder)))
 
 
 def build_hook_context(folder: str) -> "Context":
@@ -162,61 +158,53 @@ def write_output(text: str) -> None:
             os.write(1, f"{text}\n".encode("utf-8", "replace"))
 
 
-def work_in_background(event: "Event", agent: str, state_folder: str) -> None:
-    """Do what an event needs in a separate process, for which the agent does not wait.
-
-    With a state folder, the events of a session are recorded one after the other.
-    """
-    if not fork_background():
-        do_work(event, agent, state_folder)
-
-
-def do_work(event: "Event", agent: str, state_folder: str) -> None:
-    """Do what an event needs in the background, and end this process."""
-    try:
-        from ..agents.hooks import (
-            prepare_session,
-            record_prompt,
-            record_tool_call,
-            respond,
-            update_index,
-        )
-        from ..recall.shown import lock_session
-
-        work = {
-            "SessionStart": prepare_session,
-            "UserPromptSubmit": record_prompt,
-            **dict.fromkeys(SILENT_EVENTS, respond),
-        }
-        if event.name == "SessionStart":
-            state_folder = ""
-        lock = lock_session(state_folder, event.session)
-        context = build_hook_context(event.folder)
-        work.get(event.name, record_tool_call)(event, agent, context)
-        if event.name == "Stop":
-            if lock >= 0:
-                os.close(lock)  # the end of the session need not wait for the index
-            update_index(event, agent, context)
-    finally:
-        os._exit(0)
-
-
-def fork_background() -> bool:
-    """Start a process for which the agent does not wait. Return False in that process."""
+def run_in_background(work: Callable[[], None]) -> None:
+    """Do some work in a separate process, for which the agent does not wait."""
     reader, writer = os.pipe()
     if os.fork():
         # An agent may kill the process group of its hook as soon as the hook ends.
         os.close(writer)
         os.read(reader, 1)
         os.close(reader)
-        return True
-    os.setsid()
-    os.close(writer)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    # The agent waits for the end of these streams.
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
-    return False
+        return
+    try:
+        os.setsid()
+        os.close(writer)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        # The agent waits for the end of these streams.
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        work()
+    finally:
+        os._exit(0)
+
+
+def do_work(event: "Event", agent: str, state_folder: str) -> None:
+    """Do what an event needs in the background.
+
+    With a state folder, the events of a session are recorded one after the other.
+    """
+    from ..agents.hooks import (
+        prepare_session,
+        record_prompt,
+        record_tool_call,
+        respond,
+        update_index,
+    )
+    from ..recall.shown import lock_session
+
+    work = {
+        "SessionStart": prepare_session,
+        "UserPromptSubmit": record_prompt,
+        **dict.fromkeys(SILENT_EVENTS, respond),
+    }
+    lock = lock_session(state_folder, event.session)
+    context = build_hook_context(event.folder)
+    work.get(event.name, record_tool_call)(event, agent, context)
+    if event.name == "Stop":
+        if lock >= 0:
+            os.close(lock)  # the end of the session need not wait for the index
+        update_index(event, agent, context)
 
 
 def can_have_workspace(environment: Mapping[str, str], data: bytes) -> bool:

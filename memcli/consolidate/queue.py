@@ -124,9 +124,10 @@ def start_background(workspace: Workspace, sessions: Sequence[Session]) -> bool:
     folder = workspace.machine.folder
     if folder is None or not workspace.settings["consolidate.automatic"]:
         return False
-    if is_running(folder):
-        return False
     if not any(find_due_messages(workspace, session) for session in sessions):
+        return False
+    # Last, because its library takes 40 ms to import, and after most turns nothing is due.
+    if is_running(folder):
         return False
     # In the user's own workspace, --workspace would make it a project's.
     place = ["--scope", "user"] if workspace.is_own else ["--workspace", str(workspace.root)]

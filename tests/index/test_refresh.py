@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memcli.index import refresh as refreshing
 from memcli.index.index import close_index, open_index
-from memcli.index.model import Helper, open_embedder
 from memcli.index.scan import scan_workspace
 from tests.helpers import make_workspace, open_again, put
 from tests.index.contents import assert_like_new
@@ -267,16 +266,6 @@ def test_a_damaged_index_is_made_again(tmp_path: Path) -> None:
     assert workspace.machine.folder is not None
     (workspace.machine.folder / "index.db").write_bytes(b"not a database at all" * 100)
     assert open_index(workspace).read_text("entries/a.md") == "one\n"
-
-
-def test_a_helper_that_has_died_is_replaced() -> None:
-    reader, writer = os.pipe()
-    helper = Helper(None, writer, os.open(os.devnull, os.O_RDONLY))
-    os.close(reader)
-    expected = open_embedder(None, is_bulk=False).embed(["the heat pump"])
-    assert (helper.embed(["the heat pump"]) == expected).all()
-    helper.requests.close()
-    helper.answers.close()
 
 
 def test_conversations_may_be_left_for_the_next_refresh(tmp_path: Path) -> None:
