@@ -57,7 +57,8 @@ def run_export(
 
     `mem export memory.jsonl` writes every file byte for byte, and `mem import memory.jsonl`
     restores them. A name without an ending creates a folder of Markdown files, which you can import
-    too. `mem export memory.md` writes one document for people. Secrets are masked.
+    too. `mem export memory.md` writes one document for people, and --format okf a bundle in the
+    Open Knowledge Format. Secrets are masked.
     """
     name = choose_format(file, format_)
     selection = Selection([item.lower() for item in type_], split_list(tag), all_)
@@ -70,6 +71,7 @@ def run_export(
     if name == "okf":
         files = [item for item in files if item.kind == "entry" and item.status in EXPORTED]
     counts = Counter(item.kind for item in files)
+    problems: list[str] = []
     masked = [f"a secret is masked in {item.path}" for item in files if item.is_masked]
     if not dry_run:
         target = context.folder / Path(file).expanduser()
@@ -80,11 +82,13 @@ def run_export(
         elif name == "markdown":
             write_folder(file, target, read_files(index, files, selection))
         elif name == "okf":
-            write_folder(file, target, render_bundle(read_files(index, files, selection)))
+            bundle = render_bundle(read_files(index, files, selection), problems)
+            write_folder(file, target, bundle)
+            counts["entry"] -= len(problems)
         else:
             lines = (format_line(item) for item in read_files(index, files, selection))
             write_text(context, file, target, lines)
-    messages = [*find_left_out(index), *masked, *index.messages]
+    messages = [*find_left_out(index), *problems, *masked, *index.messages]
     # Standard output carries the export.
     if file == "-" and not dry_run:
         return Result(messages=messages)
