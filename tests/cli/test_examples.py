@@ -48,6 +48,11 @@ ADAPTED = {
     ),
     "mem import memory.jsonl": "mem export memory.jsonl && mem import memory.jsonl",
     "mem import backup/ --dry-run": "mem export backup/ && mem import backup/ --dry-run",
+    "mem import ~/vault": "mkdir ~/vault && echo Oak. > ~/vault/oak.md && mem import ~/vault",
+    "mem import people.csv --map text=what,owner=who": (
+        "printf 'who,what\\nKate,Lives in Braga\\n' > people.csv"
+        " && mem import people.csv --map text=what,owner=who"
+    ),
     "mem consolidate --answer answer.json": (
         "mem consolidate --ask > ask.txt"
         """ && printf '{"batch": "%s"}' "$(grep -o '"batch": "[^"]*' ask.txt | head -1 | cut -d'"' -f4)" """
