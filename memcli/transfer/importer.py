@@ -146,6 +146,8 @@ def import_source(
             save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
             batch, size = [], 0
     save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+    if source.stream is not None:
+        source.stream.close()
     if source.on_progress:
         source.on_progress(1, 1)
     result.messages += dict.fromkeys(source.messages)

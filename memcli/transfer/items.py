@@ -80,8 +80,10 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The name without its folder and ending."""
-        return Path(self.name).stem or self.path.resolve().stem
+        """The name of the folder in which notes are stored."""
+        path = self.path.resolve()
+        # Standard input has the name `-`, and mem does not read hidden folders.
+        return (path.name if path.is_dir() else path.stem).strip("-. ") or "imported"
 
     def find_encoding(self) -> str:
         """Return the encoding of a text, judged by its first bytes."""

@@ -177,6 +177,25 @@ def test_a_path_that_no_disk_takes_stops_nothing(
     assert len(result.rejected) == 1 and list_texts(workspace) == {"In 0.", "In 2."}
 
 
+@pytest.mark.parametrize("name", [".notes", "my.vault", "-"])
+def test_notes_are_below_a_visible_name(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "a.md").write_text("One.\n")
+    import_source(workspace, open_source(folder, ".."))
+    stored = {".notes": "notes", "-": "imported"}.get(name, name)
+    assert (workspace.root / f"entries/{stored}/a.md").is_file()
+
+
+def test_an_archive_from_standard_input(workspace: Workspace, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, pack({"a.md": "One.\n", "b.md": "Two.\n"}))
+    os.close(write)
+    with os.fdopen(read, "rb") as stream:
+        import_source(workspace, open_source(tmp_path / "-", "-", stream))
+    assert list_texts(workspace) == {"One.", "Two."}
+
+
 def test_a_changed_note_stays(workspace: Workspace, tmp_path: Path) -> None:
     data = pack({"a.md": "One.\n", "b.md": "Two.\n"})
     import_bytes(workspace, tmp_path, "x.zip", data)
