@@ -24,6 +24,7 @@ DECLINED = 255  # in place of an exit code
 FINISH = b"f"  # confirms the answer
 MOST_BYTES = 1 << 20  # of a request
 HAS_PROC = sys.platform == "linux"
+IDENTITY = f"{__file__} {sys.version}"  # of this installation of mem
 # What separates a sandbox from the processes outside of it.
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 RIGHTS = (b"Uid", b"Gid", b"Groups", b"Cap", b"NoNewPrivs", b"Seccomp")  # starts of lines
@@ -79,13 +80,8 @@ def build_request(arguments: Sequence[str], data: bytes) -> bytes:
     os.umask(umask)
     size = tuple(os.get_terminal_size(1)) if os.isatty(1) else None
     environment = dict(os.environ)
-    request = (get_identity(), os.getcwd(), umask, size, list(arguments), environment, data)
+    request = (IDENTITY, os.getcwd(), umask, size, list(arguments), environment, data)
     return ascii(request).encode()
-
-
-def get_identity() -> str:
-    """Return what tells one installation of mem from another."""
-    return f"{__file__} {sys.version}"
 
 
 def exchange(connection: "socket", request: bytes) -> tuple[int, bytes, bytes] | None:

@@ -138,8 +138,7 @@ class Server:
             code, texts = ask.DECLINED, ["", ""]
         errors, output = (text.encode("utf-8", "surrogateescape") for text in texts)
         try:
-            head = b"%8d%8d%8d" % (code, len(errors), len(output))
-            connection.sendall(head + errors + output)
+            connection.sendall(b"%8d%8d%8d" % (code, len(errors), len(output)) + errors + output)
             if connection.recv(1) == ask.FINISH:
                 self.save()
         finally:
@@ -165,7 +164,7 @@ class Server:
     def run(self, request: Any, cleanups: list[Callable[[], None]]) -> tuple[int, str, str]:
         """Run a command in the surroundings of its caller. Return its code, stderr and stdout."""
         identity, folder, umask, size, arguments, environment, data = request
-        if identity != ask.get_identity():
+        if identity != ask.IDENTITY:
             raise NotServedError
         os.chdir(folder)
         os.umask(umask)
