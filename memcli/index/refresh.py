@@ -87,17 +87,24 @@ def refresh(
 
 
 def note_purged_texts(database: Database, workspace: Workspace, files: Sequence[int]) -> None:
-    """Hide the texts of memories that git deleted because another machine purged them."""
+    """Hide the texts of memories that git deleted because another machine purged them.
+
+    The next command that may write deletes them where they are repeated.
+    """
     purged_ids = workspace.read_purged_ids() if files and workspace.is_trusted else frozenset()
-    texts = []
+    # A purge on this machine has deleted them already.
+    purged_ids -= workspace.machine.read_carried_purges() if purged_ids else frozenset()
+    texts: dict[str, str] = {}
     for file in files if purged_ids else ():
         row = database.run(
             "select id, text from entries join texts using(file) where file = ?", (file,)
         ).fetchone()
         if row is not None and row[0] in purged_ids:
-            texts.append(get_content(row[1]))
+            texts[row[0]] = get_content(row[1])
     if texts:
-        workspace.machine.store_purged_digests(texts)
+        workspace.machine.store_purged_digests(texts.values())
+        pending = workspace.machine.read_pending_purges()
+        workspace.machine.save_pending_purges({**pending, **texts})
 
 
 def find_changed_files(workspace: Workspace, listing: Listing, rows: dict[str, Any]) -> list[str]:

@@ -403,6 +403,14 @@ def write_memories(
         if outcome.error is not None:
             # The reason may be in the text, and terminals and logs keep what they show.
             outcome.text = summarize(mask_text(workspace, draft.text, forgotten))
+    # What the user says now may be shown again, although it was purged.
+    said = [
+        draft.text
+        for draft, outcome in zip(drafts, done, strict=True)
+        if draft.source == "user" and not draft.created_at and outcome.error is None
+    ]
+    if said and workspace.machine.read_purged_digests():
+        workspace.machine.remove_purged_digests(said)
     return done, result
 
 

@@ -100,15 +100,15 @@ def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Repla
 def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
     """Return what to delete because another machine purged it: the changes, and the texts.
 
-    git may have deleted the file of the memory already. Then its text comes from the index, if that
-    has not seen it yet, or from the undo log.
+    git may have deleted the file of the memory already. Then its text comes from the index, or from
+    the undo log.
     """
     purged_ids = workspace.read_purged_ids()
     if not purged_ids:
         return [], []
     index = open_index(workspace, refresh_first=False)
     paths = [path for (path,) in index.run("select path from problems where code = 'purged'")]
-    texts: dict[str, str] = {}
+    texts = workspace.machine.read_pending_purges()
     new_ids = purged_ids - workspace.machine.read_carried_purges()
     if new_ids and workspace.is_trusted:
         for entry in filter(None, map(index.find_by_id, new_ids)):
@@ -133,8 +133,7 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         if own is not None:
             purge_texts(own, texts)
         changes += build_cleaning(workspace, texts)
-    # The others wait until a later command finds nothing of them any more.
-    workspace.machine.note_carried_purges(new_ids - texts.keys())
+    workspace.machine.note_carried_purges(new_ids)
     return changes, list(texts.values())
 
 

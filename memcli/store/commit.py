@@ -353,6 +353,7 @@ def finish_purges(workspace: Workspace, log_folder: Path) -> bool:
         purge_log(workspace, [change.path for change in deleted], bodies)
         save_record(log_folder, record._replace(changes=(), summary="", purged_texts=()), "json")
         path.unlink()
+        workspace.machine.save_pending_purges({})
     return bool(purges)
 
 

@@ -19,6 +19,7 @@ from .files import LOCK_SECONDS, open_lock, read_small_text, save_private
 RECORD = "workspace.json"
 DIGESTS = "purged-digests"
 CARRIED_PURGES = "carried-purges"
+PENDING_PURGES = "pending-purges.json"
 ACCESS_COUNTS = "access.json"
 LOG = "log"
 LARGEST_LOG = 200_000  # bytes, after which it starts again
@@ -71,6 +72,21 @@ class Machine:
             with suppress(OSError):
                 path = self.state_folder / CARRIED_PURGES
                 save_private(path, "\n".join(sorted(carried)).encode())
+
+    def read_pending_purges(self) -> dict[str, str]:
+        """Return the texts, by id, that the next command that may write has to delete."""
+        if self.state_folder is None:
+            return {}
+        try:
+            texts = json.loads(read_small_text(self.state_folder / PENDING_PURGES) or "{}")
+        except ValueError:
+            return {}
+        return {str(name): str(text) for name, text in texts.items()}
+
+    def save_pending_purges(self, texts: dict[str, str]) -> None:
+        if self.state_folder is not None and texts != self.read_pending_purges():
+            with suppress(OSError):
+                save_private(self.state_folder / PENDING_PURGES, json.dumps(texts).encode())
 
     def build_digests(self, texts: Iterable[str]) -> frozenset[str]:
         word_lists = ([word for _, _, word in find_words(normalize(text))] for text in texts)
