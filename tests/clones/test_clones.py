@@ -10,6 +10,7 @@ from tests.clones.clones import Clones
 
 ROUNDS, PULLS = (200, 300) if os.environ.get("MEM_LONG") else (16, 20)
 SEEDS = [int(seed) for seed in os.environ.get("MEM_SEEDS", "1").split()]
+BY_HAND = float(os.environ.get("MEM_BY_HAND", "0.2"))  # share of plain git
 MOST_CONFLICTS = 2
 
 
@@ -17,7 +18,7 @@ MOST_CONFLICTS = 2
 def test_clones_lose_nothing_and_bring_nothing_back(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = Clones(tmp_path / "clones", seed).run(ROUNDS, PULLS)
+    table = Clones(tmp_path / "clones", seed, by_hand=BY_HAND).run(ROUNDS, PULLS)
     if os.environ.get("MEM_LONG"):
         with capsys.disabled():
             sys.stdout.write(f"\nseed {seed}: {dict(table.counts)}\nconflicts: {table.conflicts}\n")
