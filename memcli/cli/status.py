@@ -48,12 +48,14 @@ def run_status(
     for workspace in open_all(context):
         index = open_index(workspace)
         numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)
+        # In your own memory it labels what is saved there, if the project has no workspace.
+        project = "" if items and workspace.is_own else workspace.project
         items.append(
             {
                 "path": str(workspace.root),
                 "reason": workspace.reason,
                 "trusted": workspace.is_trusted,
-                "project": "" if workspace.is_own else workspace.project,
+                "project": project,
                 "layout": workspace.settings["layout"],
                 "statistics": numbers,
                 "pending": pending,
@@ -62,7 +64,7 @@ def run_status(
         )
         if lines:
             lines.append("")
-        lines += describe(workspace, numbers, pending, usage)
+        lines += describe(workspace, project, numbers, pending, usage)
         lines += index.messages
         if all_:
             lines += describe_statistics(workspace, numbers, usage)
@@ -83,16 +85,15 @@ def describe_agents(connected: Sequence[str], others: Sequence[str]) -> list[str
 
 
 def describe(
-    workspace: Workspace, numbers: Statistics, pending: Pending, usage: Usage
+    workspace: Workspace, project: str, numbers: Statistics, pending: Pending, usage: Usage
 ) -> list[str]:
     active = numbers.statuses.get("active", 0)
     lines = [
         f"{workspace.root}  ({workspace.reason})",
         f"  memories   {active:,} active{describe_others(numbers)}",
     ]
-    # The user's own memory is for all projects.
-    if workspace.project and not workspace.is_own:
-        lines.insert(1, f"  project    {workspace.project}")
+    if project:
+        lines.insert(1, f"  project    {project}")
     if not workspace.is_trusted:
         lines.append("  trust      not trusted: its text does not count as yours (mem trust)")
     if numbers.not_embedded > FEW_TEXTS:

@@ -18,8 +18,10 @@ def merge_lines(base: str, ours: str, theirs: str, resolve: Resolve | None = Non
         return theirs
     if theirs == base:
         return ours
-    sides = (text.splitlines(keepends=True) for text in (base, ours, theirs))
-    merged = merge_sequences(*sides, resolve)
+    base_lines, our_lines, their_lines = (
+        text.splitlines(keepends=True) for text in (base, ours, theirs)
+    )
+    merged = merge_sequences(base_lines, our_lines, their_lines, resolve)
     return None if merged is None else "".join(merged)
 
 

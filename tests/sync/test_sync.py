@@ -175,7 +175,9 @@ def test_a_purge_that_plain_git_brings_is_carried_out_by_the_next_command(
     assert "flower" not in desktop.mem("search", "flower pot", "--min-score", "0")[1]
     assert "flower" not in desktop.mem("grep", "flower")[1]
     desktop.write("Something else.")
-    assert "flower pot" not in desktop.read_all(), "also not in the note, the index and the undo log"
+    assert "flower pot" not in desktop.read_all(), (
+        "also not in the note, the index and the undo log"
+    )
 
 
 def test_a_file_that_an_editor_saves_during_the_sync_is_not_overwritten(
