@@ -44,7 +44,7 @@ def run_status(
 ) -> Result:
     """Show the workspaces in use and why, what they contain, and what is pending."""
     lines: list[str] = []
-    items = []
+    items: list[dict[str, object]] = []
     for workspace in open_all(context):
         index = open_index(workspace)
         numbers, pending, usage = count_everything(index), count_pending(index), count_usage(index)

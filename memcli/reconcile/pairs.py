@@ -41,6 +41,8 @@ CHANGE = frozenset(
 )
 # Stop words that tell two subjects apart: the flight to Oslo and the flight back from Oslo.
 DIRECTIONS = frozenset("in out back before after off down with without not no".split())
+# So many statements with all of their words in common are a series of measurements.
+MOST_STATEMENTS = 50
 MOST_EXTRA_WORDS = 2
 ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s)$")
 
@@ -102,8 +104,10 @@ def find_number_pairs(index: Index) -> list[tuple[str, str]]:
     pairs = set()
     for statement in statements:
         # Whatever has all of these words has the rarest of them.
-        rarest = min(statement.subject, key=lambda word: len(by_word[word]))
-        for other in by_word[rarest]:
+        others = min((by_word[word] for word in statement.subject), key=len)
+        if len(others) > MOST_STATEMENTS:
+            continue
+        for other in others:
             if is_contradiction(statement, other):
                 pairs.add((statement.path, other.path))
     return sorted(pairs)
