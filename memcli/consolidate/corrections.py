@@ -17,6 +17,8 @@ from .language import (
     find_names,
     has_number,
     has_word,
+    is_positive,
+    is_task,
     is_work,
     match_start,
     replace_words,
@@ -208,10 +210,14 @@ def find_denial(
     """
     denied = match_start("denied", body)
     if denied is None:
-        return None
+        return find_ended(body, reading)
     names = find_names(denied[0])
     near = lines[-REPLY_LINES:] if is_correcting else reading.near
     about = [line for line in near if names & find_names(line.text)]
+    if not about:
+        # "Hanley's doesn't deliver on Tuesdays" shares two words with what the agent said earlier.
+        far = [line for line in lines[-REPLY_LINES:] if line.is_agents]
+        about = [line for line in far if len(names & find_names(line.text)) > 1]
     if not about and not is_correcting:
         return None
     wrong = about[-1].text if about else ""
@@ -223,6 +229,33 @@ def find_denial(
     # The sentence after it becomes a part of this statement.
     is_continued = bool(reading.following) and is_positive(reading.following[0])
     return (body, wrong) if is_continued and match_start("clause", body) else None
+
+
+def find_ended(body: str, reading: Reading) -> tuple[str, str] | None:
+    """Read a reply that says what is over or what something is not, and what holds instead.
+
+    For example "@web-core got dissolved. Frontend reviews go to @experience".
+    """
+    about = find_said(body, reading) if reading.is_first and is_ended(body, reading) else ""
+    return (body, about) if about else None
+
+
+def is_ended(body: str, reading: Reading) -> bool:
+    """Return whether a reply says that something is over, and then gives a new value."""
+    ended = match_start("ended", body)
+    rest = body[ended.end() :].strip(" ,;:.!–—") if ended else ""
+    rest = rest or " ".join(reading.following[:1])
+    return bool(ended and reading.near) and is_new_value(rest, reading.near)
+
+
+def is_new_value(text: str, near: Sequence[Line]) -> bool:
+    """Return whether a sentence says that something is a name or number new to the agent."""
+    said = " ".join(line.text for line in near).casefold()
+    _, body = split_opening(text)
+    values = compiled(expression(TABLE, "name_or_number")).findall(body)
+    is_new = any(value.casefold() not in said for value in values)
+    is_clause = any(match_start(name, body) for name in ("clause", "it", "ended"))
+    return is_new and is_clause and is_positive(body)
 
 
 def find_same_subject(
@@ -240,8 +273,7 @@ def find_same_subject(
     enough = SCORE_OF_ANSWER if is_correcting or reading.near else SCORE_OF_STATEMENT
     texts = [line.text for line in lines]
     corrects = find_corrected(f"{body} {reading.previous}", texts[:-1], enough)
-    if not corrects and len(reading.near) == 1 and match_start("it", body):
-        corrects = reading.near[0].text
+    corrects = corrects or find_said(body, reading)
     if corrects or (is_changed and reading.near and match_start("standing", body)):
         return body, corrects
     # "No, I'm in Lisbon" answers "Are you in Porto?" and corrects nothing.
@@ -277,7 +309,8 @@ def find_changed_word(
             old = [place[0].casefold() for place in part]
             is_other = [a != b.casefold() for a, b in zip(old, new, strict=True)]
             same = " ".join(new[n] for n in range(len(new)) if not is_other[n])
-            is_sure = is_correcting or find_names(same)
+            other = " ".join(new[n] for n in range(len(new)) if is_other[n])
+            is_sure = find_names(other) and (is_correcting or find_names(same))
             if 1 < len(new) < 6 and sum(is_other) == 1 and is_sure:
                 text = line.text[: part[0].start()] + " ".join(new) + line.text[part[-1].end() :]
                 taken = take_over(line._replace(text=text))
@@ -305,8 +338,13 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
+        # "Our readers are over seventy, we say Sie" after "I used du".
         is_about_task = names & find_names(reading.earlier[-2].text if reading.earlier[1:] else "")
-        if is_about_task and has_report(reading) and match_start("standing", body):
+        if (
+            (is_about_task or match_start("standing", second))
+            and has_report(reading)
+            and match_start("standing", body)
+        ):
             return body, reading.near[-1].text
         return None
     last = shared[-1]
@@ -341,51 +379,11 @@ def has_report(reading: Reading) -> bool:
     return reading.is_first and any(match_start("report", line.text) for line in reading.near)
 
 
-def is_clause_about(body: str, lines: Sequence[Line]) -> bool:
-    """Return whether a sentence states something about what the agent has said."""
-    is_about = any(find_names(body) & find_names(line.text) for line in lines)
-    return is_about and bool(match_start("clause", body)) and is_positive(body)
-
-
-def find_work(body: str, reading: Reading) -> str:
-    """Return the sentence of the agent that a rule is about."""
-    names = find_names(body)
-    shared = [line.text for line in reading.near if names & find_names(line.text)]
-    return shared[-1] if shared else ""
-
-
-def is_task(body: str) -> bool:
-    """Return whether a sentence is about the work at hand."""
-    is_short = len(body.split()) < 6 and search_pattern("polite_end", body)
-    return bool(is_short or match_start("task", body))
-
-
-def is_positive(text: str) -> bool:
-    """Return whether a text may say what is right: no question, no task, and no reason."""
-    is_other = is_task(text) or search_pattern("question", text)
-    return not is_other and len(text.split()) >= 2 and not search_pattern("status", text)
-
-
-def is_bare_denial(text: str) -> bool:
-    """Return whether a sentence says only what is not true, so that the next may say what is."""
-    denied = match_start("denied", text)
-    return denied is not None and not text[denied.end() :].strip(" ,;:.!–—")
-
-
-def is_denying(body: str, lines: Sequence[Line]) -> bool:
-    """Return whether a sentence only denies something that was said: "Not the last name."."""
-    names = find_names(body) if is_bare_denial(body) else set()
-    return any(names & find_names(line.text) for line in lines)
-
-
-def is_objection(earlier: Sequence["Message"]) -> bool:
-    """Return whether the last message of the user only says that something is wrong."""
-    said = earlier[-2] if len(earlier) > 1 and earlier[-2].speaker == "user" else None
-    if said is None or (len(earlier) > 2 and earlier[-3].text.rstrip().endswith("?")):
-        return False
-    opening, body = split_opening(said.text)
-    is_short = len(body.split()) < FEWEST_WORDS or is_bare_denial(body)
-    return bool(search_pattern("correcting", opening)) and is_short
+def find_said(body: str, reading: Reading) -> str:
+    """Return the sentence of the agent's last message that a reply is about."""
+    texts = [line.text for line in reading.near]
+    is_about_it = len(texts) == 1 and match_start("it", body)
+    return texts[0] if is_about_it else find_corrected(body, texts, SCORE_OF_ANSWER)
 
 
 def find_corrected(body: str, statements: Sequence[str], enough: int) -> str:

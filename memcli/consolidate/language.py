@@ -164,6 +164,9 @@ def find_lines(earlier: Sequence["Message"], fewest: int = FEWEST_WORDS) -> list
     for message in earlier:
         bodies = [split_opening(item.text)[1] for item in find_own_sentences(message.text)]
         is_agents = message.speaker != "user"
+        if is_agents:
+            # "It has three rooms, right?" states something.
+            bodies = [pattern("statements.toml", "tag").sub("", body) for body in bodies]
         lines += [Line(body, is_agents) for body in bodies if is_statement(body, fewest)]
     return lines
 
@@ -181,6 +184,18 @@ def find_near_lines(earlier: Sequence["Message"]) -> list[Line]:
 def is_statement(body: str, fewest: int = FEWEST_WORDS) -> bool:
     """Return whether a sentence is long enough to say something, and no question."""
     return len(body.split()) >= fewest and not search_pattern("question", body)
+
+
+def is_task(body: str) -> bool:
+    """Return whether a sentence is about the work at hand."""
+    is_short = len(body.split()) < 6 and search_pattern("polite_end", body)
+    return bool(is_short or match_start("task", body))
+
+
+def is_positive(text: str) -> bool:
+    """Return whether a text may say what is right: no question, no task, and no reason."""
+    is_other = is_task(text) or search_pattern("question", text)
+    return not is_other and len(text.split()) >= 2 and not search_pattern("status", text)
 
 
 def is_work(line: Line) -> bool:

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 from .corrections import (
     Reading,
     find_correction,
-    find_work,
+    find_said,
     has_report,
-    is_bare_denial,
-    is_clause_about,
-    is_denying,
-    is_objection,
-    is_positive,
+    is_ended,
+    is_new_value,
 )
 from .language import (
     FEWEST_WORDS,
     WORD,
     Line,
     find_lines,
+    find_names,
     find_near_lines,
     find_own_sentences,
     format_sentence,
+    is_positive,
     is_statement,
     match_start,
     search_pattern,
@@ -73,8 +72,11 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
             withdrawn=withdrawn,
         )
         statement = None
-        if search_pattern("withdrawn", body):
-            if len(body) < SHORT_WITHDRAWAL:
+        withdrawal = search_pattern("withdrawn", body)
+        if withdrawal:
+            # "That comment is out of date, ignore it" speaks about what the agent has said.
+            is_about_agent = is_clause_about(body[: withdrawal.start()], near)
+            if len(body) < SHORT_WITHDRAWAL and not is_about_agent:
                 if not found:
                     found = [Statement("", "", "forget")]
                 elif last == number - 1:
@@ -92,7 +94,8 @@ def read_message(text: str, earlier: Sequence["Message"]) -> list[Statement]:
         reading = reading._replace(
             previous="" if search_pattern("question", body) else body,
             # "Oh no wait. I just opened the mail. We fly on the 14th."
-            is_correcting=(is_correcting or is_denying(body, near)) and statement is None,
+            is_correcting=(is_correcting or is_denying(body, near) or is_ended(body, reading))
+            and statement is None,
         )
     return found
 
@@ -102,8 +105,9 @@ def is_continuing(body: str, last: Statement, near: Sequence[Line]) -> bool:
     if last.kind == "correction":
         # "No, it isn't LaTeX. It's Typst.", "We don't use LaTeX. The PDF comes from Typst."
         # "Priya is in neurology. The cardiologist is Pradeep."
-        is_denied = is_bare_denial(last.text) and is_positive(body)
-        is_more = is_denied or is_clause_about(body, near)
+        is_over = match_start("ended", last.text) and is_new_value(body, near)
+        is_more = is_over or (is_bare_denial(last.text) and is_positive(body))
+        is_more = is_more or is_clause_about(body, near)
         if match_start("pointing", body):
             return True
         if is_more and not (is_guarded(body) or find_kind(body)):
@@ -165,6 +169,11 @@ def read_standing(
     text, corrects = correction or (body, "")
     if not kind:
         return None
+    denied = match_start("denied", reading.previous) if reading.is_correcting else None
+    if denied and text == body and WORD.search(reading.previous, denied.end()):
+        # "It's not down, staging moved. The db is on quillon now."
+        rest = format_sentence(reading.previous[denied.end() :])
+        text = f"{rest} {format_sentence(body)}"
     if text == body and (needs_previous or is_dependent(body)):
         if not reading.previous and not needs_previous:
             return None
@@ -176,7 +185,7 @@ def read_standing(
     is_general = kind in ("rule", "preference") or match_start("standing", body)
     if not correction and is_general and has_report(reading):
         # "Everything is logged with structlog" after "I added print statements".
-        kind, corrects = "correction", find_work(body, reading)
+        kind, corrects = "correction", find_said(body, reading)
     kind = "rule" if kind == "decision" else kind
     return Statement(format_sentence(text), memory_type, kind, corrects=corrects)
 
@@ -192,6 +201,34 @@ def find_kind(sentence: str) -> str:
     if is_preference:
         return "preference"
     return "decision" if search_pattern("decision", body) else ""
+
+
+def is_clause_about(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence states something about what the agent has said."""
+    is_about = any(find_names(body) & find_names(line.text) for line in lines)
+    return is_about and bool(match_start("clause", body)) and is_positive(body)
+
+
+def is_bare_denial(text: str) -> bool:
+    """Return whether a sentence says only what is not true, so that the next may say what is."""
+    denied = match_start("denied", text)
+    return denied is not None and not text[denied.end() :].strip(" ,;:.!–—")
+
+
+def is_denying(body: str, lines: Sequence[Line]) -> bool:
+    """Return whether a sentence only denies something that was said: "Not the last name."."""
+    names = find_names(body) if match_start("denied", body) else set()
+    return any(names & find_names(line.text) for line in lines)
+
+
+def is_objection(earlier: Sequence["Message"]) -> bool:
+    """Return whether the last message of the user only says that something is wrong."""
+    said = earlier[-2] if len(earlier) > 1 and earlier[-2].speaker == "user" else None
+    if said is None or (len(earlier) > 2 and earlier[-3].text.rstrip().endswith("?")):
+        return False
+    opening, body = split_opening(said.text)
+    is_short = len(body.split()) < FEWEST_WORDS or is_bare_denial(body)
+    return bool(search_pattern("correcting", opening)) and is_short
 
 
 def is_dependent(body: str) -> bool:

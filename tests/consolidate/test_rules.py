@@ -241,6 +241,16 @@ def test_a_withdrawal_concerns_the_sentence_before_it() -> None:
     assert [item.text for item in found] == ["Never paint the blue door."]
 
 
+def test_a_withdrawal_of_what_the_agent_said_keeps_a_correction() -> None:
+    found = read(
+        "assistant: The port is 80.",
+        "user: no, the port is 81",
+        "assistant: There is a comment in main.rs.",
+        "user: that comment is from the eval board, ignore it",
+    )
+    assert [item.text for item in found] == ["The port is 81."]
+
+
 def test_a_corrected_name_brings_no_second_article() -> None:
     said = read(
         "assistant: The study site is at the Torne river near the border.",
@@ -276,6 +286,15 @@ def test_a_task_before_a_request_is_not_remembered() -> None:
         ("Exported with quality 80.", "Quality 92 is for couples, 80 is for the web only", "Quality 92 is for couples, 80 is for the web only."),
         ("I greet Kim with 'he'.", "Kim is a she", "Kim is a she."),
         ("Revenue is plotted by calendar year.", "we report by fiscal year", "We report by fiscal year."),
+        # What is over, and what holds instead, often in the next sentence.
+        ("I tagged @ui for the review.", "@ui got dissolved in May. Reviews go to @web.", "@ui got dissolved in May. Reviews go to @web."),
+        ("The README requires nightly.", "that README is ancient. We've been on stable since March", "The README is ancient. We've been on stable since March."),
+        ("The tests can't run. It looks like staging is down.", "its not down, staging moved. db is on quillon now", "Staging moved. Db is on quillon now."),
+        ("The ferry is at 7.", "you read the wrong page. The ferry is at 8.", "The ferry is at 8."),
+        ("Das Backup liegt auf drossel.", "da hab ich mich vertan. Das Backup liegt auf amsel.", "Das Backup liegt auf amsel."),
+        ("Am Mittwoch ist bis 12 Uhr offen.", "Mittwochs haben wir doch seit Oktober zu", "Mittwochs haben wir doch seit Oktober zu."),
+        ("I ran black.", "black's been gone since we brought in ruff", "Black's been gone since we brought in ruff."),
+        ("I used du in the letter.", "our readers are over seventy, we say Sie", "Our readers are over seventy, we say Sie."),
         ("Renamed to 1974.tif.", "box 7 is from 1976. I misread my own handwriting!", "Box 7 is from 1976."),
     ],
 )  # fmt: skip
@@ -296,6 +315,10 @@ def test_a_correction_becomes_a_whole_sentence(before: str, said: str, text: str
         ("I've sent the mail to all 12.", "great, 11 of the 12 have answered already"),
         ("14 tests fail.", "12 now, after the last commit"),
         ("The version has to be 2.4 or newer.", "the version is 2.9 on that box"),
+        ("The canary is up.", "for the next hour don't touch the canary"),
+        ("The meeting is on Monday.", "make it Tuesday this week only"),
+        ("The suite takes 4 minutes.", "it took 9 minutes since lunch, weird"),
+        ("Here are naan recipes.", "Sure I'll bake it, like I've got nothing else to do"),
         ("Ich habe nach Name sortiert.", "nein, nach Datum bitte"),
     ],
 )
