@@ -10,6 +10,8 @@ from .text import Problem, find_strings
 
 UNDATED = "isUndated"
 ANSWERED = "requests"  # the type of an event that names a message with answered requests
+# Codex has other names for text.
+TEXT_TYPES = ("text", "input_text", "output_text")
 LONGEST_LINE = 16 * 1024 * 1024
 # Texts that mem and agents add to prompts, as they are or HTML-escaped once or twice. A tag without
 # an end is one that the user writes about.
@@ -111,9 +113,10 @@ def read_content(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    parts = [
-        part if isinstance(part, str) else part.get("text", "")
-        for part in content
-        if isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") == "text")
-    ]
-    return "\n".join(part for part in parts if isinstance(part, str))
+    texts = []
+    for part in content:
+        if isinstance(part, dict) and part.get("type", "text") in TEXT_TYPES:
+            part = part.get("text")
+        if isinstance(part, str):
+            texts.append(part)
+    return "\n".join(texts)

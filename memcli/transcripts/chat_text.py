@@ -10,8 +10,7 @@ from datetime import tzinfo
 from typing import NamedTuple
 
 from ..formats.dates import format_time, parse_time
-from ..formats.text import build_digest
-from .transcript import Transcript, build_message
+from .transcript import Transcript
 
 NAME = "chat"
 USERS = "user|human|you|me"
@@ -40,7 +39,7 @@ class Opening(NamedTuple):
 
 
 def parse_opening(line: str) -> Opening | None:
-    """Return what a line says that begins a message; None for any other line."""
+    """Return the parts of a line that begins a message, or None for any other line."""
     match = OPENING.fullmatch(line.lstrip("\ufeff\u200e"))
     if match is None:
         return None
@@ -59,9 +58,9 @@ def parse_opening(line: str) -> Opening | None:
 
 
 def find_style(lines: Iterable[str]) -> tuple[str, bool] | None:
-    """Return how the messages of a chat begin; None if the text is not a chat.
+    """Return how the messages of a chat begin, or None if the text is not a chat.
 
-    A chat begins within its first lines, and both sides speak.
+    In a chat, the first message begins near the top, and both sides speak.
     """
     roles: dict[tuple[str, bool], set[str]] = {}
     for number, line in enumerate(line for line in lines if line.strip()):
@@ -77,7 +76,7 @@ def read_text(text: str, zone: tzinfo) -> Transcript:
     lines = text.splitlines()
     style = find_style(lines)
     current: Opening | None = None
-    said: list[str] = []
+    message: list[str] = []  # its lines
     in_code = False
     for line in lines if style else ():
         is_fence = FENCE.match(line) is not None
@@ -85,36 +84,18 @@ def read_text(text: str, zone: tzinfo) -> Transcript:
         opening = None if in_code or is_fence else parse_opening(line.strip())
         in_code ^= is_fence
         if opening is None or opening.style != style:
-            said.append(line)
+            message.append(line)
             continue
-        add_message(transcript, current, said, zone)
-        current, said = opening, [opening.text]
-    add_message(transcript, current, said, zone)
+        add_message(transcript, current, message, zone)
+        current, message = opening, [opening.text]
+    add_message(transcript, current, message, zone)
     return transcript
 
 
 def add_message(
     transcript: Transcript, opening: Opening | None, lines: list[str], zone: tzinfo
 ) -> None:
-    text = RULE.sub("", "\n".join(lines).rstrip())
-    if opening is None or opening.role == "system":
-        transcript.skipped += bool(text.strip())
-        return
-    moment = parse_time(opening.time, zone)
-    event = build_message(opening.role, text, format_time(moment) if moment else "")
-    if event is not None:
-        transcript.events.append(event)
-
-
-def name_events(transcript: Transcript) -> None:
-    """Give events without an id one that is the same at the next import.
-
-    It is made from the text and from how often the text came before.
-    """
-    counts: dict[str, int] = {}
-    for event in transcript.events:
-        if not event.get("id"):
-            said = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
-            counts[said] = counts.get(said, 0) + 1
-            digest = build_digest(f"{said}{counts[said]}".encode("utf-8", "replace"))
-            event["id"] = f"msg_{digest[:16]}"
+    if opening is not None and opening.role != "system":
+        text = RULE.sub("", "\n".join(lines).rstrip())
+        moment = parse_time(opening.time, zone)
+        transcript.add_message(opening.role, text, format_time(moment) if moment else "")

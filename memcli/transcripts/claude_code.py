@@ -6,79 +6,71 @@ with releases, so unknown lines are skipped and counted.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..formats.session import read_content
-from .transcript import Calls, Transcript, build_message, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "claude-code"
 FOLDER_VARIABLE, FOLDER, PATTERNS = "CLAUDE_CONFIG_DIR", ".claude", ("projects/*/*.jsonl",)
-ENVELOPES = ("user", "assistant")
+ROLES = ("user", "assistant")
 # Lines with a message that is not part of the conversation.
 MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of such a transcript."""
     has_message = isinstance(data.get("message"), Mapping) and "payload" not in data
     return has_message or ("type" in data and ("sessionId" in data or "leafUuid" in data))
 
 
 def find_session_id(path: Path) -> str:
-    """Return the session that the name of a file says, or an empty string.
+    """Return the session id in the name of a file, or an empty string.
 
-    It counts more than the lines: a resumed conversation begins with lines of an earlier one.
+    It overrides the ids in the lines, because a resumed conversation repeats earlier lines.
     """
     return path.stem if path.stem.count("-") == 4 else ""
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the objects of a file."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     for data in lines:
-        transcript.session_id = str(data.get("sessionId") or transcript.session_id)
-        transcript.folder = transcript.folder or str(data.get("cwd") or "")
+        transcript.session_id = get_text(data, "sessionId") or transcript.session_id
+        transcript.folder = transcript.folder or get_text(data, "cwd")
         message = find_message(data)
-        if message is None:
-            transcript.skipped += 1
-            continue
+        role = get_text(message, "role") or get_text(data, "type")
         timestamp = read_timestamp(data.get("timestamp"))
-        role, content = str(message.get("role") or data.get("type")), message.get("content")
-        event = build_message(role, content, timestamp, data.get("uuid"))
-        if event is not None:
-            transcript.events.append(event)
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, Mapping):
-                read_part(calls, part, timestamp)
+        transcript.add_message(role, message.get("content"), timestamp, data.get("uuid"))
+        read_tool_parts(transcript, message, timestamp)
     return transcript
 
 
-def find_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the message of a line, or None if it has none that somebody said."""
-    attachment = data.get("attachment")
+def find_message(data: JsonObject) -> JsonObject:
+    """Return the message of a line, or an empty object if it is not part of the conversation."""
+    attachment = get_object(data, "attachment")
     # A prompt that a person typed while the agent was working is stored as an attachment only.
-    if isinstance(attachment, Mapping) and attachment.get("type") == "queued_command":
+    if attachment.get("type") == "queued_command":
         is_prompt = attachment.get("commandMode", "prompt") == "prompt"
-        return {"role": "user", "content": attachment.get("prompt")} if is_prompt else None
-    message = data.get("message")
-    if not isinstance(message, Mapping) or data.get("type", "user") not in ENVELOPES:
-        return None
-    if any(data.get(mark) is True for mark in MARKS) or message.get("model") == "<synthetic>":
-        return None
-    return message if message.get("role", data.get("type")) in ENVELOPES else None
+        return {"role": "user", "content": attachment.get("prompt")} if is_prompt else {}
+    message = get_object(data, "message")
+    if data.get("type", "user") not in ROLES:
+        return {}
+    if message.get("role", data.get("type")) not in ROLES:
+        return {}
+    is_marked = any(data.get(mark) is True for mark in MARKS)
+    return {} if is_marked or message.get("model") == "<synthetic>" else message
 
 
-def read_part(calls: Calls, part: Mapping[str, Any], timestamp: str) -> None:
-    """Add a tool call or its result."""
-    if part.get("type") in ("tool_use", "server_tool_use"):
-        calls.add_call(
-            str(part.get("id") or ""), str(part.get("name") or ""), part.get("input"), timestamp
-        )
-    elif part.get("type") == "tool_result":
-        calls.add_result(
-            str(part.get("tool_use_id") or ""),
-            read_content(part.get("content")),
-            is_error=part.get("is_error") is True,
-            timestamp=timestamp,
-        )
+def read_tool_parts(transcript: Transcript, message: JsonObject, timestamp: str) -> None:
+    """Add the tool calls and the results in a message of the Anthropic API."""
+    for part in get_objects(message, "content"):
+        if part.get("type") in ("tool_use", "server_tool_use"):
+            name = get_text(part, "name")
+            transcript.add_call(get_text(part, "id"), name, part.get("input"), timestamp)
+        elif part.get("type") == "tool_result":
+            transcript.add_result(
+                get_text(part, "tool_use_id"),
+                read_content(part.get("content")),
+                is_error=part.get("is_error") is True,
+                timestamp=timestamp,
+            )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..formats.session import read_content
 from ..formats.text import build_digest
-from .transcript import Calls, Transcript, build_message, normalize_parts, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "codex"
 FOLDER_VARIABLE, FOLDER, PATTERNS = "CODEX_HOME", ".codex", ("sessions/**/rollout-*.jsonl",)
@@ -31,36 +31,29 @@ EXIT_CODE = re.compile(r"(?m)^(?:Exit code|Process exited with code):? (\d+)")
 REQUEST = "## My request for Codex:"
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
-    """Return whether an object is a line of a rollout, of the older kind too."""
+def is_line(data: JsonObject) -> bool:
+    """Return whether an object is a line of a rollout. Older releases write items only."""
     if data.get("type") in ENVELOPES and "payload" in data:
         return True
-    parts = data.get("content")
-    first = parts[0] if isinstance(parts, list) and parts else None
-    is_message = isinstance(first, Mapping) and first.get("type") in ("input_text", "output_text")
+    parts = get_objects(data, "content")
+    is_message = bool(parts) and parts[0].get("type") in ("input_text", "output_text")
     return is_message or "record_type" in data or data.get("type") in ITEMS[1:]
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the objects of a file."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     for data in lines:
         kind = data.get("type")
-        item = data.get("payload") if kind in ENVELOPES else data
-        if not isinstance(item, Mapping):
-            transcript.skipped += 1
-            continue
+        item = get_object(data, "payload") if kind in ENVELOPES else data
         # A forked rollout repeats the header of its parent, so the first one counts.
         if kind == "session_meta" and not transcript.session_id:
-            transcript.session_id = str(item.get("id") or item.get("session_id") or "")
-            transcript.folder = str(item.get("cwd") or "")
+            transcript.session_id = get_text(item, "id", "session_id")
+            transcript.folder = get_text(item, "cwd")
         elif kind == "compacted":
-            remove_summary(transcript, str(item.get("message") or ""))
+            remove_summary(transcript, get_text(item, "message"))
         elif kind in ("response_item", *ITEMS) and item.get("type", "message") in ITEMS:
-            read_item(calls, item, read_timestamp(data.get("timestamp")))
-        else:
-            transcript.skipped += 1
+            read_item(transcript, item, read_timestamp(data.get("timestamp")))
     return transcript
 
 
@@ -71,33 +64,34 @@ def remove_summary(transcript: Transcript, context: str) -> None:
         transcript.events.pop()
 
 
-def read_item(calls: Calls, item: Mapping[str, Any], timestamp: str) -> None:
+def read_item(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
     """Add a message, a tool call or its result."""
-    kind, call_id = str(item.get("type", "message")), str(item.get("call_id") or "")
+    kind, call_id = str(item.get("type", "message")), get_text(item, "call_id")
     if kind == "message":
-        role = str(item.get("role"))
-        if role in ("user", "assistant"):
-            add_message(calls.transcript, role, item, timestamp)
+        add_message(transcript, item, timestamp)
     elif kind.endswith("_output"):
         result, is_error = read_output(item.get("output"))
-        calls.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
+        transcript.add_result(call_id, result, is_error=is_error, timestamp=timestamp)
     else:
         arguments = item.get("arguments", item.get("input", item.get("action")))
-        calls.add_call(call_id, str(item.get("name") or "shell"), arguments, timestamp)
+        transcript.add_call(call_id, get_text(item, "name") or "shell", arguments, timestamp)
 
 
-def add_message(transcript: Transcript, role: str, item: Mapping[str, Any], timestamp: str) -> None:
-    content = item.get("content")
-    # Each part of the user's turn is either typed or added by Codex.
-    for part in content if role == "user" and isinstance(content, list) else [content]:
-        text = read_content(normalize_parts(part if isinstance(part, str | list) else [part]))
-        if role == "user" and REQUEST in text:
-            text = text.partition(REQUEST)[2]
+def add_message(transcript: Transcript, item: JsonObject, timestamp: str) -> None:
+    role, content = item.get("role"), item.get("content")
+    if role == "assistant":
+        texts = [read_content(content)]
+    elif role == "user":
+        # Each part of the user's turn is either typed or added by Codex.
+        parts = content if isinstance(content, list) else [content]
+        texts = [read_content([part]) for part in parts]
+        texts = [text.split(REQUEST, 1)[-1] for text in texts]
+    else:
+        return
+    for text in texts:
         # Older releases give messages no id. A copy in a forked rollout has the same time and text.
         digest = build_digest(f"{role}{timestamp}{text}".encode("utf-8", "replace"))[:16]
-        event = build_message(role, text, timestamp, item.get("id") or f"codex_{digest}")
-        if event is not None:
-            transcript.events.append(event)
+        transcript.add_message(role, text, timestamp, get_text(item, "id") or f"codex_{digest}")
 
 
 def read_output(output: Any) -> tuple[str, bool]:
@@ -109,12 +103,13 @@ def read_output(output: Any) -> tuple[str, bool]:
             return str(output), False
     is_error = False
     if isinstance(output, Mapping):
-        details = output.get("metadata")
-        code = details.get("exit_code") if isinstance(details, Mapping) else 0
+        code = get_object(output, "metadata").get("exit_code")
         is_error = output.get("success") is False or code not in (0, None)
         output = output.get("output", output.get("content", ""))
-    text = read_content(normalize_parts(output))
+    text = read_content(output)
     preface = PREFACE.match(text)
-    code_match = EXIT_CODE.search(preface[0]) if preface else None
-    failed = is_error or bool(code_match and code_match[1] != "0")
-    return (text[preface.end() :] if preface else text), failed
+    if preface is None:
+        return text, is_error
+    exit_code = EXIT_CODE.search(preface[0])
+    has_failed = exit_code is not None and exit_code[1] != "0"
+    return text[preface.end() :], is_error or has_failed

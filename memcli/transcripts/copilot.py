@@ -1,58 +1,47 @@
 """Transcripts of Copilot CLI: `~/.copilot/session-state/ID/events.jsonl`."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from .transcript import Calls, Transcript, build_message, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_text, read_timestamp
 
 NAME = "copilot"
 FOLDER_VARIABLE, FOLDER, PATTERNS = "COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",)
-ROLES = {"user.message": "user", "assistant.message": "assistant"}
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def is_line(data: JsonObject) -> bool:
     """Return whether an object is an event of Copilot."""
-    is_event = "parentId" in data and isinstance(data.get("data"), Mapping)
-    return is_event and "." in str(data.get("type"))
+    has_data = isinstance(data.get("data"), Mapping)
+    return has_data and "parentId" in data and "." in str(data.get("type"))
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the events of a file."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     for event in lines:
-        kind, data = str(event.get("type")), event.get("data")
+        kind, data = event.get("type"), get_object(event, "data")
+        call_id = get_text(data, "toolCallId")
         timestamp = read_timestamp(event.get("timestamp"))
         # A subagent's conversation is not the user's.
-        if not isinstance(data, Mapping) or event.get("agentId") or data.get("parentToolCallId"):
-            transcript.skipped += 1
-        elif kind in ROLES:
-            message = build_message(ROLES[kind], data.get("content"), timestamp, event.get("id"))
-            if message is not None:
-                transcript.events.append(message)
+        if event.get("agentId") or data.get("parentToolCallId"):
+            continue
+        if kind == "user.message":
+            transcript.add_message("user", data.get("content"), timestamp, event.get("id"))
+        elif kind == "assistant.message":
+            transcript.add_message("assistant", data.get("content"), timestamp, event.get("id"))
         elif kind == "tool.execution_start":
-            name = str(data.get("toolName") or "")
-            calls.add_call(str(data.get("toolCallId")), name, data.get("arguments"), timestamp)
+            name = get_text(data, "toolName")
+            transcript.add_call(call_id, name, data.get("arguments"), timestamp)
         elif kind == "tool.execution_complete":
-            add_result(calls, data, timestamp)
+            text = get_text(get_object(data, "result"), "content")
+            exit_code = get_object(data, "shellExecution").get("exitCode")
+            is_error = data.get("success") is False or exit_code not in (0, None)
+            transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
         elif kind == "session.start" and not transcript.session_id:
-            transcript.session_id = str(data.get("sessionId") or "")
+            transcript.session_id = get_text(data, "sessionId")
             transcript.folder = find_folder(event)
-        else:
-            transcript.skipped += 1
     return transcript
 
 
-def find_folder(event: Mapping[str, Any]) -> str:
+def find_folder(event: JsonObject) -> str:
     """Return the folder in which a conversation took place, if an event names it."""
-    data = event.get("data")
-    context = data.get("context") if isinstance(data, Mapping) else None
-    return str(context.get("cwd") or "") if isinstance(context, Mapping) else ""
-
-
-def add_result(calls: Calls, data: Mapping[str, Any], timestamp: str) -> None:
-    result, shell = data.get("result"), data.get("shellExecution")
-    text = str(result.get("content") or "") if isinstance(result, Mapping) else ""
-    code = shell.get("exitCode") if isinstance(shell, Mapping) else 0
-    is_error = data.get("success") is False or code not in (0, None)
-    calls.add_result(str(data.get("toolCallId")), text, is_error=is_error, timestamp=timestamp)
+    return get_text(get_object(get_object(event, "data"), "context"), "cwd")

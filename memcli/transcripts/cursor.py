@@ -5,17 +5,17 @@ is between `<user_query>` tags, after the time and what the editor adds.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from os import scandir
 from pathlib import Path
-from typing import Any
 
 from ..formats.dates import format_time
-from .claude_code import read_part
-from .transcript import Calls, Transcript, build_message, read_timestamp
+from ..formats.session import read_content
+from .claude_code import read_tool_parts
+from .transcript import JsonObject, Transcript, get_object, read_timestamp
 
 NAME = "cursor"
 FOLDER_VARIABLE, FOLDER = "", ".cursor/projects"
@@ -37,37 +37,29 @@ SPEAKER = re.compile(r"(?m)^(user|assistant):[ \t]*$")
 TOOL_LINES = re.compile(r"(?m)^\[(?:Tool call|Tool result|Thinking)\][^\n]*(?:\n[ \t]+[^\n]*)*\n?")
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of a transcript."""
-    message = data.get("message")
-    if data.get("role") not in ("user", "assistant") or "type" in data:
-        return False
-    return isinstance(message, Mapping) and "content" in message
+    is_message = data.get("role") in ("user", "assistant") and "type" not in data
+    return is_message and "content" in get_object(data, "message")
 
 
 def find_session_id(path: Path) -> str:
-    """Return the conversation that a file belongs to. Its name is the id."""
+    """Return the id of the conversation in a file, which is the name of the file."""
     return path.stem if "agent-transcripts" in path.parts else ""
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the objects of a file."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     timestamp = ""
-    for data in lines:
-        if not is_line(data):
-            transcript.skipped += 1
-            continue
-        role, content = str(data["role"]), data["message"]["content"]
-        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        parts = [part for part in parts if isinstance(part, Mapping)]
-        said = "\n".join(str(part.get("text") or "") for part in parts)
+    for data in filter(is_line, lines):
+        content = data["message"]["content"]
+        parts = content if isinstance(content, list) else [content]
+        texts = [read_content([part]) for part in parts]
         # The answer has no time of its own.
-        timestamp = read_timestamp(data.get("timestamp")) or find_time(said) or timestamp
-        add_message(transcript, role, [part.get("text") for part in parts], timestamp)
-        for part in parts:
-            read_part(calls, part, timestamp)
+        timestamp = read_timestamp(data.get("timestamp")) or find_time(texts) or timestamp
+        add_message(transcript, data["role"], texts, timestamp)
+        read_tool_parts(transcript, data["message"], timestamp)
     return transcript
 
 
@@ -76,33 +68,30 @@ def read_text(text: str) -> Transcript:
     transcript = Transcript(NAME)
     pieces = SPEAKER.split(text)[1:]
     timestamp = ""
-    for role, said in zip(pieces[::2], pieces[1::2], strict=True):
-        timestamp = find_time(said) or timestamp
-        add_message(transcript, role, [TOOL_LINES.sub("", said)], timestamp)
+    for role, message in zip(pieces[::2], pieces[1::2], strict=True):
+        timestamp = find_time([message]) or timestamp
+        add_message(transcript, role, [TOOL_LINES.sub("", message)], timestamp)
     return transcript
 
 
-def add_message(transcript: Transcript, role: str, texts: list[Any], timestamp: str) -> None:
-    said = [text for text in texts if isinstance(text, str)]
+def add_message(transcript: Transcript, role: str, texts: list[str], timestamp: str) -> None:
     if role == "user":
-        said = [find_typed(text) for text in said]
-    text = "\n".join(REDACTED.sub("", text) for text in said if text)
-    event = build_message(role, text, timestamp)
-    if event is not None:
-        transcript.events.append(event)
+        texts = [find_typed_text(text) for text in texts]
+    text = "\n".join(REDACTED.sub("", text) for text in texts if text)
+    transcript.add_message(role, text, timestamp)
 
 
-def find_typed(text: str) -> str:
-    """Return what a person typed in a text that the editor completed."""
+def find_typed_text(text: str) -> str:
+    """Return what a person typed in a text to which the editor added its own."""
     queries = QUERY.findall(text)
     if queries:
         return "\n\n".join(queries)
     return "" if ADDED.match(text) else text
 
 
-def find_time(text: str) -> str:
-    """Return the time that the editor noted in a prompt, or an empty string."""
-    match = TIME.search(text)
+def find_time(texts: list[str]) -> str:
+    """Return the time that the editor added to a prompt, or an empty string."""
+    match = TIME.search("\n".join(texts))
     if match is None:
         return ""
     try:

@@ -6,13 +6,13 @@ conversation at a time.
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from ..formats.json_stream import CutOffError, JsonStream
 from . import claude_code
-from .transcript import Calls, Transcript, build_message, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
@@ -111,112 +111,90 @@ def open_text(file: IO[bytes]) -> TextIO:
     return io.TextIOWrapper(file, "utf-16" if is_utf16 else "utf-8-sig", "replace")
 
 
-def read_chatgpt(data: Mapping[str, Any]) -> Transcript:
+def read_chatgpt(data: JsonObject) -> Transcript:
     """Return a conversation of ChatGPT: the branch that the user sees."""
-    session_id = str(data.get("conversation_id") or data.get("id") or "")
-    transcript = Transcript("chatgpt", session_id)
-    calls = Calls(transcript)
+    transcript = Transcript("chatgpt", get_text(data, "conversation_id", "id"))
     timestamp = read_timestamp(data.get("create_time"))
     pending: dict[str, str] = {}  # tool → id of the call that has no result yet
-    for message in find_branch(data["mapping"], str(data.get("current_node") or "")):
-        details = message.get("metadata")
-        author = message.get("author")
-        author = author if isinstance(author, Mapping) else {}
-        role = author.get("role")
-        is_hidden = isinstance(details, Mapping) and any(details.get(key) is True for key in HIDDEN)
+    for message in find_chatgpt_messages(data):
+        author, metadata = get_object(message, "author"), get_object(message, "metadata")
+        role = get_text(author, "role")
+        is_hidden = any(metadata.get(key) is True for key in HIDDEN)
         # A message of weight 0 was replaced.
         if is_hidden or message.get("weight") == 0 or role not in ("user", "assistant", "tool"):
-            transcript.skipped += 1
             continue
         timestamp = read_timestamp(message.get("create_time")) or timestamp
-        text, message_id = read_chatgpt_text(message.get("content")), str(message.get("id") or "")
-        recipient = str(message.get("recipient") or "all")
+        text, message_id = read_chatgpt_text(message), get_text(message, "id")
+        recipient = get_text(message, "recipient") or "all"
         if role == "tool":
-            name = str(author.get("name") or "")
+            name = get_text(author, "name")
             call_id = pending.pop(name, "") or message_id
-            calls.find(call_id, timestamp)["name"] = name
-            calls.add_result(call_id, text, is_error=False, timestamp=timestamp)
+            transcript.get_call(call_id, timestamp)["name"] = name
+            transcript.add_result(call_id, text, is_error=False, timestamp=timestamp)
         elif role == "assistant" and recipient != "all":
             pending[recipient] = message_id
-            calls.add_call(message_id, recipient, text, timestamp)
+            transcript.add_call(message_id, recipient, text, timestamp)
         else:
-            add_message(transcript, str(role), text, timestamp, message_id)
+            transcript.add_message(role, text, timestamp, message_id)
     return transcript
 
 
-def add_message(
-    transcript: Transcript, role: str, text: str, timestamp: str, message_id: str
-) -> None:
-    event = build_message(role, text, timestamp, message_id)
-    if event is None:
-        transcript.skipped += 1
-    else:
-        transcript.events.append(event)
+def find_chatgpt_messages(data: JsonObject) -> list[JsonObject]:
+    """Return the messages from the root of a conversation's tree to the chosen leaf.
 
-
-def find_branch(mapping: Mapping[str, Any], leaf: str) -> Sequence[Mapping[str, Any]]:
-    """Return the messages from the root of a tree to a leaf.
-
-    Without a known leaf, the branch ends with the latest message.
+    If the leaf is unknown, the branch ends with the latest message.
     """
-    nodes = {name: node for name, node in mapping.items() if isinstance(node, Mapping)}
+    nodes = {name: node for name, node in data["mapping"].items() if isinstance(node, Mapping)}
+    leaf = get_text(data, "current_node")
     if leaf not in nodes:
-        ends = [name for name, node in nodes.items() if not node.get("children")]
-        leaf = max(ends, key=lambda name: find_time(nodes[name]), default="")
-    branch: dict[str, Mapping[str, Any]] = {}
+        leaves = [name for name, node in nodes.items() if not node.get("children")]
+        leaf = max(leaves, key=lambda name: find_time(nodes[name]), default="")
+    return [get_object(node, "message") for node in find_branch(nodes, leaf, "parent")]
+
+
+def find_branch(nodes: Mapping[str, JsonObject], leaf: str, parent_key: str) -> list[JsonObject]:
+    """Return the nodes of a tree from the root to a leaf. A damaged export can have a cycle."""
+    branch: dict[str, JsonObject] = {}
     while leaf in nodes and leaf not in branch:
         branch[leaf] = nodes[leaf]
-        leaf = str(nodes[leaf].get("parent"))
-    messages = [node.get("message") for node in reversed(branch.values())]
-    return [message for message in messages if isinstance(message, Mapping)]
+        leaf = get_text(nodes[leaf], parent_key)
+    return list(reversed(branch.values()))
 
 
-def find_time(node: Mapping[str, Any]) -> str:
-    message = node.get("message")
-    return read_timestamp(message.get("create_time")) if isinstance(message, Mapping) else ""
+def find_time(node: JsonObject) -> str:
+    return read_timestamp(get_object(node, "message").get("create_time"))
 
 
-def read_chatgpt_text(content: Any) -> str:
-    if not isinstance(content, Mapping) or content.get("content_type") in NOT_SAID:
+def read_chatgpt_text(message: JsonObject) -> str:
+    content = get_object(message, "content")
+    if content.get("content_type") in NOT_SAID:
         return ""
     parts = content.get("parts")
     if not isinstance(parts, list):
-        parts = [content.get("text") or content.get("result")]
+        parts = [get_text(content, "text", "result")]
     # A part is a text, the transcription of speech, or a picture.
     texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
     return CITATION.sub("", "\n".join(text for text in texts if isinstance(text, str)))
 
 
-def read_claude(data: Mapping[str, Any]) -> Transcript:
+def read_claude(data: JsonObject) -> Transcript:
     """Return a conversation of Claude.ai: the branch that the user sees, if there are several."""
-    transcript = Transcript("claude-ai", str(data.get("uuid") or ""))
-    calls = Calls(transcript)
-    messages = [item for item in data["chat_messages"] if isinstance(item, Mapping)]
+    transcript = Transcript("claude-ai", get_text(data, "uuid"))
+    messages = get_objects(data, "chat_messages")
     if any(message.get("parent_message_uuid") for message in messages):
-        messages = find_claude_branch(messages, str(data.get("current_leaf_message_uuid") or ""))
+        nodes = {get_text(message, "uuid"): message for message in messages}
+        leaf = get_text(data, "current_leaf_message_uuid")
+        leaf = leaf if leaf in nodes else get_text(messages[-1], "uuid")
+        messages = find_branch(nodes, leaf, "parent_message_uuid")
     timestamp = read_timestamp(data.get("created_at"))
     for message in messages:
-        role = {"human": "user", "assistant": "assistant"}.get(str(message.get("sender")))
+        role = {"human": "user", "assistant": "assistant"}.get(get_text(message, "sender"))
         if role is None:
-            transcript.skipped += 1
             continue
         timestamp = read_timestamp(message.get("created_at")) or timestamp
-        content = message.get("content")
-        parts = content if isinstance(content, list) else []
-        texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-        text = "\n".join(text for text in texts if isinstance(text, str)) or message.get("text")
-        add_message(transcript, role, str(text or ""), timestamp, str(message.get("uuid") or ""))
-        for part in parts:
-            if isinstance(part, Mapping):
-                claude_code.read_part(calls, part, timestamp)
+        parts = get_objects(message, "content")
+        text = "\n".join(get_text(part, "text") for part in parts if part.get("text"))
+        text = text or get_text(message, "text")
+        transcript.add_message(role, text, timestamp, get_text(message, "uuid"))
+        claude_code.read_tool_parts(transcript, message, timestamp)
     return transcript
-
-
-def find_claude_branch(messages: Sequence[Mapping[str, Any]], leaf: str) -> list[Mapping[str, Any]]:
-    by_id = {str(message.get("uuid")): message for message in messages}
-    leaf = leaf if leaf in by_id else str(messages[-1].get("uuid"))
-    branch: dict[str, Mapping[str, Any]] = {}
-    while leaf in by_id and leaf not in branch:
-        branch[leaf] = by_id[leaf]
-        leaf = str(by_id[leaf].get("parent_message_uuid"))
-    return list(reversed(branch.values()))

@@ -7,14 +7,13 @@ their own only.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from ..formats.session import read_content
-from .transcript import Calls, Transcript, build_message, normalize_parts, read_timestamp
+from .transcript import JsonObject, Transcript, get_object, get_objects, get_text, read_timestamp
 
 NAME = "gemini"
 FOLDER_VARIABLE, FOLDER = "", ".gemini"
@@ -27,61 +26,56 @@ WRAPPED_OUTPUT = re.compile(
     r"(?s)\s*<untrusted_context>\n?(?:Output: )?(.*?)"
     r"(?:\nExit Code: (\d+))?(?:\nProcess Group PGID: \d+)?\n?</untrusted_context>\s*"
 )
-NOBODY = ("<session_context>", "<state_snapshot>")
+# Messages that Gemini adds begin with one of these tags.
+ADDED = ("<session_context>", "<state_snapshot>")
+ROLES = {"user": "user", "gemini": "assistant"}
 # The files that a person named with `@` follow this line.
 NAMED_FILES = "--- Content from referenced files ---"
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def is_line(data: JsonObject) -> bool:
     """Return whether an object is a line of a Gemini conversation."""
     return "projectHash" in data or (data.get("type") == "gemini" and "id" in data)
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in the objects of a file."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     known: set[str] = set()
-    is_subagent = False
     for data in lines:
-        is_subagent = is_subagent or data.get("kind") == "subagent"
+        if data.get("kind") == "subagent":
+            return Transcript(NAME)  # a subagent's conversation is not the user's
         if data.get("$rewindTo"):
             remove_rewound(transcript, str(data["$rewindTo"]))
         if "projectHash" in data and not transcript.session_id:
-            transcript.session_id = str(data.get("sessionId") or "")
+            transcript.session_id = get_text(data, "sessionId")
         transcript.folder = transcript.folder or find_folder(data)
-        if data.get("type") not in ("user", "gemini"):
-            transcript.skipped += 1
+        role = ROLES.get(get_text(data, "type"))
+        if role is None:
             continue
         timestamp = read_timestamp(data.get("timestamp"))
-        role = "user" if data["type"] == "user" else "assistant"
-        event = build_message(role, read_said(data), timestamp, data.get("id"))
-        if event is not None and event.get("id") not in known:
-            known.add(str(event.get("id")))
-            transcript.events.append(event)
-        tool_calls = data.get("toolCalls")
-        for call in tool_calls if isinstance(tool_calls, list) else ():
-            read_call(calls, call, timestamp)
-    # A subagent's conversation is not the user's.
-    return Transcript(NAME) if is_subagent else transcript
+        text, message_id = read_message(data), get_text(data, "id")
+        if text and message_id not in known:
+            known.add(message_id)
+            transcript.add_message(role, text, timestamp, message_id)
+        for call in get_objects(data, "toolCalls"):
+            read_call(transcript, call, timestamp)
+    return transcript
 
 
 def remove_rewound(transcript: Transcript, message_id: str) -> None:
-    """Remove a message that the user took back, and everything after it."""
+    """Remove a message that the user undid, and everything after it."""
     ids = [event.get("id") for event in transcript.events]
     if message_id in ids:
         del transcript.events[ids.index(message_id) :]
 
 
-def find_folder(data: Mapping[str, Any]) -> str:
+def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if a line names it."""
-    changes = data.get("$set")
-    messages = changes.get("messages") if isinstance(changes, Mapping) else None
-    for message in messages if isinstance(messages, list) else ():
-        content = message.get("content") if isinstance(message, Mapping) else None
-        found = WORKSPACE_FOLDER.search(read_content(normalize_parts(content)))
-        if found:
-            return found[1].strip()
+    for message in get_objects(get_object(data, "$set"), "messages"):
+        match = WORKSPACE_FOLDER.search(read_content(message.get("content")))
+        if match:
+            return match[1].strip()
     return ""
 
 
@@ -99,30 +93,25 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
     return digests.get(project.name, "")
 
 
-def read_said(data: Mapping[str, Any]) -> str:
+def read_message(data: JsonObject) -> str:
     """Return the text that the user typed, or that the agent answered."""
     # The content of a prompt includes what hooks and `@file` add to it.
     content = data.get("displayContent") or data.get("content")
-    text = HOOK_CONTEXT.sub("", read_content(normalize_parts(content)))
+    text = HOOK_CONTEXT.sub("", read_content(content))
     text = text.partition(NAMED_FILES)[0].strip()
-    return "" if text.startswith(NOBODY) else text
+    return "" if text.startswith(ADDED) else text
 
 
-def read_call(calls: Calls, call: Any, timestamp: str) -> None:
+def read_call(transcript: Transcript, call: JsonObject, timestamp: str) -> None:
     """Add a tool call and its result."""
-    if not isinstance(call, Mapping):
-        return
-    call_id = str(call.get("id") or "")
-    calls.add_call(call_id, str(call.get("name") or ""), call.get("args"), timestamp)
-    texts = []
-    result = call.get("result")
-    for part in result if isinstance(result, list) else ():
-        response = part.get("functionResponse") if isinstance(part, Mapping) else None
-        value = response.get("response") if isinstance(response, Mapping) else None
-        if isinstance(value, Mapping):
-            texts.append(str(value.get("output", value.get("error", ""))))
-    output = "\n".join(texts)
-    wrapped = WRAPPED_OUTPUT.fullmatch(output)
-    is_error = call.get("status") == "error" or bool(wrapped and wrapped[2] not in (None, "0"))
-    text = wrapped[1] if wrapped else output
-    calls.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+    call_id = get_text(call, "id")
+    transcript.add_call(call_id, get_text(call, "name"), call.get("args"), timestamp)
+    responses = [get_object(part, "functionResponse") for part in get_objects(call, "result")]
+    outputs = [get_object(response, "response") for response in responses]
+    text = "\n".join(get_text(output, "output", "error") for output in outputs if output)
+    is_error = call.get("status") == "error"
+    wrapped = WRAPPED_OUTPUT.fullmatch(text)
+    if wrapped:
+        text = wrapped[1]
+        is_error = is_error or wrapped[2] not in (None, "0")
+    transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)

@@ -19,9 +19,9 @@ from ..llm import FOLDER_PREFIX
 from ..store.sessions import EVENTS, append_events, find_events_file, name_session
 from ..store.workspace import Workspace
 from ..store.worktrees import Repository, find_repository, read_line
-from . import chat_text, copilot, cursor, cursor_database, gemini, opencode
+from . import copilot, cursor, cursor_database, gemini, opencode
 from .reader import DATABASES, list_formats, read_file
-from .transcript import Transcript, clean_tool_calls, read_timestamp
+from .transcript import JsonObject, Transcript, clean_tool_calls, read_timestamp
 
 NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 NO_CONVERSATION = "no conversation in it"
@@ -73,7 +73,7 @@ def import_transcript(
 
     `written` is the time of the file, by default its time on disk.
     """
-    chat_text.name_events(transcript)
+    add_ids(transcript.events)
     session_id = transcript.session_id or build_session_id(path, transcript)
     date_events(workspace, written or read_time(path), transcript.events)
     clean_tool_calls(workspace, transcript.folder, transcript.events)
@@ -92,6 +92,20 @@ def import_transcript(
         folder=transcript.folder,
     )
     return imported
+
+
+def add_ids(events: Iterable[dict[str, Any]]) -> None:
+    """Give events without an id one that is the same at the next import.
+
+    The id is a digest of the event's text and of how often the text came before.
+    """
+    counts: Counter[str] = Counter()
+    for event in events:
+        if not event.get("id"):
+            text = repr([event.get(key) for key in ("role", "name", "content", "arguments")])
+            counts[text] += 1
+            digest = build_digest(f"{text}{counts[text]}".encode("utf-8", "replace"))
+            event["id"] = f"msg_{digest[:16]}"
 
 
 def build_session_id(path: Path, transcript: Transcript) -> str:
@@ -127,7 +141,7 @@ def read_recorded(workspace: Workspace, session_id: str) -> list[dict[str, Any]]
     return [event for _, event in parse_events(stored)]
 
 
-def list_ids(events: Iterable[Mapping[str, Any]]) -> set[str]:
+def list_ids(events: Iterable[JsonObject]) -> set[str]:
     return {str(event.get("id")) for event in events}
 
 
@@ -148,7 +162,7 @@ def remove_known_messages(
     return new
 
 
-def build_signature(event: Mapping[str, Any]) -> tuple[str, str]:
+def build_signature(event: JsonObject) -> tuple[str, str]:
     """Return a role and a text, or a tool and its arguments, by which to compare events."""
     if event.get("type") == "tool":
         return str(event.get("name")), json.dumps(event.get("arguments"), sort_keys=True)
@@ -218,7 +232,7 @@ def find_file(path: Path) -> Path:
 def find_place(path: Path, near: Sequence[Path] = ()) -> Path:
     """Return the folder in which the conversation of a transcript took place."""
     if path.parent.name in DATABASES:
-        objects: Iterable[Mapping[str, Any]] = DATABASES[path.parent.name].read_conversation(path)
+        objects: Iterable[JsonObject] = DATABASES[path.parent.name].read_conversation(path)
     else:
         for module in (cursor, gemini):
             folder = module.find_folder_of_path(path, near)
@@ -262,7 +276,7 @@ def is_deleted_worktree(place: Path, repository: Repository) -> bool:
     return is_named and any("worktree" in part for part in parts)
 
 
-def find_folder(data: Mapping[str, Any]) -> str:
+def find_folder(data: JsonObject) -> str:
     payload = data.get("payload")
     inner = payload.get("cwd") if isinstance(payload, Mapping) else ""
     return str(data.get("cwd") or inner or "")

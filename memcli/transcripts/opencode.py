@@ -4,77 +4,75 @@ One database has all conversations. `opencode.db/ID` is the path of one of them.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .transcript import Calls, Transcript, build_message, query, read_timestamp
+from .transcript import (
+    JsonObject,
+    Transcript,
+    get_object,
+    get_objects,
+    get_text,
+    query,
+    read_timestamp,
+)
 
 NAME = "opencode"
 DATABASE = "opencode.db"
 FOLDER_VARIABLE, FOLDER, PATTERNS = "XDG_DATA_HOME", ".local/share", (f"opencode/{DATABASE}",)
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def is_line(data: JsonObject) -> bool:
     """Return whether an object describes a conversation or a message of opencode."""
-    info = data.get("info")
-    return isinstance(info, Mapping) and ("directory" in info or "parts" in data)
+    info = get_object(data, "info")
+    return "directory" in info or (bool(info) and "parts" in data)
 
 
-def read_lines(lines: Iterable[Mapping[str, Any]]) -> Transcript:
+def read_lines(lines: Iterable[JsonObject]) -> Transcript:
     """Return the conversation in an object that describes it, and objects of its messages."""
     transcript = Transcript(NAME)
-    calls = Calls(transcript)
     for data in lines:
-        info, parts = data.get("info"), data.get("parts")
-        if not isinstance(info, Mapping):
-            transcript.skipped += 1
-        elif isinstance(parts, list):
-            read_message(calls, info, parts)
-        else:
-            transcript.session_id = str(info.get("id") or "")
+        if "parts" in data:
+            read_message(transcript, data)
+        elif find_folder(data):
+            transcript.session_id = get_text(get_object(data, "info"), "id")
             transcript.folder = find_folder(data)
     return transcript
 
 
-def find_folder(data: Mapping[str, Any]) -> str:
+def find_folder(data: JsonObject) -> str:
     """Return the folder in which a conversation took place, if an object names it."""
-    info = data.get("info")
-    return str(info.get("directory") or "") if isinstance(info, Mapping) else ""
+    return get_text(get_object(data, "info"), "directory")
 
 
-def read_message(calls: Calls, info: Mapping[str, Any], parts: Iterable[Any]) -> None:
+def read_message(transcript: Transcript, data: JsonObject) -> None:
     """Add a message and the tool calls in it."""
-    role, time = str(info.get("role")), info.get("time")
+    info = get_object(data, "info")
+    role = get_text(info, "role")
     # opencode writes a summary when it compacts the conversation.
     if role not in ("user", "assistant") or info.get("summary") is True:
-        calls.transcript.skipped += 1
         return
-    timestamp = read_timestamp(time.get("created") if isinstance(time, Mapping) else None)
+    timestamp = read_timestamp(get_object(info, "time").get("created"))
     texts = []
-    for part in parts:
-        if not isinstance(part, Mapping):
-            continue
-        if part.get("type") == "text" and not (part.get("synthetic") or part.get("ignored")):
-            texts.append(str(part.get("text") or ""))
+    for part in get_objects(data, "parts"):
+        is_added = part.get("synthetic") or part.get("ignored")
+        if part.get("type") == "text" and not is_added:
+            texts.append(get_text(part, "text"))
         elif part.get("type") == "tool":
-            add_call(calls, part, timestamp)
-    message = build_message(role, "\n".join(texts), timestamp, info.get("id"))
-    if message is not None:
-        calls.transcript.events.append(message)
+            read_call(transcript, part, timestamp)
+    transcript.add_message(role, "\n".join(texts), timestamp, info.get("id"))
 
 
-def add_call(calls: Calls, part: Mapping[str, Any], timestamp: str) -> None:
-    state, call_id = part.get("state"), str(part.get("callID") or "")
-    if not isinstance(state, Mapping):
-        return
-    calls.add_call(call_id, str(part.get("tool") or ""), state.get("input"), timestamp)
+def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
+    """Add a tool call, and its result if there is one yet."""
+    state, call_id = get_object(part, "state"), get_text(part, "callID")
+    transcript.add_call(call_id, get_text(part, "tool"), state.get("input"), timestamp)
     if state.get("status") in ("completed", "error"):
-        details = state.get("metadata")
-        code = details.get("exit") if isinstance(details, Mapping) else 0
-        is_error = state["status"] == "error" or code not in (0, None)
-        text = str(state.get("error") or state.get("output") or "")
-        calls.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
+        exit_code = get_object(state, "metadata").get("exit")
+        is_error = state["status"] == "error" or exit_code not in (0, None)
+        text = get_text(state, "error", "output")
+        transcript.add_result(call_id, text, is_error=is_error, timestamp=timestamp)
 
 
 def list_conversations(database: Path) -> list[Path]:

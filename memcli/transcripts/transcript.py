@@ -32,45 +32,62 @@ INJECTED_START = re.compile(
 )
 EPOCH = re.compile(r"(\d{10})(?:\d{3})?(?:\.\d+)?")
 Event = dict[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 @dataclass
 class Transcript:
-    """A conversation read from a file of an agent."""
+    """A conversation, to which the reader of a format adds messages, tool calls and results."""
 
     agent: str
     session_id: str = ""
     folder: str = ""  # where the agent worked
     events: list[Event] = field(default_factory=list)
-    skipped: int = 0  # lines that are neither a message nor a tool call
+    calls: dict[str, Event] = field(default_factory=dict)  # the events of tool calls, by id
 
-
-class Calls:
-    """Joins the calls of tools with their results, which come later or, rarely, earlier."""
-
-    def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.by_id: dict[str, Event] = {}
+    def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
+        event = build_message(role, content, timestamp, event_id)
+        if event is not None:
+            self.events.append(event)
 
     def add_call(self, call_id: str, name: str, arguments: Any, timestamp: str) -> None:
-        event = self.find(call_id, timestamp)
+        event = self.get_call(call_id, timestamp)
         event["name"] = name
         event["arguments"] = parse_arguments(arguments)
 
     def add_result(self, call_id: str, result: str, *, is_error: bool, timestamp: str) -> None:
-        event = self.find(call_id, timestamp)
+        event = self.get_call(call_id, timestamp)
         event["result"] = result
         event["isError"] = is_error
 
-    def find(self, call_id: str, timestamp: str) -> Event:
-        event = self.by_id.get(call_id) if call_id else None
-        if event is None:
-            event = {"type": "tool", "name": "", "timestamp": timestamp}
-            if call_id:
-                event["id"] = call_id
-                self.by_id[call_id] = event
-            self.transcript.events.append(event)
+    def get_call(self, call_id: str, timestamp: str) -> Event:
+        """Return the event of a call. A result usually follows its call, but can precede it."""
+        if call_id in self.calls:
+            return self.calls[call_id]
+        event: Event = {"type": "tool", "name": "", "timestamp": timestamp}
+        if call_id:
+            event["id"] = call_id
+            self.calls[call_id] = event
+        self.events.append(event)
         return event
+
+
+def get_text(data: JsonObject, *names: str) -> str:
+    """Return the first of these fields that is not empty, as a text."""
+    return next((str(data[name]) for name in names if data.get(name)), "")
+
+
+def get_object(data: JsonObject, name: str) -> JsonObject:
+    """Return a field that is an object. Anything else counts as an empty object."""
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def get_objects(data: JsonObject, name: str) -> list[JsonObject]:
+    """Return the objects in a field that is a list."""
+    value = data.get(name)
+    items = value if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, Mapping)]
 
 
 def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[Any]:
@@ -85,8 +102,8 @@ def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[
 
 
 def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -> Event | None:
-    """Return the event of a message, or None if nobody said anything in it."""
-    text = read_content(normalize_parts(content))
+    """Return the event of a message, or None if neither the user nor the agent wrote its text."""
+    text = read_content(content)
     if role == "user":
         text = CONTEXT.sub("", text)
         if INJECTED_START.match(text):
@@ -98,18 +115,6 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
     if event_id:
         event["id"] = str(event_id)
     return event
-
-
-def normalize_parts(content: Any) -> Any:
-    """Return a message's parts with the text parts of all agents named `text`."""
-    if not isinstance(content, list):
-        return content
-    return [
-        {**part, "type": "text"}
-        if isinstance(part, Mapping) and part.get("type") in ("input_text", "output_text")
-        else part
-        for part in content
-    ]
 
 
 def read_timestamp(value: Any) -> str:
