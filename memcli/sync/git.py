@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError, UnavailableError
@@ -87,6 +88,8 @@ class Repository:
             if not name.startswith("GIT_") or name.startswith(OWN_VARIABLES)
         }
         self.environment |= {**NO_QUESTIONS, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        # If .git is damaged, git must not take the repository of a folder above.
+        self.environment["GIT_CEILING_DIRECTORIES"] = str(self.top.parent)
         if not environment.get("GIT_AUTHOR_EMAIL") and not self.get_config("user.email"):
             # A machine without a name for its user, such as a container, can still share.
             for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
@@ -226,29 +229,33 @@ def run_program(
     arguments: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float
 ) -> tuple[int, bytes, bytes]:
     """Run a program and the programs that it starts. Kill all of them after some seconds."""
-    try:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            # ssh asks for a password on the terminal, and without a session there is none.
-            start_new_session=True,
-        )
-    except OSError:
-        raise NotFoundError("git is not installed", "install git") from None
-    try:
-        output, errors = process.communicate(data, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise GitError("no answer", is_timeout=True) from None
-    finally:
-        if process.poll() is None:
-            # Its helpers hold the pipes open, so killing git alone would not end the wait.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    return process.returncode, output, errors
+    # Not a pipe: an ssh that stays in the background (ControlPersist) would hold it open.
+    with TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=dict(environment),
+                # ssh asks for a password on the terminal, and without a session there is none.
+                start_new_session=True,
+            )
+        except OSError:
+            raise NotFoundError("git is not installed", "install git") from None
+        try:
+            output, _ = process.communicate(data, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise GitError("no answer", is_timeout=True) from None
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            for pipe in filter(None, (process.stdin, process.stdout)):
+                pipe.close()
+        errors.seek(0)
+        return process.returncode, output, errors.read()
 
 
 def encode(text: str | bytes) -> bytes:
@@ -293,6 +300,6 @@ def explain_rejection(remote: str, output: str) -> RejectedError:
 
 def explain_local_error(error: GitError) -> MemError:
     """Return the error for the user of a command that git refused on this machine."""
-    if "index.lock" in error.output:
+    if "index.lock': File exists" in error.output:
         return BusyError("another git process is running here", "or delete .git/index.lock")
     return RejectedError(f"git: {error.reason}")

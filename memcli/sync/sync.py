@@ -8,7 +8,7 @@ sync at the same moment do not merge each other's merges.
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
@@ -19,16 +19,17 @@ from ..index.index import open_index
 from ..reconcile.changes import mask_text
 from ..reconcile.pairs import find_conflicts
 from ..reconcile.purge import purge_entries
-from ..store.commit import commit, hold_lock
+from ..store.commit import commit, hold_lock, read_file
 from ..store.files import open_lock
 from ..store.machine import make_mem_folder
 from ..store.workspace import Workspace, parse_purged_ids
 from .files import check_contents, check_own_repository, list_pending, prepare_files
-from .git import GitError, Repository, explain_local_error
+from .git import PASSWORD, GitError, Repository, explain_local_error
 from .tree import Conflict, TreeMerge
 
 TRIES = 8  # how often another machine may be faster, or an editor save a file meanwhile
 MOST_SENTENCES = 20
+MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
 
 
 @dataclass
@@ -80,17 +81,20 @@ def set_up_repository(workspace: Workspace, address: str) -> None:
     """Make the workspace a repository with this remote, unless it is one already."""
     if workspace.is_shared:
         check_own_repository(workspace)
-    if not (workspace.root / ".git").exists():
-        Repository(workspace).run("init", "--quiet", "--initial-branch=main")
     repository = Repository(workspace)
-    known = repository.get_config("remote.origin.url")
-    if known and known != address:
-        raise RejectedError(
-            f"the remote origin has another address: {known}",
-            f"git remote set-url origin {address}",
-        )
-    if not known:
-        repository.run("remote", "add", "origin", address)
+    try:
+        if not (workspace.root / ".git").exists():
+            repository.run("init", "--quiet", "--initial-branch=main")
+        known = repository.get_config("remote.origin.url")
+        if not known:
+            repository.run("remote", "add", "origin", address)
+        elif known != address:
+            raise RejectedError(
+                f"the remote origin has another address: {PASSWORD.sub('', known)}",
+                "git remote set-url origin ADDRESS",
+            )
+    except GitError as error:
+        raise explain_local_error(error) from None
 
 
 @contextmanager
@@ -214,6 +218,7 @@ class Exchange:
         with hold_lock(self.workspace):
             # Deletes what another machine purged.
             commit(self.workspace, "sync", [])
+            self.restore_cut_files()
             pending, self.result.skipped = list_pending(self.workspace, self.repository)
             paths = "".join(f"{path}\0" for path in pending)
             self.repository.run("update-index", "-z", "--add", "--remove", "--stdin", data=paths)
@@ -314,16 +319,50 @@ class Exchange:
         with hold_lock(self.workspace):
             if self.repository.find_commit("HEAD") != ours:
                 return False
+            self.repository.run("update-ref", MOVING, target)
             try:
                 self.repository.run(*command, target)
             except GitError as error:
                 # git refuses to overwrite a file that somebody has edited since our commit.
                 if "overwritten" not in error.output and "not uptodate" not in error.output:
+                    with suppress(GitError):
+                        self.restore_cut_files()
                     raise
                 names = [line.strip() for line in error.output.splitlines() if line[:1] == "\t"]
                 self.blocked = ", ".join(names) or "a file"
+                self.repository.run("update-ref", "-d", MOVING)
                 return False
+            self.repository.run("update-ref", "-d", MOVING)
         return True
+
+    def restore_cut_files(self) -> None:
+        """Undo what git left of files that it was writing when it was killed or the disk was full.
+
+        git does not write files atomically. A history without its end would be taken for one whose
+        records somebody deleted.
+        """
+        repository = self.repository
+        target = repository.find_commit(MOVING)
+        if not target:
+            return
+        changes = repository.list_changes("HEAD", target)
+        texts = repository.read_blobs([f"{target}:{path}" for path in changes])
+        new, changed = [], []
+        for (path, status), text in zip(changes.items(), texts, strict=True):
+            disk = read_file(self.workspace, path)
+            if disk == text or not (text or "").startswith(disk or ""):
+                continue
+            if status == "M":
+                changed.append(path)
+            elif status == "A" and disk is not None:
+                new.append(path)
+        if new:
+            repository.run("--literal-pathspecs", "clean", "-q", "-f", "-x", "--", *new)
+        if changed:
+            options = ("--pathspec-from-file=-", "--pathspec-file-nul")
+            paths = "".join(f"{path}\0" for path in changed)
+            repository.run("--literal-pathspecs", "checkout", "-q", "HEAD", *options, data=paths)
+        repository.run("update-ref", "-d", MOVING)
 
     def finish(self, ours: str, theirs: str, target: str) -> None:
         """Note what both sides have now, and read what arrived through the gate of the index."""

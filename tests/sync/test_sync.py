@@ -206,6 +206,41 @@ def test_a_file_that_an_editor_saves_during_the_sync_is_not_overwritten(
     assert git(desktop.root, "status", "--porcelain") == ""
 
 
+def test_files_that_git_could_not_write_completely_are_restored(
+    laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    laptop.mem("history", "--add", "Released 1.2.")
+    laptop.write("Ana drinks tea.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("history", "--add", "Released 1.3.")
+    laptop.write("Kai is in Lisbon.")
+    laptop.sync()
+    # As a kill or a full disk leaves it in the middle of git's merge.
+    git(desktop.root, "fetch", "-q", str(hub), "main:refs/mem/moving")
+    names = git(desktop.root, "diff", "--name-only", "HEAD", "refs/mem/moving").split()
+    new = next(name for name in names if "lisbon" in name)
+    for name in names:
+        text = git(desktop.root, "show", f"refs/mem/moving:{name}")
+        (desktop.root / name).write_text(text[: 40 if name == new else 0])
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        assert "1.2" in machine.mem("history")[1] and "1.3" in machine.mem("history")[1]
+        assert "Kai is in Lisbon" in machine.mem("ls")[1]
+    assert git(hub, "log", "--format=%s", "main").count("Merge") == 1
+    assert "moving" not in git(desktop.root, "for-each-ref")
+
+
+def test_a_program_that_stays_in_the_background_is_not_waited_for() -> None:
+    from memcli.sync.git import run_program
+
+    script = "setsid sleep 9 >/dev/null & echo done"
+    began = time.monotonic()
+    assert run_program(["sh", "-c", script], os.environ, b"", 5) == (0, b"done\n", b"")
+    assert time.monotonic() - began < 4
+
+
 def test_a_secret_and_a_conflict_marker_are_not_sent(laptop: Machine, desktop: Machine) -> None:
     (laptop.root / "entries/leak.md").write_text(f"The token is {TOKEN}\n")
     (laptop.root / "entries/marks.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
@@ -344,6 +379,20 @@ def test_what_is_no_memory_of_its_own_is_refused(
     git(tmp_path, "init", "-q", "-b", "main", "code")
     git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "x")
     assert "no memory" in Machine(tmp_path / "third").sync(str(tmp_path / "code"), code=5)
+
+
+def test_a_damaged_repository_and_another_address_are_named(
+    laptop: Machine, tmp_path: Path
+) -> None:
+    git(laptop.root, "remote", "set-url", "origin", "https://ana:hunter2@example.org/hub.git")
+    output = laptop.sync("https://example.org/other.git", code=5)
+    assert "another address: https://example.org/hub.git" in output
+    new = Machine(tmp_path / "new")
+    new.write("Nobody has this.")
+    git(new.folder, "init", "-q")
+    (new.root / ".git").mkdir()
+    assert "not a git repository" in new.sync("https://example.org/hub.git", code=5)
+    assert git(new.folder, "remote") == "", "the repository above is somebody's project"
 
 
 def test_git_merges_a_shared_memory_with_the_driver(
