@@ -116,7 +116,8 @@ def name_subject(body: str, lines: Sequence[Line], wrong: str) -> str:
     before = match_start("subject_before", take_over(line))
     verb = VERBS.get((it["verb"] or "")[-1:], "")
     if not it["pronoun"]:
-        verb = "was "  # "renamed to main last year"
+        # "Renamed to main last year", "went up to 985 in April"
+        verb = "" if rest.startswith(("went", "turned")) else "was "
     elif verb and rest.startswith(("been ", "moved ", "changed ")):
         verb = "has "
     return f"{before['subject']}{verb}{rest}" if before else body
@@ -254,7 +255,7 @@ def is_new_value(text: str, near: Sequence[Line]) -> bool:
     _, body = split_opening(text)
     values = compiled(expression(TABLE, "name_or_number")).findall(body)
     is_new = any(value.casefold() not in said for value in values)
-    is_clause = any(match_start(name, body) for name in ("clause", "it", "ended"))
+    is_clause = bool(match_start("clause", body) or match_start("it", body))
     return is_new and is_clause and is_positive(body)
 
 
@@ -327,24 +328,22 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
     has worked on or a name that it used ("our functions are snake_case").
     """
     names = find_names(body)
-    shared = [
-        line.text
-        for line in reading.near
-        if names & find_names(line.text) and not search_pattern("advice", line.text)
-    ]
+    is_about_it = len(reading.near) == 1 and match_start("it", body)
+    claims = [line.text for line in reading.near if not search_pattern("advice", line.text)]
+    shared = [text for text in claims if is_about_it or names & find_names(text)]
     first, _, second = re.sub(r"[;:.] ", ", ", body).partition(", ")
-    is_clause = match_start("clause", body) or (len(reading.near) == 1 and match_start("it", body))
+    is_clause = match_start("clause", body) or is_about_it
     if not (reading.is_first and is_clause) or not is_answering(body, second):
         return None
     if not shared:
         # "Branches are called after the ticket" after "name the branch" and "Created login-form."
         # "Our readers are over seventy, we say Sie" after "I used du".
-        is_about_task = names & find_names(reading.earlier[-2].text if reading.earlier[1:] else "")
-        if (
-            (is_about_task or match_start("standing", second))
-            and has_report(reading)
-            and match_start("standing", body)
-        ):
+        asked = reading.earlier[-2].text if reading.earlier[1:] else ""
+        is_about = bool(names & find_names(asked) or match_start("standing", second))
+        # "We close at 5 in winter" after "The sign says 9 to 6."
+        numbers = [has_number(text) for text in (body, *(line.text for line in reading.near))]
+        is_sure = numbers == [True, True] or (is_about and has_report(reading))
+        if is_sure and match_start("standing", body):
             return body, reading.near[-1].text
         return None
     last = shared[-1]
@@ -355,7 +354,9 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
             if theirs and set(value.findall(body.casefold())) - theirs:
                 return body, text
     restriction = match_start("restriction", second)
-    is_restricted = bool(restriction and find_names(restriction["name"]) & find_names(last))
+    is_only = match_start("only", second)
+    narrowed = second if is_only else restriction["name"] if restriction else ""
+    is_restricted = find_names(narrowed) & find_names(last)
     # A name has a capital in the middle of the agent's sentence.
     name = re.sub(r"(?i)^(?:the|der|die|das) |'s\b.*", "", first).split()[0]
     said = f"{reading.earlier[-2].text if reading.earlier[1:] else ''} {last}"
@@ -370,7 +371,7 @@ def find_conflict(body: str, reading: Reading) -> tuple[str, str] | None:
 
 def is_answering(body: str, second: str) -> bool:
     """Return whether a reply is no feedback, and its second part no task and no question."""
-    is_other = is_task(second) or search_pattern("question", second)
+    is_other = is_task(split_opening(second)[1]) or search_pattern("question", second)
     return not is_other and not search_pattern("feedback", body)
 
 

@@ -169,7 +169,8 @@ def read_standing(
     text, corrects = correction or (body, "")
     if not kind:
         return None
-    denied = match_start("denied", reading.previous) if reading.is_correcting else None
+    is_joined = reading.is_correcting and is_dependent(reading.previous)
+    denied = match_start("denied", reading.previous) if is_joined else None
     if denied and text == body and WORD.search(reading.previous, denied.end()):
         # "It's not down, staging moved. The db is on quillon now."
         rest = format_sentence(reading.previous[denied.end() :])

@@ -295,6 +295,9 @@ def test_a_task_before_a_request_is_not_remembered() -> None:
         ("Am Mittwoch ist bis 12 Uhr offen.", "Mittwochs haben wir doch seit Oktober zu", "Mittwochs haben wir doch seit Oktober zu."),
         ("I ran black.", "black's been gone since we brought in ruff", "Black's been gone since we brought in ruff."),
         ("I used du in the letter.", "our readers are over seventy, we say Sie", "Our readers are over seventy, we say Sie."),
+        ("The sign has 9 to 6 as hours.", "we close at 5 in winter", "We close at 5 in winter."),
+        ("I used a VAT rate of 20 %.", "food has none, only the drinks get the 20", "Food has none, only the drinks get the 20."),
+        ("Rent is 940 euros.", "went up to 985 in April", "Rent went up to 985 in April."),
         ("Renamed to 1974.tif.", "box 7 is from 1976. I misread my own handwriting!", "Box 7 is from 1976."),
     ],
 )  # fmt: skip
@@ -315,6 +318,7 @@ def test_a_correction_becomes_a_whole_sentence(before: str, said: str, text: str
         ("I've sent the mail to all 12.", "great, 11 of the 12 have answered already"),
         ("14 tests fail.", "12 now, after the last commit"),
         ("The version has to be 2.4 or newer.", "the version is 2.9 on that box"),
+        ("Fertig, 12 Seiten.", "12 Seiten waren mal das Ziel, aber schau mal ob's auf 10 geht"),
         ("The canary is up.", "for the next hour don't touch the canary"),
         ("The meeting is on Monday.", "make it Tuesday this week only"),
         ("The suite takes 4 minutes.", "it took 9 minutes since lunch, weird"),
