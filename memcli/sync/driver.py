@@ -1,4 +1,4 @@
-"""The merge driver: git calls it for files of a memory inside a project's repository."""
+"""The merge driver, which git calls for files of a memory in a project's repository."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..store.workspace import MARK, Workspace, open_folder
 from .files import change_attributes
 from .merge import merge_file
 
-# git takes the file as merged if a driver cannot run. The plain merge at the end marks conflicts.
+# If a driver cannot run, git counts the file as merged. The last command marks conflicts instead.
 COMMAND = (
     "{program} merge-driver %O %A %B %L %P; code=$?; test $code = 0 && exit 0;"
     " test $code = {conflict} && exit 1;"
@@ -22,9 +22,9 @@ CONFLICT_CODE = 3
 
 
 def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
-    """Make git merge the files of a workspace by field and record. Return whether it can.
+    """Add the driver to the configuration of this clone. Return whether that worked.
 
-    The driver is in the configuration of this clone, because git runs nothing that a clone brings.
+    A clone brings .gitattributes along, but no commands: git would not run them.
     """
     command = COMMAND.format(program=shlex.join(program), conflict=CONFLICT_CODE)
     try:
@@ -36,7 +36,7 @@ def install_driver(workspace: Workspace, program: Sequence[str]) -> bool:
 
 
 def share_attributes(workspace: Workspace) -> None:
-    """Say in the shared .gitattributes which files the driver merges."""
+    """List the files that the driver merges in the shared .gitattributes."""
     change = change_attributes(workspace)
     if change.before != change.after:
         commit_one(workspace, "init", [change], actor="hook")
@@ -45,19 +45,20 @@ def share_attributes(workspace: Workspace) -> None:
 def merge_for_git(
     context: Context, base: Path, ours: Path, theirs: Path, size: int, path: Path
 ) -> str:
-    """Merge three files that git made, into the second one. Return the conflict, if there is one.
+    """Merge three temporary files of git into the second one, and return the conflict, if any.
 
-    `path` is the file in the work tree, which says what kind it is.
+    `size` is the length of conflict markers. `path`, in the work tree, tells the kind of the file.
     """
     root = next((folder for folder in path.parents if (folder / MARK).is_file()), None)
-    kind, inner = "entry", path.name
+    kind, name = "entry", path.name
     if root is not None:
-        inner = path.relative_to(root).as_posix()
-        kind = open_folder(context, root, "", None).get_kind(inner)
-    texts = [read_text(file) for file in (base, ours, theirs)]
-    for file, text in zip((base, ours, theirs), texts, strict=True):
-        if text is None:
+        name = path.relative_to(root).as_posix()
+        kind = open_folder(context, root, "", None).get_kind(name)
+    texts = []
+    for file in (base, ours, theirs):
+        texts.append(read_text(file))
+        if texts[-1] is None:
             raise NotFoundError(f"no file {file}")
-    merged = merge_file(kind, inner, texts[0] or None, texts[1], texts[2], markers=size)
+    merged = merge_file(kind, name, texts[0] or None, texts[1], texts[2], markers=size)
     write_atomically(ours, (merged.text or "").encode("utf-8", "surrogateescape"))
     return merged.conflict

@@ -1,4 +1,4 @@
-"""The files of a workspace that git carries, and those that must not leave this machine."""
+"""Choose the files of a workspace that git sends, and those that must not leave this machine."""
 
 from contextlib import suppress
 from os.path import lexists
@@ -16,7 +16,7 @@ from .git import Repository
 from .tree import Conflict
 
 OWN_FILES = ("mem.yaml", ".gitignore", ".gitattributes")
-# Names at the top of a memory's own repository that say nothing about whose it is.
+# Names at the top of a repository that do not tell a memory from a project.
 NEUTRAL_NAMES = (".", "README", "LICENSE", "COPYING")
 ATTRIBUTES = ("*.md merge=mem", "purged.txt merge=mem", "mem.yaml merge=mem")
 
@@ -32,7 +32,7 @@ def check_own_repository(workspace: Workspace) -> None:
                 " mem sync --scope user",
             )
         raise NotFoundError(
-            "this memory is no git repository yet", "give it a remote: mem sync ADDRESS"
+            "this memory is not a git repository yet", "give it a remote: mem sync ADDRESS"
         )
     excluded = repository.git_folder / "info" / "exclude"
     with suppress(OSError):
@@ -43,7 +43,7 @@ def check_own_repository(workspace: Workspace) -> None:
 
 
 def check_contents(workspace: Workspace, repository: Repository) -> None:
-    """Refuse the repository of a project, whose work would be pushed with the memory."""
+    """Raise RejectedError for the repository of a project, whose files would be pushed too."""
     if workspace.is_vault:
         return
     included = {name.partition("/")[0] for name in workspace.settings["index.include"]}
@@ -59,16 +59,17 @@ def check_contents(workspace: Workspace, repository: Repository) -> None:
 
 
 def prepare_files(workspace: Workspace, repository: Repository) -> None:
-    """Say in .gitignore what stays on this machine, and in .gitattributes how git merges.
+    """List in .gitignore the files of this machine, and in .gitattributes the merge driver.
 
-    `mem init` also excludes notes and history, which a project must not get. Here they are carried,
-    unless .gitignore is committed already: then it says what its owner wants.
+    `mem init` excludes notes and history too, because a project must not get them. Here git sends
+    them, unless .gitignore is committed already: then its owner may have decided otherwise.
     """
     path = f"{workspace.prefix}.gitignore"
     before = read_file(workspace, path)
     lines = (before or "").splitlines()
-    carried = () if repository.run("ls-files", "--", path) else SHARED_ONLY_PATHS
-    after = [line for line in lines if line not in carried]
+    is_committed = bool(repository.run("ls-files", "--", path))
+    sent = () if is_committed else SHARED_ONLY_PATHS
+    after = [line for line in lines if line not in sent]
     after += [name for name in LOCAL_PATHS if name not in (*lines, *SHARED_ONLY_PATHS)]
     changes = [
         Replace(path, before, "".join(f"{line}\n" for line in after)),
@@ -80,6 +81,7 @@ def prepare_files(workspace: Workspace, repository: Repository) -> None:
 
 
 def change_attributes(workspace: Workspace) -> Replace:
+    """Return the change that adds the merge driver to .gitattributes."""
     path = f"{workspace.prefix}.gitattributes"
     before = read_file(workspace, path)
     text = before or ""
@@ -103,11 +105,10 @@ def list_pending(
     pending = {}
     for row in filter(None, status.split("\0")):
         path = row[3:]
-        hidden = [part for part in path.split("/") if part.startswith(".")]
-        # A folder is a repository inside of the memory.
-        if not path.endswith("/") and (
-            not hidden or path.removeprefix(workspace.prefix) in OWN_FILES
-        ):
+        is_own = path.removeprefix(workspace.prefix) in OWN_FILES
+        is_hidden = any(part.startswith(".") for part in path.split("/"))
+        is_inner_repository = path.endswith("/")
+        if is_own or not (is_hidden or is_inner_repository):
             pending[path] = row[:2].strip()[-1]
     pending |= dict.fromkeys(list_pending_sessions(workspace, repository), "?")
     skipped = []
@@ -122,16 +123,14 @@ def list_pending(
 
 
 def list_pending_sessions(workspace: Workspace, repository: Repository) -> list[str]:
-    """Return the files of conversations that git does not have as they are.
+    """Return the files of conversations that are new or changed.
 
-    Conversations are carried only if the user wants it and nobody else commits here.
+    Conversations are sent only if the user wants it and nobody else commits here.
     """
     if not workspace.settings["sync.sessions"]:
         return []
-    if (
-        not workspace.is_own
-        and len(set(repository.run("log", "--all", "--format=%ae").split())) > 1
-    ):
+    authors = set(repository.run("log", "--all", "--format=%ae").split())
+    if len(authors) > 1 and not workspace.is_own:
         return []
     folder = f"{workspace.prefix}sessions"
     listed = repository.run("ls-files", "-z", "--others", "--modified", "--deleted", "--", folder)

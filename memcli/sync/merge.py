@@ -2,7 +2,7 @@
 
 An entry is merged by field and its text by lines, history and notes by record, MEMORY.md and other
 pages by lines. Nothing is lost: if both sides reworded the same lines of a memory, the later
-version stays in the file, and the other one becomes a memory that disagrees with it. The result
+version stays in the file, and the other one becomes a memory that conflicts with it. The result
 does not depend on which side is ours, so two machines write the same file.
 
 In a project's repository, git's own conflict markers tell people what to decide instead.
@@ -27,6 +27,7 @@ from ..formats.text import build_digest, split_words
 STATE = ("status", "forgotten_at", "reason", "superseded_by")
 LISTS = ("tags", "aliases", "sources", "files", "conflicts_with")
 TIME_LENGTH = len("[14:15]")
+REWORDED = "both machines changed the same lines, and both versions are there"
 LONGEST_RECORD = 20_000  # characters of a record that is compared word by word
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
@@ -45,17 +46,17 @@ class Version(NamedTuple):
 
     @property
     def order(self) -> tuple[str, str]:
-        """By which the later of two versions is recognized."""
+        """A key that sorts two versions of an entry by the time of their last change."""
         times = [str(self.fields.get(key, "")) for key in ("updated_at", "created_at")]
         return max(times), self.text
 
 
 class Merged(NamedTuple):
-    """A merged file. Without a text it is deleted."""
+    """A merged file. If it has no text, the file is deleted."""
 
     text: str | None
-    conflict: str = ""  # what a person should look at
-    copy: str = ""  # the text of a second memory, which gets a file of its own
+    conflict: str = ""  # what a person should check
+    copy: str = ""  # the text of a second memory, which is written to a new file
 
 
 def merge_file(
@@ -67,13 +68,13 @@ def merge_file(
     *,
     markers: int = 0,
 ) -> Merged:
-    """Merge the versions of a file. None is a file that does not exist.
+    """Merge the versions of a file. None means that the file does not exist.
 
-    `kind` is the kind of the file in its workspace. With `markers`, the length of git's conflict
-    markers, a conflict is marked in the text.
+    `kind` is the kind of the file in its workspace. If `markers` is not 0, it is the length of the
+    conflict markers that are written into the text, as git does.
     """
     if kind in ("history", "note", "session"):
-        # A record that one side deleted stays deleted, also if the side deleted the whole file.
+        # Not as other files: a side that deleted the whole file deleted its old records only.
         return Merged(merge_records(kind, base or "", ours or "", theirs or "") or None)
     if ours is None or theirs is None:
         return Merged(ours if theirs is None else theirs)
@@ -94,19 +95,21 @@ def merge_file(
 
 
 def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
-    """Merge a file of records: those of both sides, without those that one side deleted."""
-    ours, theirs = sorted((ours, theirs))
-    old, left, right = (split_records(kind, text) for text in (base, ours, theirs))
-    left, right = align_records(old, left), align_records(old, right)
-    texts: dict[str, str] = {}
-    for key in {*left, *right}:
+    """Return the records of both sides, without those that one side deleted."""
+    first, second = sorted((ours, theirs))
+    old = split_records(kind, base)
+    left = align_records(old, split_records(kind, first))
+    right = align_records(old, split_records(kind, second))
+    merged = []
+    for key in weave_keys(list(left), list(right)):
         if key in left and key in right:
-            texts[key] = merge_record(kind, old.get(key, ""), left[key], right[key])
-        elif key not in old:
-            texts[key] = left.get(key) or right[key]
-    order = weave([key for key in left if key in texts], [key for key in right if key in texts])
-    ended = [texts[key] if texts[key].endswith("\n") else texts[key] + "\n" for key in order]
-    return "".join(ended)
+            record = merge_record(kind, old.get(key, ""), left[key], right[key])
+        elif key in old:
+            continue  # one side deleted it
+        else:
+            record = left.get(key) or right[key]
+        merged.append(add_line_end(record))
+    return "".join(merged)
 
 
 def split_records(kind: str, text: str) -> dict[str, str]:
@@ -121,28 +124,27 @@ def split_records(kind: str, text: str) -> dict[str, str]:
     records: dict[str, str] = {}
     for part in filter(None, parts):
         key = build_record_key(kind, part)
-        while key in records:  # the same words were noted twice
+        while key in records:  # the same note was written twice
             key += "+"
         records[key] = part
     return records
 
 
 def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, str]:
-    """Return the records of a side; one that only lost words has the key that it had before.
+    """Return the records of a side. A record that only lost words gets its old key.
 
-    Notes have no ids, and a purge deletes a passage of a note.
+    The key of a note is its text, because notes have no ids, and a purge shortens that text.
     """
     changed = [key for key in side if key not in old]
-    names = {}
-    for key in old:
-        if key in side:
-            continue
+    old_keys = {}
+    for key in [key for key in old if key not in side]:
         for new_key in changed:
             is_same_time = new_key[:TIME_LENGTH] == key[:TIME_LENGTH]
-            if is_same_time and new_key not in names and has_lost_words(old[key], side[new_key]):
-                names[new_key] = key
+            if is_same_time and has_lost_words(old[key], side[new_key]):
+                old_keys[new_key] = key
+                changed.remove(new_key)
                 break
-    return {names.get(key, key): text for key, text in side.items()}
+    return {old_keys.get(key, key): text for key, text in side.items()}
 
 
 def build_record_key(kind: str, text: str) -> str:
@@ -156,34 +158,34 @@ def build_record_key(kind: str, text: str) -> str:
     return text.strip()
 
 
-def weave(left: Sequence[str], right: Sequence[str]) -> list[str]:
-    """Return the keys of both sides: common ones in order, the others between them by time."""
+def weave_keys(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    """Return the keys of both sides in the order of each. Between common keys, time decides."""
     common = set(left) & set(right)
-    woven: dict[str, None] = {}
-    first, second = list(left), list(right)
-    while first or second:
-        if first and first[0] in woven:
-            first.pop(0)
-        elif second and second[0] in woven:
-            second.pop(0)
-        elif not second or (first and second[0] in common and first[0] not in common):
-            woven[first.pop(0)] = None
-        elif not first or (first[0] in common and second[0] not in common):
-            woven[second.pop(0)] = None
-        else:
-            woven[(first if first[0] <= second[0] else second).pop(0)] = None
-    return list(woven)
+    woven = list(left)
+    position = 0
+    for key in right:
+        if key in common:
+            position = woven.index(key) + 1
+            continue
+        while position < len(woven) and woven[position] not in common and woven[position] < key:
+            position += 1
+        woven.insert(position, key)
+        position += 1
+    return woven
 
 
 def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
-    """Merge a record that both sides have. Only a purge or a person changes one."""
-    if base in (ours, theirs) or ours == theirs:
-        return theirs if ours == base else ours
+    """Merge a record that both sides have. Only a purge or a person changes a record."""
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    shorter = min(ours, theirs, key=len)
     if max(len(ours), len(theirs)) > LONGEST_RECORD:
-        return min(ours, theirs, key=len)
+        return shorter
     merged = merge_words(base, ours, theirs)
-    is_broken = kind == "session" and parse_event(merged) is None
-    return min(ours, theirs, key=len) if is_broken else merged
+    is_damaged = kind == "session" and parse_event(merged) is None
+    return shorter if is_damaged else merged
 
 
 def has_lost_words(before: str, after: str) -> bool:
@@ -193,15 +195,16 @@ def has_lost_words(before: str, after: str) -> bool:
 
 def merge_words(base: str, ours: str, theirs: str) -> str:
     """Merge a text word by word. A word that one side deleted stays deleted."""
+
+    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+        return [*first, *second] if first and second else []
+
     was, left, right = (TOKEN.findall(text) for text in (base, ours, theirs))
-    words = merge_sequences(
-        was, left, right, lambda _, first, second: [*first, *second] if first and second else []
-    )
-    return "".join(words or ())
+    return "".join(merge_sequences(was, left, right, resolve) or [])
 
 
 def merge_purged_ids(ours: str, theirs: str) -> str:
-    """Merge lines of an id and a date, and delete none. Of two dates the earlier one stays."""
+    """Merge lines of an id and a date, and delete none. The earlier of two dates stays."""
     dates: dict[str, str] = {}
     for line in sorted([*ours.splitlines(), *theirs.splitlines()]):
         purged_id, _, date = line.strip().partition(" ")
@@ -212,10 +215,10 @@ def merge_purged_ids(ours: str, theirs: str) -> str:
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
-    """Merge settings by name, as if they were the head of an entry without a text."""
+    """Merge settings by name, as if they were the frontmatter of an entry without a text."""
     try:
         versions = [
-            read_version(f"---\n{add_line_end(text)}---\n") for text in (base, ours, theirs)
+            parse_version(f"---\n{add_line_end(text)}---\n") for text in (base, ours, theirs)
         ]
         merged = merge_heads(*versions, has_base=True)
     except FrontmatterError:
@@ -224,29 +227,30 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
 
 
 def choose_metadata(ours: str, theirs: str) -> str:
-    """Return the metadata of the conversation that went on longer. mem counts its events again."""
+    """Return the later metadata. The next command corrects the number of events in it."""
     return max(ours, theirs, key=lambda text: str((parse_event(text) or {}).get("updatedAt", "")))
 
 
 def merge_page(base: str, ours: str, theirs: str, markers: int) -> Merged:
     """Merge a page by lines. A line that both sides changed stays in both wordings."""
-    conflicts: list[str] = []
+    conflict = ""
 
     def resolve(was: list[str], left: list[str], right: list[str]) -> list[str]:
-        texts = ["".join(part) for part in (was, left, right)]
+        nonlocal conflict
+        texts = ["".join(lines) for lines in (was, left, right)]
         if all(has_lost_words(texts[0], text) for text in texts[1:]):
             return [merge_words(*texts)]  # a purge on each side
-        parts = [[add_line_end(line) for line in part] for part in (left, right)]
-        merged = join_lines(was, parts[0], parts[1])
+        left, right = add_line_ends(left), add_line_ends(right)
+        merged = join_lines(was, left, right)
         replaced = [line for line in was if line.strip() and line not in left + right]
         is_promoted = all(PROMOTED_LINE.fullmatch(line.strip()) for line in replaced)
         if is_promoted or not (set(left) - set(was) and set(right) - set(was)):
             return merged
-        conflicts.append("both machines changed the same lines, and both versions are there")
-        return mark_conflict(parts[0], parts[1], markers) if markers else merged
+        conflict = REWORDED
+        return mark_conflict(left, right, markers) if markers else merged
 
     text = merge_lines(base, ours, theirs, resolve) or ""
-    return Merged(drop_repeated_lines(text), conflicts[0] if conflicts else "")
+    return Merged(remove_repeated_lines(text), conflict)
 
 
 def join_lines(was: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
@@ -256,8 +260,8 @@ def join_lines(was: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -
     return merged + [line for line in theirs if line not in was and line not in merged]
 
 
-def drop_repeated_lines(page: str) -> str:
-    """Return a page with one line per promoted memory."""
+def remove_repeated_lines(page: str) -> str:
+    """Return a page with one line for each promoted memory."""
     lines: dict[str, str] = {}
     for number, line in enumerate(page.splitlines(keepends=True)):
         match = PROMOTED_LINE.fullmatch(line.rstrip("\r\n"))
@@ -267,59 +271,52 @@ def drop_repeated_lines(page: str) -> str:
 
 def mark_conflict(ours: Sequence[str], theirs: Sequence[str], size: int) -> list[str]:
     """Return both sides between git's conflict markers."""
-    start, middle, end = (
-        f"{sign * size}{name}\n" for sign, name in zip("<=>", MARKER_NAMES, strict=True)
-    )
-    return [start, *ours, middle, *theirs, end]
-
-
-MARKER_NAMES = (" ours", "", " theirs")
+    start, middle, end = (sign * size for sign in "<=>")
+    return [f"{start} ours\n", *ours, f"{middle}\n", *theirs, f"{end} theirs\n"]
 
 
 def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: int) -> Merged:
-    """Merge the versions of a memory."""
+    """Merge the versions of a memory: its fields by name, its text by lines."""
     try:
-        old, left, right = (read_version(text) for text in (base or "", ours, theirs))
+        old, left, right = (parse_version(text) for text in (base or "", ours, theirs))
+        older, newer = sorted((left, right), key=lambda version: version.order)
+        head = merge_heads(old, older, newer, has_base=base is not None)
     except FrontmatterError:
         return merge_page(base or "", ours, theirs, markers)
     if left.id != right.id and left.id and right.id:
         if markers:
             return merge_page(base or "", ours, theirs, markers)
-        # Two memories under one name. The other one gets a name of its own.
+        # Two memories in files of the same name. The second one gets a new file.
         first, second = sorted((left, right), key=lambda version: version.id)
         return Merged(first.text, "", second.text)
-    older, newer = sorted((left, right), key=lambda version: version.order)
-    sides = (left, right) if markers else (older, newer)
-    conflicts: list[int] = []
+    has_conflict = False
 
     def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
-        parts = [[add_line_end(line) for line in part] for part in (first, second)]
+        nonlocal has_conflict
+        first, second = add_line_ends(first), add_line_ends(second)
         if base and not was:
-            return [*parts[0], *parts[1]]  # both sides added something
-        conflicts.append(1)
-        return mark_conflict(parts[0], parts[1], markers) if markers else parts[1]
+            return [*first, *second]  # both sides added something
+        has_conflict = True
+        return mark_conflict(first, second, markers) if markers else second
 
+    sides = (left, right) if markers else (older, newer)
     bodies = [add_line_end(version.body) for version in (old, *sides)]
     body = merge_lines(bodies[0], bodies[1], bodies[2], resolve) or ""
-    try:
-        head = merge_heads(old, older, newer, has_base=base is not None)
-    except FrontmatterError:
-        return merge_page(base or "", ours, theirs, markers)
-    text = head + body if head else body
-    if not conflicts or markers:
-        return Merged(text, "both sides changed the same lines" if conflicts else "")
+    text = head + body
+    if markers or not has_conflict:
+        return Merged(text, REWORDED if has_conflict else "")
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
     is_active = not any(fields.get(key) for key in ("forgotten_at", "superseded_by"))
     return Merged(text, "both machines changed its text" if is_active else "", copy)
 
 
-def read_version(text: str) -> Version:
+def parse_version(text: str) -> Version:
     return Version(text, *frontmatter.parse(text))
 
 
 def merge_heads(old: Version, older: Version, newer: Version, *, has_base: bool) -> str:
-    """Return the merged frontmatter with its fences. Comments and order stay if possible."""
+    """Return the merged frontmatter with its fences, if possible with its comments and order."""
     values = merge_fields(old.fields, older.fields, newer.fields, has_base=has_base)
     if not values:
         return ""
@@ -335,11 +332,10 @@ def merge_heads(old: Version, older: Version, newer: Version, *, has_base: bool)
             text = f"---\n{head}---\n"
             fields = frontmatter.parse(text).fields
             names = [name for name in {**fields, **values} if fields.get(name) != values.get(name)]
-            edited = frontmatter.edit(text, {name: values.get(name) for name in names})
+            return frontmatter.edit(text, {name: values.get(name) for name in names})
         except FrontmatterError:
             continue
-        return edited
-    # Keys that cannot be replaced by lines, such as anchors.
+    # The YAML has anchors or something else that cannot be edited by lines.
     return format_document(values, "").rstrip("\n") + "\n"
 
 
@@ -367,8 +363,8 @@ def merge_value(key: str, was: Any, older: Any, newer: Any, *, has_base: bool) -
     present = [value for value in (newer, older) if value is not None]
     if key == "strength" and all(is_count(value) for value in (older, newer)):
         # Each side counted its own confirmations.
-        first = was if is_count(was) else 1
-        return older + newer - first if has_base else max(older, newer)
+        common = was if is_count(was) else 1
+        return older + newer - common if has_base else max(older, newer)
     if key == "created_at":
         return min(present, key=str)
     if key in ("updated_at", "forgotten_at"):
@@ -394,9 +390,9 @@ def is_count(value: Any) -> bool:
 
 
 def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) -> str:
-    """Return a memory with the text of one side, which disagrees with the merged one.
+    """Return a memory with the text of one side, which conflicts with the merged memory.
 
-    Its id depends on its text alone, so every machine makes the same copy.
+    Its id depends on its text alone, so every machine builds the same copy.
     """
     number = int(build_digest(version.body.encode("utf-8", "surrogateescape")), 16)
     letters = "".join(ALPHABET[number >> shift & 31] for shift in range(0, 30, 5))
@@ -408,7 +404,11 @@ def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) ->
 def build_copy_path(path: str, text: str) -> str:
     """Return the path of a copy: the path of the file with the id of the copy."""
     stem = path.removesuffix(".md")
-    return f"{stem}-{shorten_id(read_version(text).id)}.md"
+    return f"{stem}-{shorten_id(parse_version(text).id)}.md"
+
+
+def add_line_ends(lines: Sequence[str]) -> list[str]:
+    return [add_line_end(line) for line in lines]
 
 
 def add_line_end(text: str) -> str:

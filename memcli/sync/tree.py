@@ -1,7 +1,8 @@
-"""Merge two commits of a memory beside the work tree, in an index of its own."""
+"""Merge two commits of a memory in a temporary index of git, without the work tree."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,10 +17,23 @@ from .merge import build_copy_path, merge_file
 
 
 class Conflict(NamedTuple):
-    """A file that a person should look at after a merge."""
+    """A file that a person should check after a merge."""
 
     path: str
     reason: str
+
+
+class NewEntry(NamedTuple):
+    """A memory that one side added."""
+
+    path: str
+    entry: Entry
+    text: str
+
+    @property
+    def rank(self) -> tuple[float, str, str]:
+        """A key that sorts repeats: the most trusted one first, then the oldest."""
+        return -self.entry.trust, self.entry.created_at, self.entry.id
 
 
 @dataclass
@@ -38,13 +52,13 @@ class TreeMerge:
         with tempfile.TemporaryDirectory(prefix="mem-sync-") as folder:
             self.index = f"{folder}/index"
             try:
-                # Unlike `git merge`, this takes no new memory for a renamed old one.
+                # `git merge` would mistake a new memory for a renamed old one.
                 self.repository.run(
                     *("read-tree", "-i", "-m", "--aggressive", self.base, self.ours, self.theirs),
                     index=self.index,
                 )
                 self.merge_changed_files()
-                self.join_repeats()
+                self.merge_repeats()
                 self.remove_purged_memories()
                 return self.write_tree()
             except GitError as error:
@@ -58,15 +72,12 @@ class TreeMerge:
 
     def set_files(self, texts: Mapping[str, str | None], modes: Mapping[str, str]) -> None:
         """Give files of the merged tree a text. None deletes a file."""
-        self.repository.change_index(
-            self.index,
-            {
-                path: None
-                if text is None
-                else Blob(modes.get(path, REGULAR[0]), self.repository.write_blob(text))
-                for path, text in texts.items()
-            },
-        )
+        blobs: dict[str, Blob | None] = dict.fromkeys(texts)
+        for path, text in texts.items():
+            if text is not None:
+                mode = modes.get(path, REGULAR[0])
+                blobs[path] = Blob(mode, self.repository.write_blob(text))
+        self.repository.change_index(self.index, blobs)
 
     def merge_changed_files(self) -> None:
         """Merge the files that both sides changed."""
@@ -75,11 +86,11 @@ class TreeMerge:
         contents = dict(zip(names, self.repository.read_blobs(list(names)), strict=True))
         texts: dict[str, str | None] = {}
         modes: dict[str, str] = {}
-        kept: dict[str, Blob | None] = {}
+        special_files: dict[str, Blob | None] = {}
         for path, sides in unmerged.items():
             if any(blob.mode not in REGULAR for blob in sides.values()):
-                # Links and submodules are no memories.
-                kept[path] = sides.get(2) or sides.get(3)
+                # Links and submodules are not memories.
+                special_files[path] = sides.get(2) or sides.get(3)
                 self.conflicts.append(Conflict(path, "both machines changed it: git has both"))
                 continue
             base, ours, theirs = (
@@ -92,55 +103,49 @@ class TreeMerge:
                 texts[build_copy_path(path, merged.copy)] = merged.copy
             if merged.conflict:
                 self.conflicts.append(Conflict(path, merged.conflict))
-        self.repository.change_index(self.index, kept)
+        self.repository.change_index(self.index, special_files)
         self.set_files(texts, modes)
 
-    def join_repeats(self) -> None:
-        """Make one memory of those that both machines saved in the same words."""
-        sides = [self.read_new_entries(commit) for commit in (self.ours, self.theirs)]
+    def merge_repeats(self) -> None:
+        """Merge memories that both machines saved in the same words."""
+        ours, theirs = self.read_new_entries(self.ours), self.read_new_entries(self.theirs)
         texts: dict[str, str | None] = {}
-        for place in sides[0].keys() & sides[1].keys():
-            pairs = sorted((sides[0][place], sides[1][place]), key=lambda item: rank_entry(item[1]))
-            (path, kept, kept_text), (other_path, other, other_text) = (
-                (path, entry, text) for path, entry, text in pairs
-            )
-            if kept.id == other.id or path == other_path:
+        for meaning in ours.keys() & theirs.keys():
+            pair = ours[meaning], theirs[meaning]
+            first, second = sorted(pair, key=lambda new_entry: new_entry.rank)
+            if first.entry.id == second.entry.id or first.path == second.path:
                 continue
-            try:
-                joined = edit_entry(
-                    kept_text,
-                    {
-                        "strength": kept.strength + other.strength,
-                        "tags": tuple(dict.fromkeys([*kept.tags, *other.tags])),
-                        "sources": tuple(dict.fromkeys([*kept.sources, *other.sources])),
-                    },
-                )
-                superseded = edit_entry(other_text, {"superseded_by": kept.id, "status": None})
-            except FrontmatterError:
-                continue
-            texts |= {path: joined, other_path: superseded}
+            changes = {
+                "strength": first.entry.strength + second.entry.strength,
+                "tags": join_lists(first.entry.tags, second.entry.tags),
+                "sources": join_lists(first.entry.sources, second.entry.sources),
+            }
+            superseded = {"superseded_by": first.entry.id, "status": None}
+            with suppress(FrontmatterError):
+                merged = edit_entry(first.text, changes)
+                repeat = edit_entry(second.text, superseded)
+                texts |= {first.path: merged, second.path: repeat}
         self.set_files(texts, {})
 
-    def read_new_entries(self, commit: str) -> dict[tuple[object, ...], tuple[str, Entry, str]]:
-        """Return the active memories that a side added, by owner, project and words."""
+    def read_new_entries(self, commit: str) -> dict[tuple[object, ...], NewEntry]:
+        """Return the active memories that a side added, by owner, project, key and words."""
         changes = self.repository.list_changes(self.base, commit)
+        added = [path for path, status in changes.items() if status == "A"]
         paths = [
             path
-            for path, status in changes.items()
-            if status == "A"
-            and self.workspace.get_kind(path) == "entry"
-            and self.workspace.is_managed(path)
+            for path in added
+            if self.workspace.get_kind(path) == "entry" and self.workspace.is_managed(path)
         ]
         texts = self.repository.read_blobs([f"{commit}:{path}" for path in paths])
-        entries: dict[tuple[object, ...], tuple[str, Entry, str]] = {}
+        entries: dict[tuple[object, ...], NewEntry] = {}
         for path, text in zip(paths, texts, strict=True):
             try:
                 entry, _ = read_entry(parse(text or ""), path, self.workspace.now)
             except FrontmatterError:
                 continue
             if entry.status == "active" and entry.body:
-                place = (entry.owner, entry.project, entry.key, build_words_digest(entry.body))
-                entries[place] = (path, entry, text or "")
+                meaning = (entry.owner, entry.project, entry.key, build_words_digest(entry.body))
+                entries[meaning] = NewEntry(path, entry, text or "")
         return entries
 
     def remove_purged_memories(self) -> None:
@@ -151,28 +156,26 @@ class TreeMerge:
         purged_ids = parse_purged_ids(text or "")
         if not purged_ids:
             return
-        page_path = self.workspace.page_path
         patterns = "".join(f"{purged_id}\n" for purged_id in sorted(purged_ids))
-        rows = self.repository.run(
+        matches = self.repository.run(
             *("grep", "--cached", "-l", "-z", "-F", "-f", "-"),
             data=patterns,
             index=self.index,
             codes=(0, 1),
-        ).split("\0")
-        paths = [name for name in rows if name and name != path]
+        )
+        paths = [name for name in matches.split("\0") if name and name != path]
         contents = self.repository.read_blobs([f"{tree}:{name}" for name in paths])
         texts: dict[str, str | None] = {}
         for name, content in zip(paths, contents, strict=True):
-            if name == page_path:
+            if name == self.workspace.page_path:
                 texts[name] = remove_lines(content or "", purged_ids)
             elif read_id(content or "") in purged_ids:
                 texts[name] = None
         self.set_files(texts, {})
 
 
-def rank_entry(entry: Entry) -> tuple[float, str, str]:
-    """Order repeats: the one that is trusted most comes first, then the oldest."""
-    return -entry.trust, entry.created_at, entry.id
+def join_lists(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*first, *second]))
 
 
 def remove_lines(page: str, purged_ids: Iterable[str]) -> str:

@@ -365,7 +365,7 @@ def test_what_is_no_memory_of_its_own_is_refused(
     assert code == 2 and "part of a project's repository" in errors
     new = Machine(tmp_path / "new")
     new.write("Nobody has this.")
-    assert "no git repository yet" in new.sync(code=4)
+    assert "not a git repository yet" in new.sync(code=4)
     (laptop.root / "package.json").write_text("{}")
     git(laptop.root, "add", "-f", "package.json")
     assert "package.json is not part of a memory" in laptop.sync(code=5)
