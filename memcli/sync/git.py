@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import NamedTuple
@@ -17,14 +18,14 @@ from ..errors import BusyError, MemError, NotFoundError, RejectedError, Unavaila
 from ..store.git import SAFE_OPTIONS
 from ..store.workspace import Workspace
 
-# Line ends belong to the author of a file.
+# autocrlf=false: mem compares files byte by byte.
 SETTINGS = """
 core.hooksPath=/dev/null core.quotePath=false core.autocrlf=false submodule.recurse=false
 fetch.recurseSubmodules=false push.recurseSubmodules=no push.gpgSign=false push.followTags=false
 merge.verifySignatures=false
 """
 OPTIONS = (*SAFE_OPTIONS, *(word for setting in SETTINGS.split() for word in ("-c", setting)))
-# A hook passes the others on to the programs that it starts.
+# Other GIT_ variables, which a git hook sets, would lead git to the wrong repository.
 OWN_VARIABLES = (
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -57,7 +58,7 @@ REGULAR = ("100644", "100755")
 
 
 class GitError(Exception):
-    """git failed. Its callers say what that means for the user."""
+    """git failed. Callers turn this into an error for the user."""
 
     def __init__(self, reason: str, output: str = "", *, is_timeout: bool = False) -> None:
         super().__init__(reason)
@@ -91,7 +92,7 @@ class Repository:
         # If .git is damaged, git must not take the repository of a folder above.
         self.environment["GIT_CEILING_DIRECTORIES"] = str(self.top.parent)
         if not environment.get("GIT_AUTHOR_EMAIL") and not self.get_config("user.email"):
-            # A machine without a name for its user, such as a container, can still share.
+            # On a machine without a name for its user, such as a container, git would refuse.
             for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
                 self.environment |= {f"{role}_NAME": "mem", f"{role}_EMAIL": "mem@localhost"}
 
@@ -146,7 +147,7 @@ class Repository:
         return branch
 
     def check_free(self) -> None:
-        """Raise RejectedError in the middle of a merge or rebase that a person started."""
+        """Raise RejectedError if a person has started a merge or rebase and not finished it."""
         folder = Path(self.top, self.run("rev-parse", "--git-dir").strip())
         for name in UNFINISHED:
             if (folder / name).exists():
@@ -160,9 +161,9 @@ class Repository:
         """Return the versions of the files that both sides changed: 1 base, 2 ours, 3 theirs."""
         unmerged: dict[str, dict[int, Blob]] = {}
         for row in self.run("ls-files", "--unmerged", "-z", index=index).split("\0"):
-            about, _, path = row.partition("\t")
+            details, _, path = row.partition("\t")
             if path:
-                mode, object_id, stage = about.split()
+                mode, object_id, stage = details.split()
                 unmerged.setdefault(path, {})[int(stage)] = Blob(mode, object_id)
         return unmerged
 
@@ -174,19 +175,15 @@ class Repository:
         return dict(zip(fields[1::2], fields[::2], strict=False))
 
     def read_blobs(self, names: Sequence[str]) -> list[str | None]:
-        """Return the texts of objects, named by id or as COMMIT:PATH. None: there is none."""
+        """Return the texts of objects, named by id or as COMMIT:PATH. A missing one is None."""
         lines = "".join(name.replace("\n", "") + "\n" for name in names)
-        output = encode(self.run("cat-file", "--batch", data=lines)) if names else b""
+        stream = BytesIO(encode(self.run("cat-file", "--batch", data=lines)) if names else b"")
         texts: list[str | None] = []
-        position = 0
         for _ in names:
-            end = output.index(b"\n", position)
-            _, *about = output[position:end].rsplit(maxsplit=2)  # a name can have blanks
-            position = end + 1
-            size = int(about[1]) + 1 if about[-1:][0].isdigit() else 0
-            is_text = size > 0 and about[0] == b"blob"
-            texts.append(decode(output[position : position + size - 1]) if is_text else None)
-            position += size
+            # `ID blob SIZE`, or `NAME missing`. A name can have blanks.
+            *_, kind, size = stream.readline().rsplit(maxsplit=2)
+            content = stream.read(int(size) + 1)[:-1] if size.isdigit() else b""
+            texts.append(decode(content) if kind == b"blob" and size.isdigit() else None)
         return texts
 
     def write_blob(self, text: str) -> str:

@@ -1,6 +1,6 @@
 """Exchange a workspace that is a git repository of its own with other machines.
 
-Commit what changed here, fetch, merge beside the work tree, push, and move the work tree forward.
+Commit what changed here, fetch, merge outside of the work tree, push, and move the work tree.
 History is never rewritten. The push comes before the work tree moves, so that two machines which
 sync at the same moment do not merge each other's merges.
 """
@@ -15,7 +15,7 @@ from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.text import count_noun
-from ..index.index import open_index
+from ..index.index import Index, open_index
 from ..reconcile.changes import mask_text
 from ..reconcile.pairs import find_conflicts
 from ..reconcile.purge import purge_entries
@@ -27,7 +27,7 @@ from .files import check_contents, check_own_repository, list_pending, prepare_f
 from .git import PASSWORD, GitError, Repository, explain_local_error
 from .tree import Conflict, TreeMerge
 
-TRIES = 8  # how often another machine may be faster, or an editor save a file meanwhile
+TRIES = 8  # another machine may push first, or an editor may save a file during a sync
 MOST_SENTENCES = 20
 MOVING = "refs/mem/moving"  # the commit whose files git is writing into the work tree
 
@@ -59,10 +59,10 @@ class SyncResult:
 def sync(
     workspace: Workspace, remote: str = "", *, accept_rewrite: bool = False, dry_run: bool = False
 ) -> SyncResult:
-    """Exchange memories with a remote: its name, or by default that of the branch.
+    """Exchange memories with a remote, by default that of the branch.
 
-    Raises UnavailableError if the remote cannot be reached, RejectedError if it or git refuses, and
-    BusyError. What was committed here before stays committed.
+    Raises UnavailableError if the remote cannot be reached, RejectedError if the remote or git
+    refuses, and BusyError. After an error, the changes of this machine stay committed.
     """
     workspace.ensure_machine()
     check_own_repository(workspace)
@@ -117,6 +117,7 @@ class Exchange:
         self.workspace = workspace
         self.repository = Repository(workspace)
         self.accept_rewrite = accept_rewrite
+        self.rewritten = ""  # our last commit from the remote, if the remote no longer has it
         self.blocked = ""  # files that git did not want to overwrite
         self.result = SyncResult()
         self.repository.check_free()
@@ -143,7 +144,7 @@ class Exchange:
             try:
                 is_sent = target == theirs or self.repository.push(self.remote, target, self.branch)
             except MemError:
-                # What the other machines remembered is useful even if ours cannot be sent.
+                # The memories of other machines are useful even if ours cannot be sent.
                 self.move_work_tree(ours, target)
                 raise
             if is_sent and self.move_work_tree(ours, target):
@@ -151,14 +152,12 @@ class Exchange:
         else:
             reason = f"other machines were faster {TRIES} times"
             if self.blocked:
-                reason = (
-                    f"{self.blocked} changed on both sides, and mem sync may not commit it here"
-                )
+                reason = f"{self.blocked} changed on both sides and cannot be committed here"
             raise BusyError(reason, "run mem sync again")
         self.finish(ours, theirs, target)
 
     def preview(self) -> None:
-        """Ask the remote, and change nothing."""
+        """Fetch, and report what a sync would send and receive."""
         repository, result = self.repository, self.result
         pending, result.skipped = list_pending(self.workspace, repository)
         result.sent = [Item("changed", self.workspace.get_kind(path), path) for path in pending]
@@ -188,7 +187,7 @@ class Exchange:
         configured = self.repository.get_config(f"branch.{self.local_branch}.merge")
         names = [configured.removeprefix("refs/heads/"), self.local_branch]
         if self.local_branch in ("main", "master"):
-            names += ["main", "master"]  # git init and the host may have other opinions
+            names += ["main", "master"]  # git and the host may use different defaults
         names = [name for name in names if name]
         commits = {
             name: self.repository.find_commit(f"refs/remotes/{self.remote}/{name}")
@@ -198,15 +197,14 @@ class Exchange:
         self.result.branch = self.branch
         theirs = commits[self.branch]
         seen = self.repository.find_commit(self.seen_reference)
-        self.rewritten = ""
-        if seen and not (theirs and self.repository.is_ancestor(seen, theirs)):
-            if not self.accept_rewrite:
-                what = "was rewritten" if theirs else "was deleted"
-                raise RejectedError(
-                    f"{self.remote}/{self.branch} {what}: memories that were there are gone",
-                    "to take that over and send only what is new here: mem sync --accept-rewrite",
-                )
-            self.rewritten = seen
+        is_complete = not seen or bool(theirs and self.repository.is_ancestor(seen, theirs))
+        if not (is_complete or self.accept_rewrite):
+            action = "was rewritten" if theirs else "was deleted"
+            raise RejectedError(
+                f"{self.remote}/{self.branch} {action}: memories that were there are missing",
+                "to accept that and send only new memories: mem sync --accept-rewrite",
+            )
+        self.rewritten = "" if is_complete else seen
         return theirs
 
     @property
@@ -234,7 +232,7 @@ class Exchange:
         return self.repository.find_commit("HEAD")
 
     def build_message(self, items: Sequence[Item]) -> str:
-        """Return a commit message that says what was remembered."""
+        """Return a commit message with the sentences of the changed memories."""
         memories = [item for item in items if item.kind == "entry"]
         new = [item for item in memories if item.action == "added"] or memories
         if len(new) == 1 and new[0].text:
@@ -248,30 +246,25 @@ class Exchange:
         return f"{subject}\n\n{body}".strip() + "\n"
 
     def describe(self, base: str, target: str) -> list[Item]:
-        """Return what differs between two commits, with the sentences of memories."""
+        """Return the files that differ between two commits, with the sentences of memories."""
         changes = self.repository.list_changes(base, target)
         entries = [path for path in changes if self.workspace.get_kind(path) == "entry"]
         shown = entries[: 5 * MOST_SENTENCES]
         texts = self.repository.read_blobs([f"{target}:{path}" for path in shown])
-        summaries = dict(zip(shown, map(self.summarize, shown, texts), strict=True))
         items = []
-        for path, status in changes.items():
-            status_word, text = summaries.get(path, ("", ""))
-            action = {"A": "added", "D": "deleted"}.get(status, "changed")
-            if status_word in STATUS_ACTIONS:
-                action = STATUS_ACTIONS[status_word]
-            items.append(Item(action, self.workspace.get_kind(path), path, text))
+        for path, letter in changes.items():
+            action = {"A": "added", "D": "deleted"}.get(letter, "changed")
+            items.append(Item(action, self.workspace.get_kind(path), path))
+        items_by_path = {item.path: item for item in items}
+        for path, text in zip(shown, texts, strict=True):
+            # None: the memory was deleted. A damaged one has no sentence.
+            with suppress(FrontmatterError):
+                if text is not None:
+                    entry, _ = read_entry(parse(text), path, self.workspace.now)
+                    item = items_by_path[path]
+                    item.action = STATUS_ACTIONS.get(entry.status, item.action)
+                    item.text = mask_text(self.workspace, entry.summary)
         return sorted(items, key=lambda item: list(ACTIONS).index(item.action))
-
-    def summarize(self, path: str, text: str | None) -> tuple[str, str]:
-        """Return the status and the sentence of a memory, masked as every output."""
-        if text is None:
-            return "", ""
-        try:
-            entry, _ = read_entry(parse(text), path, self.workspace.now)
-        except FrontmatterError:
-            return "", ""
-        return entry.status, mask_text(self.workspace, entry.summary)
 
     def purge_received(self, theirs: str) -> bool:
         """Delete the memories that another machine purged, with their text in every file here."""
@@ -286,7 +279,7 @@ class Exchange:
         return bool(entries)
 
     def combine(self, ours: str, theirs: str) -> str:
-        """Return a commit that has both sides."""
+        """Return a commit with the changes of both sides."""
         repository = self.repository
         if not theirs or (repository.is_ancestor(theirs, ours) and not self.rewritten):
             return ours
@@ -297,8 +290,8 @@ class Exchange:
             "cat-file", "-t", f"{theirs}:mem.yaml"
         ):
             raise RejectedError(
-                f"{self.remote}/{self.branch} has other files and no memory",
-                "use a repository of its own for the memory",
+                f"{self.remote}/{self.branch} contains other files and no memory",
+                "use a separate repository for the memory",
             )
         merge = TreeMerge(self.workspace, repository, base, ours, theirs)
         tree = merge.run()
@@ -310,7 +303,7 @@ class Exchange:
         return repository.run("commit-tree", tree, *parents, "-F", "-", data=message).strip()
 
     def move_work_tree(self, ours: str, target: str) -> bool:
-        """Bring the merged files into the work tree. False: somebody edited one meanwhile."""
+        """Write the merged files to the work tree. Return False if somebody has edited one."""
         if ours == target:
             return True
         command = ["merge", "--ff-only", "--quiet", "--no-autostash", "--no-overwrite-ignore"]
@@ -336,10 +329,10 @@ class Exchange:
         return True
 
     def restore_cut_files(self) -> None:
-        """Undo what git left of files that it was writing when it was killed or the disk was full.
+        """Restore files that git could not write completely: it was killed, or the disk was full.
 
-        git does not write files atomically. A history without its end would be taken for one whose
-        records somebody deleted.
+        git does not write files atomically. In a truncated history, the missing records would look
+        as if somebody had deleted them.
         """
         repository = self.repository
         target = repository.find_commit(MOVING)
@@ -365,7 +358,7 @@ class Exchange:
         repository.run("update-ref", "-d", MOVING)
 
     def finish(self, ours: str, theirs: str, target: str) -> None:
-        """Note what both sides have now, and read what arrived through the gate of the index."""
+        """Remember the common commit, index the received files, and report what changed."""
         repository, result = self.repository, self.result
         repository.run("update-ref", self.seen_reference, target)
         repository.run("update-ref", f"refs/remotes/{self.remote}/{self.branch}", target)
@@ -380,18 +373,24 @@ class Exchange:
             result.sent = self.describe(theirs or repository.empty_tree, target)
         if target != ours:
             result.received = self.describe(ours, target)
-        changed = {item.path for item in result.received}
-        named = {item.path for item in result.conflicts}
-        for pair in find_conflicts(index):
-            paths = {entry.path for entry in pair}
-            if changed & paths and not named & paths:
-                reason = f"“{pair[0].summary}” or “{pair[1].summary}”"
-                if pair[0].key and pair[0].key == pair[1].key:
-                    reason = f"two values of {pair[0].key}: {reason}"
-                result.conflicts.append(Conflict("", reason))
+        received_paths = {item.path for item in result.received}
+        result.conflicts += self.find_new_conflicts(index, received_paths)
         for path, problem in index.list_problems():
-            if path in changed and problem.code != "purged":
+            if path in received_paths and problem.code != "purged":
                 result.messages.append(f"{path}:{problem.line}: {problem.reason}")
+
+    def find_new_conflicts(self, index: Index, received_paths: set[str]) -> list[Conflict]:
+        """Return the received memories that contradict another one, except reported ones."""
+        reported_paths = {conflict.path for conflict in self.result.conflicts}
+        conflicts = []
+        for first, second in find_conflicts(index):
+            paths = {first.path, second.path}
+            if received_paths & paths and not reported_paths & paths:
+                reason = f"“{first.summary}” or “{second.summary}”"
+                if first.key and first.key == second.key:
+                    reason = f"two values of {first.key}: {reason}"
+                conflicts.append(Conflict("", reason))
+        return conflicts
 
 
 ACTIONS = {
