@@ -129,7 +129,9 @@ class Workspace:
 
     def read_purged_ids(self) -> frozenset[str]:
         """Return the ids of the memories that were purged on any machine."""
-        return parse_purged_ids(read_small_text(self.root / self.purged_path))
+        # Somebody may revert the commit of a purge with git. Here it stays purged.
+        carried = self.machine.read_carried_purges()
+        return carried | parse_purged_ids(read_small_text(self.root / self.purged_path))
 
     def find_last_purge(self) -> str:
         """Return when something was last purged on any machine; empty if never."""

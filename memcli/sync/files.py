@@ -117,8 +117,7 @@ def list_pending(
         reason = find_reason_to_skip(workspace, path, head)
         if reason:
             skipped.append(Conflict(path, reason))
-            if pending.pop(path) != "?":
-                repository.run("reset", "--quiet", "--", path)
+            del pending[path]
     return pending, skipped
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 
 from ..errors import BusyError, MemError, NotFoundError, RejectedError
 from ..formats.entry import read_entry
@@ -219,15 +220,23 @@ class Exchange:
             self.restore_cut_files()
             pending, self.result.skipped = list_pending(self.workspace, self.repository)
             paths = "".join(f"{path}\0" for path in pending)
-            self.repository.run("update-index", "-z", "--add", "--remove", "--stdin", data=paths)
             head = self.repository.find_commit("HEAD")
-            tree = self.repository.run("write-tree").strip()
+            update = ("update-index", "-z", "--add", "--remove", "--stdin")
+            # Not in git's own index, which may have other files that somebody staged.
+            with TemporaryDirectory(prefix="mem-sync-") as folder:
+                index = f"{folder}/index"
+                if head:
+                    self.repository.run("read-tree", head, index=index)
+                self.repository.run(*update, data=paths, index=index)
+                tree = self.repository.run("write-tree", index=index).strip()
             before = f"{head}^{{tree}}" if head else self.repository.empty_tree
             if head and self.repository.try_run("rev-parse", before) == tree:
                 return head
             message = self.build_message(self.describe(before, tree))
-            options = ("--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty")
-            self.repository.run("commit", *options, "--file=-", data=message)
+            parents = ("-p", head) if head else ()
+            new = self.repository.run("commit-tree", tree, *parents, "-F", "-", data=message)
+            self.repository.run(*update, data=paths)
+            self.repository.run("update-ref", "-m", "mem sync", "HEAD", new.strip(), head)
         self.result.committed = message.partition("\n")[0]
         return self.repository.find_commit("HEAD")
 

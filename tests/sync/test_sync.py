@@ -241,12 +241,35 @@ def test_a_program_that_stays_in_the_background_is_not_waited_for() -> None:
     assert time.monotonic() - began < 4
 
 
+def test_a_purge_stays_if_somebody_reverts_its_commit(
+    laptop: Machine, desktop: Machine, hub: Path, tmp_path: Path
+) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    laptop.mem("forget", memory, "--purge", "--yes")
+    laptop.sync()
+    git(tmp_path, "clone", "-q", str(hub), "clone")
+    clone = tmp_path / "clone"
+    git(clone, "revert", "--no-edit", "HEAD")
+    (file,) = clone.glob("entries/*/*flower*")
+    file.write_text(file.read_text().replace("flower pot", "flower box"))
+    git(clone, "commit", "-qam", "Another wording")
+    git(clone, "push", "-q")
+    laptop.sync()
+    assert "flower" not in laptop.mem("ls")[1]
+    laptop.sync()
+    assert "flower" not in git(hub, "ls-tree", "-r", "--name-only", "main")
+
+
 def test_a_secret_and_a_conflict_marker_are_not_sent(laptop: Machine, desktop: Machine) -> None:
     (laptop.root / "entries/leak.md").write_text(f"The token is {TOKEN}\n")
     (laptop.root / "entries/marks.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    (laptop.root / ".env").write_text(f"TOKEN={TOKEN}\n")
     laptop.write("Kai is in Lisbon.")
+    git(laptop.root, "add", "entries", ".env")
     output = laptop.sync(code=3)
     assert "entries/leak.md: not sent" in output and "marker in line 1" in output
+    assert "A  .env" in git(laptop.root, "status", "--porcelain")
     desktop.sync()
     assert "Lisbon" in desktop.read_all() and TOKEN not in desktop.read_all()
 
