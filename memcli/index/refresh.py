@@ -62,8 +62,7 @@ def refresh(
         return False
     # Most refreshes find nothing, and need not know how a file is read.
     from .forgotten import load_forgotten
-    from .update import apply_forgotten, refresh_file
-    from .writer import delete_file
+    from .writer import apply_forgotten, delete_file, refresh_file
 
     note_purged_texts(database, workspace, [row[1] for row in deleted])
     forgotten = load_forgotten(database, workspace)

@@ -208,7 +208,7 @@ def test_a_settled_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     open_index(workspace)
     open_index(workspace)
     read = []
-    monkeypatch.setattr("memcli.index.update.refresh_file", lambda *given: read.append(given))
+    monkeypatch.setattr("memcli.index.writer.refresh_file", lambda *given: read.append(given))
     open_index(workspace)
     assert read == []
 
