@@ -7,7 +7,7 @@ that this machine has.
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BusyError, NotFoundError
@@ -39,7 +39,7 @@ def purge_entries(index: Index, entries: Sequence[IndexedEntry]) -> ForgetResult
     workspace = index.workspace
     texts = {entry.id: get_content(read_file(workspace, entry.path) or "") for entry in entries}
     done = ForgetResult()
-    # First, so that a kill in between leaves the memory, and a second try deletes the rest.
+    # The copies first: if the process is killed, the memory is still here to purge again.
     own = find_recording_workspace(workspace)
     if own is not None:
         copies = purge_texts(own, texts)
@@ -88,7 +88,7 @@ def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Repla
     """Return the changes that delete the texts of memories from all files except memories."""
     finder = PassageFinder(texts)
     changes = []
-    # In all files, because agents and people copy sentences around.
+    # In all files, because agents and people copy sentences into other files.
     for path in list_all_files(workspace):
         text = read_file(workspace, path) or ""
         clean = clean_file(workspace, path, text, texts, finder)
@@ -98,10 +98,9 @@ def build_cleaning(workspace: Workspace, texts: Mapping[str, str]) -> list[Repla
 
 
 def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]]:
-    """Return what to delete because another machine purged it: the changes, and the texts.
+    """Return the changes that delete here what another machine purged, and the deleted texts.
 
-    git may have deleted the file of the memory already. Then its text comes from the index, or from
-    the undo log.
+    If git has deleted the file of a memory already, its text comes from the index or the undo log.
     """
     purged_ids = workspace.read_purged_ids()
     if not purged_ids:
@@ -114,17 +113,11 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
         for entry in filter(None, map(index.find_by_id, new_ids)):
             paths.append(entry.path)
             texts[entry.id] = get_content(index.read_text(entry.path) or "")
-        for record in read_log(workspace):
-            for side in (side for change in record.changes for side in change[1:]):
-                if side and "\nid: " in side and read_id(side) in new_ids:
-                    version = read_id(side)
-                    while texts.get(version, get_content(side)) != get_content(side):
-                        version += "+"  # an earlier one
-                    texts[version] = get_content(side)
+        add_logged_versions(workspace, new_ids, texts)
     changes = []
     for path in paths:
         text = read_file(workspace, path)
-        # The index is not refreshed here, and the file may contain something else by now.
+        # The index was not refreshed, so the file may contain something else.
         if text is not None and read_id(text) in purged_ids:
             changes.append(Replace(path, text, None))
             texts[read_id(text)] = get_content(text)
@@ -137,6 +130,19 @@ def find_received_purges(workspace: Workspace) -> tuple[list[Replace], list[str]
     return changes, list(texts.values())
 
 
+def add_logged_versions(workspace: Workspace, ids: Collection[str], texts: dict[str, str]) -> None:
+    """Add the versions of memories in the undo log. Each other version gets a `+` after its id."""
+    changes = [change for record in read_log(workspace) for change in record.changes]
+    for file_text in (text for change in changes for text in (change.before, change.after)):
+        # Most texts have no id, and parsing one takes long.
+        if file_text is None or "\nid: " not in file_text or read_id(file_text) not in ids:
+            continue
+        version, content = read_id(file_text), get_content(file_text)
+        while texts.get(version, content) != content:
+            version += "+"
+        texts[version] = content
+
+
 def clean_file(
     workspace: Workspace, path: str, text: str, ids: Iterable[str], finder: PassageFinder
 ) -> str | None:
@@ -144,7 +150,7 @@ def clean_file(
     kind = workspace.get_kind(path)
     if path.startswith(f"{workspace.prefix}inbox/"):
         return None if finder.find(normalize(text)) else text
-    # An archive is a conversation too. Other memories are somebody's own words.
+    # An archive is a conversation too. Another memory may repeat the text on purpose, so it stays.
     if kind == "session" or path.endswith(".jsonl"):
         return "\n".join(remove_from_line(line, finder) for line in text.split("\n"))
     if kind in ("entry", ""):
@@ -187,7 +193,7 @@ def remove_from_event(line: str, finder: PassageFinder) -> str:
             for spelling in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
                 line = line.replace(spelling[1:-1], clean)
     if any(finder.find(normalize(text)) for text in find_strings(json.loads(line))):
-        # Escaped in another way, such as `\\/`. Then the event is written anew.
+        # The text is escaped in another way, such as `\\/`, so the whole event is written again.
         return json.dumps(replace_strings(event, finder), ensure_ascii=False)
     return line
 
@@ -208,7 +214,7 @@ def replace_strings(value: Any, finder: PassageFinder) -> Any:
 
 
 def wipe_index(index: Index, result: Commit) -> None:
-    """Leave nothing of deleted texts in the index file, where SQLite only marks pages as free."""
+    """Remove deleted texts from the index file, where SQLite would only mark pages as free."""
     remove_leftovers(index.workspace)
     index.refresh()
     try:
@@ -227,7 +233,7 @@ def wipe_deleted_texts(index: Index) -> None:
 def find_git_commits(workspace: Workspace, path: str) -> list[str]:
     """Return the commits that contain a purged file, including earlier names, the latest first."""
     try:
-        # git keeps the text; only its owner can rewrite history.
+        # mem never rewrites history, so the commits still contain the text.
         output = run_git(
             workspace.root, "log", "--all", "--follow", "--format=%h", "-n", "50", "--", path
         )
