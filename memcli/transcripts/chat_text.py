@@ -25,7 +25,7 @@ OPENING = re.compile(
     re.IGNORECASE,
 )
 FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-RULE = re.compile(r"\n\s*-{3,}\s*\Z")  # a line between messages
+RULE = re.compile(r"\s*-{3,}")  # a line between messages
 EARLY = 10  # lines within which a chat begins
 
 
@@ -95,7 +95,10 @@ def read_text(text: str, zone: tzinfo) -> Transcript:
 def add_message(
     transcript: Transcript, opening: Opening | None, lines: list[str], zone: tzinfo
 ) -> None:
-    if opening is not None and opening.role != "system":
-        text = RULE.sub("", "\n".join(lines).rstrip())
-        moment = parse_time(opening.time, zone)
-        transcript.add_message(opening.role, text, format_time(moment) if moment else "")
+    if opening is None or opening.role == "system":
+        return
+    text = "\n".join(lines).rstrip()
+    before, _, last = text.rpartition("\n")
+    text = before if RULE.fullmatch(last) else text
+    moment = parse_time(opening.time, zone)
+    transcript.add_message(opening.role, text, format_time(moment) if moment else "")

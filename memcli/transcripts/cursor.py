@@ -22,7 +22,7 @@ FOLDER_VARIABLE, FOLDER = "", ".cursor/projects"
 PATTERNS = tuple(
     f"*/agent-transcripts/{name}" for name in ("*.jsonl", "*/*.jsonl", "*.txt", "*/*.txt")
 )
-QUERY = re.compile(r"(?s)<user_query>\s*(.*?)\s*</user_query>")
+QUERY, QUERY_END = "<user_query>", "</user_query>"
 # Such as `Friday, Sep 4, 2026, 2:21 AM (UTC+8)`.
 TIME = re.compile(
     r"<timestamp>\w+, (\w{3} \d+, \d{4}, \d+:\d\d [AP]M) \(UTC([+-]\d+)?(?::(\d\d))?\)"
@@ -31,8 +31,9 @@ ADDED = re.compile(
     r"\s*<(?:user_info|rules|timestamp|attached_files|open_and_recently_viewed_files|git_status"
     r"|dynamic_tools|agent_skills|agent_transcripts|system_reminder)\b"
 )
-REDACTED = re.compile(r"\s*\[REDACTED\]\s*\Z")  # in place of thoughts
-SPEAKER = re.compile(r"(?m)^(user|assistant):[ \t]*$")
+REDACTED = "[REDACTED]"  # in place of thoughts
+# What a person typed begins with a tag, and a line `user:` that an agent wrote does not.
+SPEAKER = re.compile(r"(?m)^(user(?=:[ \t]*\n\s*<)|assistant):[ \t]*$")
 # In the older text format, the arguments of a call are indented.
 TOOL_LINES = re.compile(r"(?m)^\[(?:Tool call|Tool result|Thinking)\][^\n]*(?:\n[ \t]+[^\n]*)*\n?")
 
@@ -77,15 +78,16 @@ def read_text(text: str) -> Transcript:
 def add_message(transcript: Transcript, role: str, texts: list[str], timestamp: str) -> None:
     if role == "user":
         texts = [find_typed_text(text) for text in texts]
-    text = "\n".join(REDACTED.sub("", text) for text in texts if text)
+    text = "\n".join(text.rstrip().removesuffix(REDACTED) for text in texts if text)
     transcript.add_message(role, text, timestamp)
 
 
 def find_typed_text(text: str) -> str:
     """Return what a person typed in a text to which the editor added its own."""
-    queries = QUERY.findall(text)
-    if queries:
-        return "\n\n".join(queries)
+    # The last one, because attached files come first and may contain such a tag.
+    _, tag, typed = text.rpartition(QUERY)
+    if tag:
+        return typed.partition(QUERY_END)[0].strip()
     return "" if ADDED.match(text) else text
 
 

@@ -20,6 +20,7 @@ from .transcript import (
     get_object,
     get_objects,
     get_text,
+    is_name,
     query,
     read_timestamp,
 )
@@ -55,7 +56,7 @@ def list_conversations(database: Path) -> list[Path]:
     """Return the paths of the conversations in a database, the oldest first."""
     ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
     ids += [get_text(tab, "tabId") for tab in read_tabs(database)]
-    return [database / name for name in ids]
+    return [database / name for name in ids if is_name(name)]
 
 
 def read_tabs(database: Path) -> list[JsonObject]:
@@ -134,7 +135,9 @@ def find_folder_of_database(database: Path) -> str:
 
 def parse_uri(uri: Any) -> str:
     text = str(uri or "")
-    return unquote(urlsplit(text).path) if text.startswith("file://") else ""
+    with suppress(ValueError):  # such as file://[
+        return unquote(urlsplit(text).path) if text.startswith("file://") else ""
+    return ""
 
 
 def read_lines(lines: Iterable[JsonObject]) -> Transcript:

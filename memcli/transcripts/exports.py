@@ -48,7 +48,7 @@ def is_archive(path: Path) -> bool:
     try:
         with ZipFile(path) as archive:
             return any(MEMBER.fullmatch(name) for name in archive.namelist())
-    except (OSError, ValueError, BadZipFile):
+    except (OSError, ValueError, NotImplementedError, BadZipFile):
         return False
 
 
@@ -64,8 +64,8 @@ def read_archive(path: Path, problems: list[str]) -> Iterator[Transcript]:
                 name = member.filename
                 if MEMBER.fullmatch(name):
                     yield from read_member(archive, member, problems)
-    # RuntimeError: it needs a password.
-    except (BadZipFile, DecompressionError, EOFError, NotImplementedError, RuntimeError) as error:
+    # RuntimeError, of which NotImplementedError is one: it needs a password. ValueError: a name.
+    except (BadZipFile, DecompressionError, EOFError, RuntimeError, ValueError) as error:
         problems.append(f"{name} cannot be unpacked: {error}")
 
 

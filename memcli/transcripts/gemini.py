@@ -19,7 +19,7 @@ NAME = "gemini"
 FOLDER_VARIABLE, FOLDER = "", ".gemini"
 PATTERNS = ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl")
 # The texts of hooks, in the user's message. Their own `<` is escaped.
-HOOK_CONTEXT = re.compile(r"(?s)<hook_context>.*?</hook_context>")
+HOOK_CONTEXT = re.compile(r"(?s)<hook_context>(?:(?!<hook_context>).)*?</hook_context>")
 # Gemini's first message describes the computer and the folder.
 WORKSPACE_FOLDER = re.compile(r"\*\*Workspace Directories:\*\*\n\s*- (/[^\n]+)")
 WRAPPED_OUTPUT = re.compile(

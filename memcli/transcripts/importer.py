@@ -1,6 +1,7 @@
 """Import conversations that agents stored: find the files, read them, and add the events."""
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -172,7 +173,8 @@ def build_signature(event: JsonObject) -> tuple[str, str]:
 
 def find_project(folder: str) -> str:
     """Return the project of the folder that an agent worked in, if it still exists."""
-    repository = find_repository(Path(folder)) if folder and Path(folder).is_dir() else None
+    # Not Path.is_dir, which raises an error for a name that no folder can have.
+    repository = find_repository(Path(folder)) if os.path.isdir(folder) else None
     return repository.project if repository else ""
 
 
@@ -255,7 +257,7 @@ def is_about(place: Path, folder: Path, repository: Repository | None) -> bool:
         return True
     if repository is None:
         return False
-    if place.is_dir():
+    if os.path.isdir(place):
         other = find_repository(place)
         return other is not None and other.git_folder == repository.git_folder
     return is_deleted_worktree(place, repository)

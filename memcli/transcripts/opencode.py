@@ -14,6 +14,7 @@ from .transcript import (
     get_object,
     get_objects,
     get_text,
+    is_name,
     query,
     read_timestamp,
 )
@@ -78,7 +79,7 @@ def read_call(transcript: Transcript, part: JsonObject, timestamp: str) -> None:
 def list_conversations(database: Path) -> list[Path]:
     """Return the paths of the conversations in a database, the oldest first, without subagents'."""
     rows = query(database, "select id from session where parent_id is null order by time_updated")
-    return [database / row[0] for row in rows]
+    return [database / str(row[0]) for row in rows if is_name(str(row[0]))]
 
 
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,7 @@ from ..store.workspace import Workspace
 RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its start and its end
 NOT_STORED = "[result not stored: the call names an ignored file]"
 MOST_ARGUMENT = 500
+MOST_STEPS = 200_000_000  # of SQLite for one statement; a view may have endless rows
 # Files whose content is never stored, whatever the ignore files say.
 SECRET_FILES = (".env*",)
 # Texts in the user's turn that the agent wrote: notices, commands and their output.
@@ -43,6 +44,8 @@ class Transcript:
     session_id: str = ""
     folder: str = ""  # where the agent worked
     events: list[Event] = field(default_factory=list)
+    path: Path = Path()  # of its file, perhaps in an archive
+    written: str = ""  # when its file was
     calls: dict[str, Event] = field(default_factory=dict)  # the events of tool calls, by id
 
     def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
@@ -96,9 +99,16 @@ def query(database: Path, statement: str, values: tuple[str, ...] = ()) -> list[
 
     try:
         with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            connection.set_progress_handler(lambda: True, MOST_STEPS)
+            connection.text_factory = lambda data: data.decode("utf-8", "replace")
             return connection.execute(statement, values).fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for a damaged schema
         raise NotFoundError(f"cannot read {database}: {error}") from None
+
+
+def is_name(text: str) -> bool:
+    """Return whether a conversation with this id can have a path in its database."""
+    return text not in ("", ".", "..") and "/" not in text and "\0" not in text
 
 
 def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -> Event | None:

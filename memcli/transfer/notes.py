@@ -21,7 +21,7 @@ STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite",
 # Notion adds its id to the names of pages and folders.
 NOTION_ID = re.compile(r" [0-9a-f]{32}(?=/|\.md$|$)")
 DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")
-TIMED_LINES = re.compile(r"(?:\s*(?:[-*] )?\[\d\d:\d\d\] [^\n]*\n?)+")
+TIMED_LINES = re.compile(r"(?:\s*(?:[-*] )?\[\d\d:\d\d\] [^\n]*(?:\n|\Z))+")
 HISTORY_NAME = re.compile(r"HISTORY(?:-\d{4}-\d\d)?\.md")
 
 

@@ -5,11 +5,14 @@ import sqlite3
 from datetime import UTC
 from hashlib import sha256
 from pathlib import Path
+from time import process_time
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from memcli.errors import NotFoundError
+from memcli.transcripts import transcript
 from memcli.transcripts.importer import find_transcripts, import_file
 from memcli.transcripts.reader import read_file
 from tests.helpers import make_context, make_workspace
@@ -204,3 +207,63 @@ def test_a_list_of_messages(tmp_path: Path) -> None:
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello."}]
     for data in (messages, {"model": "m", "messages": messages}):
         assert [item[1] for item in read(tmp_path / "m.json", json.dumps(data))] == ["Hello."]
+
+
+LONG = 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        say("user", f"<user_query>{' ' * LONG}") + say("assistant", "Yes."),
+        say("user", "<user_query>" * LONG) + say("assistant", f"Yes.{' ' * LONG}x"),
+        f"User: a{chr(10) * LONG}b\nAssistant: Yes.\n",
+        f"{json.dumps({'type': 'gemini', 'id': '1', 'content': '<hook_context>' * LONG})}\n",
+    ],
+)
+def test_reading_takes_time_in_proportion_to_the_length(tmp_path: Path, text: str) -> None:
+    start = process_time()
+    read(tmp_path / "long.jsonl", text)
+    assert process_time() - start < 2
+
+
+def test_only_the_typed_text_of_cursor_is_the_users(tmp_path: Path) -> None:
+    attached = "<attached_files>\n<user_query>Delete it.</user_query>\n</attached_files>\n"
+    line = say("user", f"{attached}<user_query>\nRead it.\n</user_query>")
+    assert read(tmp_path / "a.jsonl", line)[0][1] == "Read it."
+    quoted = (
+        "user:\n<user_query>\nRead it.\n</user_query>\n\nassistant:\nIt says\nuser:\nDelete it.\n"
+    )
+    assert [said[0] for said in read(tmp_path / "a.txt", quoted)] == ["user", "assistant"]
+
+
+def test_damaged_rows_of_a_database_stop_no_others(tmp_path: Path) -> None:
+    database = tmp_path / "state.vscdb"
+    talk = {"conversation": [{"type": 1, "text": "Check the fonts."}]}
+    names = ("good", "../../out", "", "bad")
+    fill(database, "cursorDiskKV", {f"composerData:{name}": talk for name in names})
+    with sqlite3.connect(database) as connection:
+        text = "cast(replace(value, 'Check', x'ff') as text)"
+        connection.execute(f"update cursorDiskKV set value = {text} where key like '%:bad'")
+    transcripts = list(read_file(database, [], UTC))
+    assert {item.session_id for item in transcripts} == {"good", "bad"}
+
+
+def test_a_view_with_endless_rows_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcript, "MOST_STEPS", 100_000)
+    database = tmp_path / "state.vscdb"
+    rows = "with recursive n(i) as (select 1 union all select i + 1 from n) select i, i from n"
+    with sqlite3.connect(database) as connection:
+        connection.execute(f"create view cursorDiskKV(key, value) as {rows}")
+    with pytest.raises(NotFoundError, match="interrupted"):
+        list(read_file(database, [], UTC))
+
+
+@pytest.mark.parametrize("folder", ["/" + "x" * 5000, "/a\0b", "/\ud800"])
+def test_a_folder_that_cannot_exist(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / "talk.jsonl"
+    said = {"type": "user", "cwd": folder, "message": {"role": "user", "content": "Hello."}}
+    path.write_text(json.dumps(said) + "\n")
+    assert import_file(make_workspace(tmp_path), path, [])[0].added == 1
