@@ -82,10 +82,16 @@ class JsonStream:
                 if not self.read_more():
                     raise CutOffError("the file ends here, or is not JSON") from error
                 continue
-            # A number at the end of the text may continue in the next piece.
-            if end < len(self.text) or not self.read_more():
-                self.position = end
-                return value
+            # A number at the end of the text, such as `1.`, may continue in the next piece.
+            rest = self.text[end : end + 3]
+            is_number = type(value) in (int, float)
+            is_part = is_number and len(rest) < 3 and rest[:1] not in tuple(f",]}}{BLANK}")
+            if (is_part or not rest) and self.read_more():
+                continue
+            if is_part:
+                raise CutOffError("the file ends here")
+            self.position = end
+            return value
 
     def skip_value(self) -> None:
         """Read over the next value by its brackets and quotes."""

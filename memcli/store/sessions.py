@@ -88,10 +88,13 @@ def append_events(
             event = complete_event(workspace, event)
             if event["id"] not in known:
                 known.add(event["id"])
-                new.append({key: mask_value(value, mask) for key, value in event.items()})
+                with suppress(RecursionError):  # no agent nests values so deeply
+                    new.append(
+                        {mask(str(k)): mask_value(value, mask) for k, value in event.items()}
+                    )
         for key, value in (("agent", agent), ("project", project), ("folder", folder)):
             if value and not getattr(session, key):
-                setattr(session, key, value)
+                setattr(session, key, value.encode("utf-8", "replace").decode())
         session.state = state or ("ACTIVE" if new else session.state)
         lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
         target = locate(workspace.root, path)
@@ -140,7 +143,8 @@ def mask_value(value: Any, mask: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [mask_value(item, mask) for item in value]
     if isinstance(value, dict):
-        return {str(key): mask_field(str(key), item, mask) for key, item in value.items()}
+        named = ((mask(str(key)), item) for key, item in value.items())
+        return {name: mask_field(name, item, mask) for name, item in named}
     return value
 
 

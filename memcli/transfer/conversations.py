@@ -1,6 +1,7 @@
 """Conversations: exports of ChatGPT and Claude.ai, transcripts of agents, and plain chats."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from ..store.workspace import Workspace
@@ -23,27 +24,26 @@ def read_conversations(source: Source) -> Iterator[Item] | None:
 
 def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
     problems: list[str] = []
-    if is_text:
-        path, head = Path(source.name), source.decode_head()
-        with source.open_text() as file:
-            for transcript in reader.read_text(path, head, file, problems, source.zone):
-                yield Item(source.name, transcript)
-    else:
-        for transcript in reader.read_file(source.path, problems, source.zone):
+    # A conversation without an id is named after its file, whatever folder or archive that is in.
+    path = Path(source.name) if source.is_inner else source.path
+    with source.open_text() if is_text else nullcontext() as file:
+        transcripts = (
+            reader.read_text(path, source.decode_head(), file, problems, source.zone)
+            if file
+            else reader.read_file(source.path, problems, source.zone)
+        )
+        for transcript in transcripts:
+            transcript.path, transcript.written = path, source.modified
             yield Item(source.name, transcript)
     yield from (Item(source.name, BadItem(problem)) for problem in problems)
 
 
-def import_conversation(
-    workspace: Workspace, source: Source, transcript: Transcript, *, is_dry_run: bool
-) -> int:
+def import_conversation(workspace: Workspace, transcript: Transcript, *, is_dry_run: bool) -> int:
     """Add the new events of a conversation to its session, and return their number."""
     if not transcript.events:
         return 0
-    written = source.modified
-    if not written and (source.stream is not None or not source.path.is_file()):
-        written = workspace.stamp
+    written = transcript.written or workspace.stamp
     imported = import_transcript(
-        workspace, transcript, source.path, written=written, is_dry_run=is_dry_run
+        workspace, transcript, transcript.path, written=written, is_dry_run=is_dry_run
     )
     return imported.added

@@ -136,7 +136,7 @@ def import_source(
             result.rejected.append(Rejection(item.place, "", item.content.reason))
             continue
         if isinstance(item.content, Transcript):
-            added = import_conversation(workspace, source, item.content, is_dry_run=is_dry_run)
+            added = import_conversation(workspace, item.content, is_dry_run=is_dry_run)
             result.imported["session"] += bool(added)
             result.unchanged += not added
             continue

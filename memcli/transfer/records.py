@@ -26,6 +26,7 @@ MEM0_KEYS = frozenset(
 # Keys of messages and conversations, which `mem session import` reads.
 MESSAGE_KEYS = {"role", "sessionId", "chat_messages", "mapping", "parentUuid", "author", "sender"}
 DELIMITERS = ",;\t|"
+DEEPEST_LIST = 8  # lists in lists
 
 
 class Shape(NamedTuple):
@@ -226,10 +227,11 @@ def read_line(place: str, line: str) -> Iterator[Place]:
         yield place, record
 
 
-def expand(value: Any) -> list[Record | BadItem]:
+def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
     """Return the records in a value: itself, or those of the list that it contains."""
     if isinstance(value, list):
-        return [record for item in value for record in expand(item)]
+        items = value if depth < DEEPEST_LIST else ()
+        return [record for item in items for record in expand(item, depth + 1)]
     if isinstance(value, LongValue):
         return [BadItem(f"longer than {LARGEST_TEXT_LINE >> 20} MiB")]
     if not isinstance(value, dict):
@@ -242,7 +244,8 @@ def expand(value: Any) -> list[Record | BadItem]:
         extra = {"type": GRAPH[key]} if key in GRAPH else {}
         if isinstance(held, dict):
             held = [{"id": name, **item} for name, item in held.items() if isinstance(item, dict)]
-        records += [{**extra, **item} for item in held or () if isinstance(item, dict)]
+        items = held if isinstance(held, list) else ()
+        records += [{**extra, **item} for item in items if isinstance(item, dict)]
     return records or [value]
 
 

@@ -26,7 +26,7 @@ def read_sqlite(source: Source) -> Iterator[Item] | None:
     try:
         with closing(open_database(source.path)) as database:
             tables = find_tables(database)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # the latter for the name of a column
         return None
     return build_items(read_rows(source.path, tables), source) if tables else None
 
@@ -71,5 +71,5 @@ def read_rows(path: Path, tables: list[str]) -> Iterator[Place]:
                     cells = zip(row.keys(), row, strict=True)
                     texts = {name: cell for name, cell in cells if not isinstance(cell, bytes)}
                     yield f"{table} {number}", texts
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 yield f"{table} {number + 1}", BadItem(f"the database is damaged: {error}")

@@ -65,6 +65,17 @@ def test_secrets_are_masked(workspace: Workspace) -> None:
     assert "echo" in text
 
 
+def test_keys_are_masked_too(workspace: Workspace) -> None:
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    key = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
+    events = [say("One.", **{key: 1, "\ud800": 1}), say("Two.", data=deep), say("Three.")]
+    append_events(workspace, "s1", events)
+    assert [event["content"] for event in read_events(workspace)] == ["One.", "Three."]
+    assert key not in json.dumps(read_events(workspace))
+
+
 def test_purged_text_does_not_come_back(workspace: Workspace) -> None:
     text = "The vault of the shop opens with the blue key."
     outcome = write(workspace, text, source="user")

@@ -216,6 +216,8 @@ JSON_VALUES = st.recursive(
 def test_a_stream_yields_whole_values_of_any_document(values: list[Any], cut: int) -> None:
     text = json.dumps(values)
     assert list(JsonStream(io.StringIO(text)).read_items()) == values
+    padded = " " * (65_535 - cut) + text  # a piece ends in it
+    assert list(JsonStream(io.StringIO(padded)).read_items()) == values
     read: list[Any] = []
     stream = JsonStream(io.StringIO(text[:cut]), longest=50, skips_long=True)
     try:
@@ -239,3 +241,30 @@ def test_any_bytes_end_in_a_result(
         import_bytes(workspace, tmp_path, name, start + data)
     except UsageError:
         pass  # no format that mem knows
+
+
+def test_lines_with_many_times_end_soon(workspace: Workspace, tmp_path: Path) -> None:
+    note = "[10:30] " * 40 + "\nNo time.\n"
+    result = import_bytes(workspace, tmp_path, "n.zip", pack({"2026-01-01.md": note}))
+    assert result.imported == {"entry": 1}
+
+
+@pytest.mark.parametrize("text", ["[" * 900 + '{"memory": "Deep."}' + "]" * 900, '{"data": 1.5}'])
+def test_odd_documents_are_in_no_format(workspace: Workspace, tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError):
+        import_bytes(workspace, tmp_path, "odd.json", text.encode())
+
+
+def test_conversations_of_a_folder_stay_apart(workspace: Workspace, tmp_path: Path) -> None:
+    files = {
+        f"{name}.jsonl": "".join(
+            json.dumps({"type": role, "message": {"role": role, "content": text}}) + "\n"
+            for role, text in (("user", "Hello."), ("assistant", f"I am {name}."))
+        )
+        for name in ("a", "b")
+    }
+    import_bytes(workspace, tmp_path, "talks.zip", pack(files))
+    for name, text in files.items():
+        import_bytes(workspace, tmp_path, name, text.encode())
+    sessions = [path.read_text() for path in workspace.root.glob("sessions/*/session.jsonl")]
+    assert sorted(text.count("\n") for text in sessions) == [2, 2]
