@@ -1,4 +1,4 @@
-"""A vault of Obsidian: its settings that mem follows, and the parts of notes that only it has."""
+"""Obsidian: the settings of a vault that mem follows, and Obsidian's additions to Markdown."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from .files import read_small_text
 
 FOLDER = ".obsidian"
 DEFAULT_DAY = "YYYY-MM-DD"
-# A tag has a character that is no digit, and begins after a space, so no address contains one.
+# `#123` is not a tag, and neither is `#top` in an address.
 TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)")
 CODE = re.compile(r"(?s)```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`")
 HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]*)")
@@ -22,7 +22,7 @@ SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 
 def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
-    """Return the settings in a file of `.obsidian`. A damaged or missing one has none."""
+    """Return the settings in a file of `.obsidian`, or no settings if it is damaged or missing."""
     try:
         data = json.loads(read_small_text(root / FOLDER / name) or "{}")
     except (ValueError, RecursionError):
@@ -31,17 +31,18 @@ def read_obsidian_settings(root: Path, name: str) -> dict[str, Any]:
 
 
 def find_daily_note(root: Path, day: datetime) -> str:
-    """Return the path of the vault's note of a day; empty if its settings cannot be followed."""
+    """Return the path of a day's note, or an empty string if mem cannot follow the settings."""
     settings = read_obsidian_settings(root, "daily-notes.json")
     name = format_day(str(settings.get("format") or DEFAULT_DAY), day)
     folder = str(settings.get("folder") or "").strip("/")
     path = PurePosixPath(folder, f"{name}.md")
-    is_odd = path.is_absolute() or any(part.startswith(".") for part in path.parts)
-    return "" if not name or is_odd or "\0" in str(path) else str(path)
+    is_hidden = any(part.startswith(".") for part in path.parts)
+    is_usable = name and not is_hidden and not path.is_absolute() and "\0" not in str(path)
+    return str(path) if is_usable else ""
 
 
 def format_day(pattern: str, day: datetime) -> str:
-    """Return a day in a format of Moment.js; empty if the format has a part that mem lacks."""
+    """Return a day in a format of Moment.js, or an empty string if mem lacks a part of it."""
     year, week, _ = day.isocalendar()
     values = {
         "YYYY": f"{day.year}",
@@ -71,19 +72,19 @@ def format_day(pattern: str, day: datetime) -> str:
 
 
 def read_excluded(root: Path) -> list[str]:
-    """Return patterns of the notes that Obsidian leaves out of its search, and of templates."""
+    """Return patterns of templates and of the notes that Obsidian excludes from its search."""
     folder = str(read_obsidian_settings(root, "templates.json").get("folder") or "").strip("/")
     filters = read_obsidian_settings(root, "app.json").get("userIgnoreFilters")
     names = [f"/{folder}/"] if folder else []
     for text in filters if isinstance(filters, list) else ():
-        # A text between slashes is an expression, which only Obsidian applies.
+        # A text between slashes is a regular expression, which mem does not apply.
         if isinstance(text, str) and text.strip("/\n") and not text.startswith("/"):
             names.append(f"/{text}" if text.endswith("/") else f"/{text}*")
     return names
 
 
 def find_tags(body: str) -> list[str]:
-    """Return the tags in the text of a note, without `#`. Code has none."""
+    """Return the tags in the text of a note, without `#`. Code is skipped."""
     return TAG.findall(CODE.sub(" ", body))
 
 

@@ -1,6 +1,6 @@
-"""Connect to the team's server, and say in one line what is wrong with it.
+"""Connect to the team's server, and turn every failure into an error of one line.
 
-A server can refuse, freeze, fill up or die at any moment. Whatever happens, a command waits for a
+A server can refuse, freeze, fill up or die at any moment. In each case a command waits for a
 limited time and continues with the files of this machine.
 """
 
@@ -25,15 +25,16 @@ SCHEMA_VERSION = 1  # of data/team.sql
 CONNECT_SECONDS = 3
 SEARCH_SECONDS = 5
 PUSH_SECONDS = 60  # for each batch
-# After a server did not answer in time, searches do not wait for it again so soon.
+# If a server did not answer in time, no search waits for it during this time.
 PAUSE_SECONDS = 60
 PAUSE = "team pause"
 MAKE_SCHEMA = "its administrator runs: mem index --sql | psql DATABASE"
 OPENING = (
-    # Only the administrator can create something in these schemas, or only this connection.
+    # Nobody else can create objects in these schemas: mem belongs to the administrator, and
+    # pg_temp to this connection.
     "set search_path = mem, pg_temp; set statement_timeout = '{seconds}s';"
-    # Row-level security hides from the planner how many rows there are, and pgvector stops early
-    # unless told to look further for rows that pass the other conditions.
+    # Row-level security hides the number of rows from the planner. Without these settings,
+    # pgvector stops before it has found enough rows that pass the other conditions.
     " set hnsw.ef_search = 100; set hnsw.iterative_scan = strict_order"
 )
 
@@ -56,9 +57,9 @@ class Team:
         return cursor.fetchall() if cursor.description else []
 
     def restart_clock(self) -> None:
-        """Allow the next statements as much time as the first ones had."""
+        """Give the next statements the full time limit again."""
         self.stop_clock()
-        # The server's own limit ends a slow statement. Only this one ends a frozen server.
+        # statement_timeout ends slow statements. Only this timer ends the wait for a frozen server.
         self.timer = Timer(self.seconds + 1, self.break_connection)
         self.timer.daemon = True
         self.timer.start()
@@ -79,8 +80,8 @@ class Team:
 def find_space(workspace: Workspace) -> str:
     """Return the name of the space that shares a workspace, or an empty string.
 
-    Only the workspace's own file can name it. A setting for all workspaces would also share
-    private ones. The user has trusted the file, because it decides who reads what is written here.
+    Only the workspace's own settings can name it: a setting for all workspaces would also share
+    private ones. They must be trusted, because they decide who can read the memories.
     """
     settings = workspace.settings
     is_named = settings.sources.get("team.space") == "workspace"
@@ -148,7 +149,7 @@ def find_password(dsn: str) -> str:
 
 
 def enter_space(team: Team) -> None:
-    """Prepare a connection. Raises UnavailableError if it is not one of a member of the space."""
+    """Prepare a connection. Raises UnavailableError if the user is not a member of the space."""
     # psycopg sends several statements only without parameters and in the text format.
     team.connection.execute(OPENING.format(seconds=int(team.seconds)).encode())
     role, is_unbound, version = team.run(
@@ -182,12 +183,12 @@ def check_pause(workspace: Workspace, index: Index) -> None:
 
 
 def clear_pause(workspace: Workspace) -> None:
-    """Let the next command ask the server, because the user asks for it."""
+    """Let the next command query the server again, because the user requested it."""
     open_index(workspace, refresh_first=False).database.try_set_meta(PAUSE, "")
 
 
 def describe_error(error: "psycopg.Error", is_late: bool, seconds: float) -> tuple[str, str]:
-    """Return a line that says what is wrong, and what to do."""
+    """Return the message and the hint for an error of the server."""
     from psycopg import errors
 
     if is_late:

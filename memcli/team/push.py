@@ -1,8 +1,8 @@
 """Push the memories of a workspace to the team's server.
 
-The rows of a machine mirror its files: a push compares digests, deletes the rows of files that are
-gone and writes the others. It can be killed at any point; the next push continues. What other
-machines and other members pushed is never changed, except that a purge deletes the memory from all
+The rows of a machine mirror its files: a push compares digests, deletes the rows of deleted files
+and writes the changed ones. It can be killed at any point; the next push continues. A push never
+changes the rows of other machines or members, except that a purge deletes the memory from all
 machines of its owner.
 """
 
@@ -78,7 +78,10 @@ def push(workspace: Workspace, progress: Progress | None = None) -> PushResult:
 
 
 def withdraw(workspace: Workspace) -> int:
-    """Delete from the server what was forgotten or purged. Returns the number of its rows."""
+    """Delete forgotten and purged memories from the server. Return the number of deleted rows.
+
+    Raises UnavailableError.
+    """
     with open_team(workspace, SEARCH_SECONDS) as team:
         return remove_forgotten(team, open_index(workspace))
 
@@ -205,7 +208,7 @@ def build_chunk_rows(index: Index, files: Mapping[int, SharedFile]) -> Iterator[
 
 
 def build_labels(type_: str, tags: Sequence[str]) -> list[str]:
-    """Return what filters ask for. The tag `work/shop` is also found by `work`."""
+    """Return the labels by which filters find a memory. `work` also finds the tag `work/shop`."""
     labels = {f"type:{type_}"}
     for tag in tags:
         parts = clean_text(tag).casefold().split("/")
@@ -216,7 +219,7 @@ def build_labels(type_: str, tags: Sequence[str]) -> list[str]:
 def find_stems(index: Index, chunks: Sequence[int]) -> dict[int, list[str]]:
     """Return the stems of each chunk as the index of this machine has them."""
     stems: dict[int, list[str]] = defaultdict(list)
-    # The vocabulary of the whole index is sorted by word. That of a copy of a few chunks is short.
+    # The vocabulary of the whole index is sorted by word, so it would be read from start to end.
     index.run(f'create virtual table temp.pushed using fts5(title, body, tokenize="{TOKENIZER}")')
     index.run("create virtual table temp.pushed_stems using fts5vocab(temp, pushed, instance)")
     try:

@@ -1,8 +1,8 @@
-"""Search what colleagues pushed to the team's server.
+"""Search the memories that colleagues pushed to the team's server.
 
 The server chooses candidates by meaning and by words. Their texts pass the gate of this machine
 into an index in memory, which the usual search then ranks. So a memory of a colleague has the
-relevance that it would have here, and what is forgotten or purged here stays hidden.
+relevance that it would have here, and a text that you forgot or purged stays hidden.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 CANDIDATES = 40  # memories of each kind: by meaning, and by words
-# A filter that the server does not know may leave few of the candidates.
+# This machine applies filters that the server lacks, and they can remove most candidates.
 FILTERED_CANDIDATES = 400
 MOST_TERMS = 16
 MARGIN = 3  # candidates for each wanted hit
@@ -66,7 +66,7 @@ Key = tuple[str, str, str]
 
 
 class Candidates(NamedTuple):
-    """The memories that may answer a query, and what their ranking needs to know of the others."""
+    """The memories that may answer a query, and numbers about the space that ranking needs."""
 
     keys: Sequence[Key]
     texts: int = 0  # in the space
@@ -83,7 +83,7 @@ def search_team(workspace: Workspace, query: str, options: SearchOptions) -> Sea
             embedder = open_index(workspace, refresh_first=False).get_embedder()
             vector = embedder.embed([query])[0]
     except UnavailableError:
-        pass  # the search of the files has said so
+        pass  # the search of the files has reported it
     try:
         with open_team(workspace, SEARCH_SECONDS) as team:
             candidates = find_candidates(team, query, vector, options)
@@ -180,7 +180,7 @@ def build_index(
 ) -> tuple[Index, dict[str, tuple[str, str]]]:
     """Return an index in memory with the candidates that this machine does not have itself.
 
-    Also returns the owner and the path there of each path in the index.
+    Also returns the owner and the owner's path for each path in the index.
     """
     own = open_index(workspace, refresh_first=False)
     forgotten = own.load_forgotten()
@@ -222,7 +222,7 @@ def add_vectors(index: Index, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def remove_known(index: Index, own: Index) -> None:
-    """Leave out memories that this machine has too, in any state: its file is the truth."""
+    """Remove memories that this machine has too, in any state: the own file decides."""
     rows = index.run("select file, id, same_words from entries").fetchall()
     for file, entry_id, digest in rows:
         known = own.run(
