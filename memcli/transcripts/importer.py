@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +22,14 @@ from ..store.workspace import Workspace
 from ..store.worktrees import Repository, find_repository, read_line
 from . import copilot, cursor, cursor_database, gemini, opencode
 from .reader import DATABASES, list_formats, read_file
-from .transcript import JsonObject, Transcript, clean_tool_calls, read_timestamp
+from .transcript import (
+    JsonObject,
+    Transcript,
+    clean_tool_calls,
+    get_object,
+    get_text,
+    read_timestamp,
+)
 
 NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 NO_CONVERSATION = "no conversation in it"
@@ -206,23 +213,23 @@ def select_transcripts(paths: Iterable[Path], folder: Path | None) -> Iterator[P
     # A subagent's conversation is not the user's.
     files = [path for path in paths if not path.name.startswith("agent-")]
     rows: list[Path] = []
-    for path in [path for path in files if path.name in DATABASES]:
-        files.remove(path)
+    for database in [path for path in files if path.name in DATABASES]:
+        files.remove(database)
         with suppress(NotFoundError):  # damaged, or of another version
-            rows += DATABASES[path.name].list_conversations(path)
+            rows += DATABASES[database.name].list_conversations(database)
     # Cursor stores a conversation in its database and in a transcript, which has no times.
-    stored = {row.name for row in rows}
-    files = [
-        path for path in files if path.stem not in stored or "agent-transcripts" not in path.parts
-    ]
+    stored_ids = {row.name for row in rows}
+    for path in [path for path in files if "agent-transcripts" in path.parts]:
+        if path.stem in stored_ids:
+            files.remove(path)
     repository = find_repository(folder) if folder else None
     near = [item for item in (folder, repository.main if repository else None) if item]
     for path in sorted([*rows, *files], key=lambda path: find_file(path).stat().st_mtime):
-        place = find_place(path, near)
+        work_folder = find_work_folder(path, near)
         # In such a folder, mem itself ran the agent as its language model.
-        if place.name.startswith(FOLDER_PREFIX):
+        if work_folder.name.startswith(FOLDER_PREFIX):
             continue
-        if folder is None or is_about(place, folder, repository):
+        if folder is None or is_about(work_folder, folder, repository):
             yield path
 
 
@@ -231,8 +238,8 @@ def find_file(path: Path) -> Path:
     return path.parent if path.parent.name in DATABASES else path
 
 
-def find_place(path: Path, near: Sequence[Path] = ()) -> Path:
-    """Return the folder in which the conversation of a transcript took place."""
+def find_work_folder(path: Path, near: Sequence[Path] = ()) -> Path:
+    """Return the folder in which the conversation of a transcript took place, by default `/`."""
     if path.parent.name in DATABASES:
         objects: Iterable[JsonObject] = DATABASES[path.parent.name].read_conversation(path)
     else:
@@ -245,40 +252,40 @@ def find_place(path: Path, near: Sequence[Path] = ()) -> Path:
         objects = (data for _, data in parse_events(head))
     modules = (gemini, copilot, opencode, cursor_database)
     finders = (find_folder, *(module.find_folder for module in modules))
-    folders = (find(data) for data in objects for find in finders)
     with suppress(MemError, ValueError, TypeError):
-        return Path(next((text for text in folders if text), "/"))
+        for data in objects:
+            for find in finders:
+                if find(data):
+                    return Path(find(data))
     return Path("/")
 
 
-def is_about(place: Path, folder: Path, repository: Repository | None) -> bool:
+def is_about(work_folder: Path, folder: Path, repository: Repository | None) -> bool:
     """Return whether a folder is inside another one, or in a worktree of its repository."""
-    if place.is_relative_to(folder):
+    if work_folder.is_relative_to(folder):
         return True
     if repository is None:
         return False
-    if os.path.isdir(place):
-        other = find_repository(place)
+    if os.path.isdir(work_folder):
+        other = find_repository(work_folder)
         return other is not None and other.git_folder == repository.git_folder
-    return is_deleted_worktree(place, repository)
+    return is_deleted_worktree(work_folder, repository)
 
 
-def is_deleted_worktree(place: Path, repository: Repository) -> bool:
+def is_deleted_worktree(work_folder: Path, repository: Repository) -> bool:
     """Return whether a folder that does not exist was a worktree of a repository.
 
     git remembers it until `git worktree prune`. Afterwards only its path tells: agents create
     worktrees in folders such as `worktrees/REPOSITORY/NAME`.
     """
     for link in repository.git_folder.glob("worktrees/*/gitdir"):
-        if place.is_relative_to(Path(read_line(link)).parent):
+        if work_folder.is_relative_to(Path(read_line(link)).parent):
             return True
-    parts = [part.lower() for part in place.parts]
+    parts = [part.lower() for part in work_folder.parts]
     name = repository.project.lower()
     is_named = any(part == name or part.startswith(f"{name}-worktree") for part in parts)
     return is_named and any("worktree" in part for part in parts)
 
 
 def find_folder(data: JsonObject) -> str:
-    payload = data.get("payload")
-    inner = payload.get("cwd") if isinstance(payload, Mapping) else ""
-    return str(data.get("cwd") or inner or "")
+    return get_text(data, "cwd") or get_text(get_object(data, "payload"), "cwd")

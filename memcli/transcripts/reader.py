@@ -1,4 +1,4 @@
-"""Read the conversations in a file, in whatever format it has.
+"""Read the conversations in a file, in any known format.
 
 A format is a module with NAME, FOLDER_VARIABLE, FOLDER, PATTERNS, is_line and read_lines, and
 perhaps find_session_id and find_folder_of_path. A format that stores all conversations in a
@@ -51,7 +51,7 @@ def list_formats() -> list[ModuleType]:
 
 
 def read_file(path: Path, problems: list[str], zone: tzinfo) -> Iterator[Transcript]:
-    """Yield the conversations in a file, in whatever format it has. Raises NotFoundError."""
+    """Yield the conversations in a file, in any known format. Raises NotFoundError."""
     if path.parent.name in DATABASES:
         yield read_row(path, problems)
         return
@@ -88,7 +88,7 @@ def read_row(path: Path, problems: list[str]) -> Transcript:
 def read_text(
     path: Path, head: str, file: TextIO, problems: list[str], zone: tzinfo
 ) -> Iterator[Transcript]:
-    """Yield the conversations in a text, which `head` begins. `path` is where it came from."""
+    """Yield the conversations in a text. `head` is its beginning, `path` its origin."""
     head = head.lstrip(BLANK)
     if exports.is_export(head):
         yield from exports.read_conversations(file, problems)
@@ -98,16 +98,15 @@ def read_text(
         transcript = read_objects_of_format(read(file, problems))
     else:
         transcript = read_chat(file.read(LARGEST_DOCUMENT), zone)
-    find_id = find_function(transcript.agent, "find_session_id")
-    transcript.session_id = (find_id(path) if find_id else "") or transcript.session_id
-    find_folder_of_path = find_function(transcript.agent, "find_folder_of_path")
-    if find_folder_of_path and not transcript.folder:
-        transcript.folder = find_folder_of_path(path, ())
+    session_id = call_format(transcript.agent, "find_session_id", path)
+    transcript.session_id = session_id or transcript.session_id
+    if not transcript.folder:
+        transcript.folder = call_format(transcript.agent, "find_folder_of_path", path, ())
     yield transcript
 
 
 def is_conversation(head: str) -> bool:
-    """Return whether a text begins as a conversation in one of the formats does."""
+    """Return whether a text begins like a conversation in a known format."""
     head = head.lstrip(BLANK)
     if not JSON_START.match(head):
         return bool(cursor.SPEAKER.match(head) or chat_text.find_style(head.splitlines()))
@@ -117,10 +116,12 @@ def is_conversation(head: str) -> bool:
     )
 
 
-def find_function(agent: str, name: str) -> Any:
-    """Return a function of an agent's format, or None."""
-    modules = [module for module in list_formats() if module.NAME == agent]
-    return next((getattr(module, name) for module in modules if hasattr(module, name)), None)
+def call_format(agent: str, name: str, *arguments: Any) -> str:
+    """Call a function that only some formats have. Without it, return an empty string."""
+    for module in list_formats():
+        if module.NAME == agent and hasattr(module, name):
+            return str(getattr(module, name)(*arguments))
+    return ""
 
 
 def read_chat(text: str, zone: tzinfo) -> Transcript:
@@ -129,7 +130,7 @@ def read_chat(text: str, zone: tzinfo) -> Transcript:
 
 
 def read_objects_of_format(lines: Iterator[dict[str, Any]]) -> Transcript:
-    """Return the conversation in objects, by the format that the first ones have."""
+    """Return the conversation in objects. The first ones decide which format it is."""
     head = list(islice(lines, DETECTION_LINES))
     if head and isinstance(head[0].get("messages"), list):
         messages = [data for data in head[0].pop("messages") if isinstance(data, dict)]
