@@ -1,8 +1,8 @@
-"""Conversations in Cursor's editor: rows of `state.vscdb`, which has all of them.
+"""Conversations in Cursor's editor, which are rows of one database, `state.vscdb`.
 
-`state.vscdb/ID` is the path of one of them. A conversation lists its messages (`bubbles`), each of
-which is a row. In older versions they are inside the conversation, or, of one project, in the
-database of that project.
+`state.vscdb/ID` is the path of a conversation. It lists its messages (`bubbles`), each of which is
+a row. Older versions store the messages in the row of the conversation, or all conversations of a
+project in the database of that project.
 """
 
 import json

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST_CONVERSATION = 64 * 1024 * 1024  # characters
 LARGEST_MEMBER = 2 * 1024 * 1024 * 1024  # bytes of a file in a zip
-# JSON is compressed to a tenth. A bomb is compressed to a thousandth.
+# JSON is compressed to about a tenth of its size, and a zip bomb to a thousandth.
 HIGHEST_RATIO, SMALL_MEMBER = 200, 16 * 1024 * 1024
 MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 # The first object has one of these keys itself, and not inside of another value.
@@ -27,7 +27,7 @@ CONVERSATION = re.compile(
     r'\s*\[?\s*\{(?:"(?:[^"\\]|\\.)*"|[^{}\[\]"]|\{[^{}]*\}|\[[^\[\]]*\])*?'
     r'"(?:mapping"\s*:\s*\{|chat_messages"\s*:\s*\[)'
 )
-# Marks of sources in ChatGPT's answers.
+# References to sources in ChatGPT's answers.
 CITATION = re.compile(
     "\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue2ff]|【[^】\n]{1,80}†[^】\n]{0,80}】"
 )

@@ -1,4 +1,4 @@
-"""A conversation as an agent stored it, and what all formats have in common."""
+"""A conversation as an agent stored it, and the functions that all formats share."""
 
 import json
 import re
@@ -20,10 +20,10 @@ from ..store.workspace import Workspace
 RESULT_ENDS = 200, 300  # characters of a tool's result that are stored: its start and its end
 NOT_STORED = "[result not stored: the call names an ignored file]"
 MOST_ARGUMENT = 500
-MOST_STEPS = 200_000_000  # of SQLite for one statement; a view may have endless rows
+MOST_STEPS = 200_000_000  # of SQLite in one statement: a hostile view can have endless rows
 # Files whose content is never stored, whatever the ignore files say.
 SECRET_FILES = (".env*",)
-# Texts in the user's turn that the agent wrote: notices, commands and their output.
+# Texts in the user's turn that the agent added: notices, commands and their output.
 INJECTED_START = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-\w+|bash-(?:input|stdout|stderr)"
     r"|task-notification|skill\w*|permissions\b|collaboration_mode|personality_spec|model_switch"
@@ -45,7 +45,7 @@ class Transcript:
     folder: str = ""  # where the agent worked
     events: list[Event] = field(default_factory=list)
     path: Path = Path()  # of its file, perhaps in an archive
-    written: str = ""  # when its file was
+    written: str = ""  # the time of that file
     calls: dict[str, Event] = field(default_factory=dict)  # the events of tool calls, by id
 
     def add_message(self, role: str, content: Any, timestamp: str, event_id: Any = "") -> None:
@@ -128,14 +128,14 @@ def build_message(role: str, content: Any, timestamp: Any, event_id: Any = "") -
 
 
 def read_timestamp(value: Any) -> str:
-    """Return a time as stored. Some agents count seconds or milliseconds since 1970."""
+    """Return a time in the stored format. Some agents use seconds or milliseconds since 1970."""
     epoch = EPOCH.fullmatch(str(value))
     moment = datetime.fromtimestamp(int(epoch[1]), UTC) if epoch else parse_time(str(value))
     return format_time(moment) if moment else ""
 
 
 def parse_arguments(arguments: Any) -> dict[str, str]:
-    """Return the arguments of a call as texts. Agents store an object, its JSON or plain text."""
+    """Return the arguments of a call by name. Agents store an object, its JSON or plain text."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -151,10 +151,10 @@ def format_value(value: Any) -> str:
 
 
 def clean_tool_calls(workspace: Workspace, folder: str, events: Iterable[Event]) -> None:
-    """Mask the secrets of tool calls and cut long texts: a new file is no conversation.
+    """Mask the secrets of tool calls and shorten them: they often contain whole files.
 
-    The result of a call with the name of an ignored file is deleted. `folder` is where the agent
-    worked. Its `.gitignore` counts too.
+    If a call names a file that is ignored in the workspace, or by the `.gitignore` of `folder`, in
+    which the agent worked, its result is replaced.
     """
     git_patterns = read_patterns(Path(folder or "/nonexistent"), ".gitignore")
     patterns = (*SECRET_FILES, *read_patterns(workspace.root), *git_patterns)
