@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,17 @@ def append_events(
         known = {str(event.get("id")) for _, event in parse_events(text)}
         new: list[dict[str, Any]] = []
         mask = build_mask(workspace)
+        mask_key = cache(mask)  # most events have the same keys
         for event in events:
             event = complete_event(workspace, event)
             if event["id"] not in known:
                 known.add(event["id"])
                 with suppress(RecursionError):  # no agent nests values so deeply
                     new.append(
-                        {mask(str(k)): mask_value(value, mask) for k, value in event.items()}
+                        {
+                            mask_key(str(key)): mask_value(value, mask)
+                            for key, value in event.items()
+                        }
                     )
         for key, value in (("agent", agent), ("project", project), ("folder", folder)):
             if value and not getattr(session, key):
