@@ -97,6 +97,8 @@ def find_correction(sentence: str, body: str, reading: Reading) -> tuple[str, st
         or find_denial(body, lines, reading, is_correcting)
         or find_same_subject(body, lines, reading, (is_correcting, is_open, is_changed))
     )
+    if correction and len(correction[0].split()) < FEWEST_WORDS:
+        return None
     if correction and correction[0] == body and match_start("it", body):
         return name_subject(body, lines, correction[1]), correction[1]
     return correction
@@ -147,6 +149,10 @@ def find_value(
         same = [line for line in lines if value.findall(line.text) == value.findall(wrong.text)]
         wrong = next((line for line in reversed(same) if not line.is_agents), wrong)
         if is_work(wrong) and not has_reason:
+            return None
+        # A percentage and a version are both numbers, but of two things.
+        is_version = match["value"].count(".") > 1
+        if is_version != (value.search(wrong.text)[0].count(".") > 1) or is_task(wrong.text):
             return None
         if (match["unit"] or "") not in wrong.text:
             return None

@@ -129,7 +129,8 @@ def split_opening(sentence: str) -> tuple[str, str]:
 def format_sentence(text: str) -> str:
     """Return a sentence without empty words around it, with a capital and a full stop."""
     _, text = split_opening(" ".join(text.split()))
-    text = pattern("statements.toml", "closing").sub("", text).strip(" ,;:–—-")
+    text = pattern("statements.toml", "closing").sub("", text)
+    text = re.sub(r"^(?:[ ,;:–—]|-(?!\d))+", "", text).rstrip(" ,;:–—-")  # -1 is a number
     first = text.partition(" ")[0]
     # A name such as `invoice_line` or iPhone keeps its spelling.
     if first.islower() and first.replace("'", "").isalpha():

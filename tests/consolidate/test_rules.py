@@ -297,6 +297,7 @@ def test_a_task_before_a_request_is_not_remembered() -> None:
         ("I used du in the letter.", "our readers are over seventy, we say Sie", "Our readers are over seventy, we say Sie."),
         ("The sign has 9 to 6 as hours.", "we close at 5 in winter", "We close at 5 in winter."),
         ("I used a VAT rate of 20 %.", "food has none, only the drinks get the 20", "Food has none, only the drinks get the 20."),
+        ("Negative ages are typing errors.", "no, -1 in the age column means not asked", "-1 in the age column means not asked."),
         ("Rent is 940 euros.", "went up to 985 in April", "Rent went up to 985 in April."),
         ("Renamed to 1974.tif.", "box 7 is from 1976. I misread my own handwriting!", "Box 7 is from 1976."),
     ],
@@ -324,6 +325,8 @@ def test_a_correction_becomes_a_whole_sentence(before: str, said: str, text: str
         ("The suite takes 4 minutes.", "it took 9 minutes since lunch, weird"),
         ("Here are naan recipes.", "Sure I'll bake it, like I've got nothing else to do"),
         ("Ich habe nach Name sortiert.", "nein, nach Datum bitte"),
+        # The version is not the humidity that the sensor reads.
+        ("The sensor reads 48 %.", "no wait, 2.3.2"),
     ],
 )
 def test_a_wish_about_the_work_at_hand_is_no_correction(before: str, said: str) -> None:
