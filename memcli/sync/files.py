@@ -91,10 +91,8 @@ def change_attributes(workspace: Workspace) -> Replace:
     return Replace(path, before, text + "".join(f"{line}\n" for line in missing))
 
 
-def list_pending(
-    workspace: Workspace, repository: Repository
-) -> tuple[dict[str, str], list[Conflict]]:
-    """Return the paths to commit with git's status, and the files that must not be committed."""
+def list_pending(workspace: Workspace, repository: Repository) -> tuple[list[str], list[Conflict]]:
+    """Return the changed paths to commit, and the files that must not be committed."""
     names = (*OWN_FILES, "MEMORY.md", "HISTORY*.md", "purged.txt", "entries", "notes")
     patterns = [f"{workspace.prefix}{name}" for name in names]
     patterns += workspace.settings["index.include"]
@@ -102,22 +100,22 @@ def list_pending(
     status = repository.run(
         *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *patterns)
     )
-    pending = {}
-    for row in filter(None, status.split("\0")):
-        path = row[3:]
+    paths = []
+    for path in (row[3:] for row in status.split("\0") if row):
         is_own = path.removeprefix(workspace.prefix) in OWN_FILES
         is_hidden = any(part.startswith(".") for part in path.split("/"))
         is_inner_repository = path.endswith("/")
         if is_own or not (is_hidden or is_inner_repository):
-            pending[path] = row[:2].strip()[-1]
-    pending |= dict.fromkeys(list_pending_sessions(workspace, repository), "?")
-    skipped = []
-    heads = repository.read_blobs([f"HEAD:{path}" for path in pending])
-    for path, head in zip(list(pending), heads, strict=True):
+            paths.append(path)
+    paths = list(dict.fromkeys([*paths, *list_pending_sessions(workspace, repository)]))
+    pending, skipped = [], []
+    heads = repository.read_blobs([f"HEAD:{path}" for path in paths])
+    for path, head in zip(paths, heads, strict=True):
         reason = find_reason_to_skip(workspace, path, head)
         if reason:
             skipped.append(Conflict(path, reason))
-            del pending[path]
+        else:
+            pending.append(path)
     return pending, skipped
 
 
