@@ -90,16 +90,12 @@ def append_events(
             event = complete_event(workspace, event)
             if event["id"] not in known:
                 known.add(event["id"])
+                named = ((mask_key(str(key)), value) for key, value in event.items())
                 with suppress(RecursionError):  # no agent nests values so deeply
-                    new.append(
-                        {
-                            mask_key(str(key)): mask_value(value, mask)
-                            for key, value in event.items()
-                        }
-                    )
+                    new.append({key: mask_value(value, mask) for key, value in named})
         for key, value in (("agent", agent), ("project", project), ("folder", folder)):
             if value and not getattr(session, key):
-                setattr(session, key, value.encode("utf-8", "replace").decode())
+                setattr(session, key, mask(value))
         session.state = state or ("ACTIVE" if new else session.state)
         lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in new)
         target = locate(workspace.root, path)

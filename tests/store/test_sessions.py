@@ -71,7 +71,8 @@ def test_keys_are_masked_too(workspace: Workspace) -> None:
         deep = [deep]
     key = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
     events = [say("One.", **{key: 1, "\ud800": 1}), say("Two.", data=deep), say("Three.")]
-    append_events(workspace, "s1", events)
+    append_events(workspace, "s1", events, folder=f"/tmp/{key}")
+    assert get_session(workspace, "s1").folder == "/tmp/[REDACTED:github-token]"
     assert [event["content"] for event in read_events(workspace)] == ["One.", "Three."]
     assert key not in json.dumps(read_events(workspace))
 
