@@ -21,6 +21,7 @@ from ..store.commit import Append, ChangeGroup, Replace, read_file
 from ..store.sessions import ARCHIVE, EVENTS, METADATA
 from .folders import LONGEST_NAME
 from .items import TransferFile
+from .jsonl import is_encodable
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 # Where a record of the history or a note begins.
@@ -101,6 +102,8 @@ class FilePlanner:
         is_odd = path.is_absolute() or "\0" in file.path or "" in parts
         if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
             raise RejectedError(f"its name is longer than {LONGEST_NAME} bytes")
+        if not is_encodable(file.path):
+            raise RejectedError("its name is not UTF-8")  # the index leaves such files out
         if is_odd or any(part.startswith(".") for part in parts):
             raise OutsideError(f"{file.path} is hidden or outside the workspace")
         folder = FOLDERS.get(file.kind, "")

@@ -196,6 +196,14 @@ def test_an_archive_from_standard_input(workspace: Workspace, tmp_path: Path) ->
     assert list_texts(workspace) == {"One.", "Two."}
 
 
+def test_a_name_that_is_not_utf8_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    Path(os.fsdecode(bytes(folder) + b"/bad\xff.md")).write_text("Bad.\n")
+    result = import_source(workspace, open_source(folder, "notes"))
+    assert [item.reason for item in result.rejected] == ["its name is not UTF-8"]
+
+
 def test_a_changed_note_stays(workspace: Workspace, tmp_path: Path) -> None:
     data = pack({"a.md": "One.\n", "b.md": "Two.\n"})
     import_bytes(workspace, tmp_path, "x.zip", data)
