@@ -143,7 +143,8 @@ def read_name(info: zipfile.ZipInfo) -> str:
 def is_visible(info: zipfile.ZipInfo) -> bool:
     parts = info.filename.split("/")
     is_hidden = any(part.startswith(".") and part.strip(".") for part in parts)
-    return not (info.is_dir() or is_hidden or parts[0] in DEFAULT_FOLDERS)
+    # A folder ends with a slash. A damaged archive has files without a name.
+    return bool(parts[-1]) and not is_hidden and parts[0] not in DEFAULT_FOLDERS
 
 
 def find_refusal(info: zipfile.ZipInfo, budget: Budget) -> str:

@@ -196,6 +196,12 @@ def test_an_archive_from_standard_input(workspace: Workspace, tmp_path: Path) ->
     assert list_texts(workspace) == {"One.", "Two."}
 
 
+def test_a_file_without_a_name_stops_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    # Python ends the name of a file at a zero.
+    data = pack({"a.md": "One.\n", "b.md": "Two.\n"}).replace(b"b.md", b"\0.md")
+    assert import_bytes(workspace, tmp_path, "notes.zip", data).imported == {"entry": 1}
+
+
 def test_a_name_that_is_not_utf8_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
