@@ -151,8 +151,8 @@ def find_value(
         if is_work(wrong) and not has_reason:
             return None
         # A percentage and a version are both numbers, but of two things.
-        is_version = match["value"].count(".") > 1
-        if is_version != (value.search(wrong.text)[0].count(".") > 1) or is_task(wrong.text):
+        values = [match["value"], *(found[0] for found in value.finditer(wrong.text))]
+        if len({text.count(".") > 1 for text in values}) > 1 or is_task(wrong.text):
             return None
         if (match["unit"] or "") not in wrong.text:
             return None
