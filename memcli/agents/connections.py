@@ -42,6 +42,8 @@ def check_connection(
         yield Check("agent", ERROR, connection.error, "fix the file; mem did not change it")
         return
     yield from check_version(context, connection.agent)
+    if connection.plugin:
+        yield Check("agent", OK, f"{agent.title} uses the plugin {connection.plugin}")
     for command in connection.commands:
         first = find_first_word(command)
         is_current = command == build_command(connection.agent, program)

@@ -52,6 +52,7 @@ def diagnose(context: Context, program: Sequence[str], project: Path) -> list[Ch
     for connection in connections:
         checks += check_connection(context, connection, program)
     connected = [connection.agent for connection in connections if connection.commands]
+    connected += [item.agent for item in connections if item.plugin and not item.commands]
     for name in AGENTS:
         if connected.count(name) > 1:
             hint = f"mem hook uninstall {name} --project"

@@ -166,6 +166,7 @@ def list_all(context: Context, project: Path) -> Result:
         last_day = last_days.get(connection.agent)
         lines.append(f"{title}: {state}{f', last used {last_day}' if last_day else ''}")
         lines += [f"  {command}" for command in connection.commands]
+        lines += [f"  plugin {connection.plugin}"] if connection.plugin else []
         commands = "; ".join(connection.commands)
         state = "error" if connection.error else "connected"
         rows.append([connection.agent, state, connection.scope, connection.path, commands])

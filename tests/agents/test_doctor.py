@@ -60,6 +60,14 @@ def test_a_hook_is_run_as_the_agent_runs_it(workspace: Workspace, tmp_path: Path
     assert not list_files(tmp_path / "home/.local/state/mem/shown")
 
 
+def test_a_plugin_connects_too(workspace: Workspace, tmp_path: Path) -> None:
+    settings = tmp_path / "home/.claude/settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"enabledPlugins": {"mem@mem": true}}')
+    (check,) = find(workspace.context, "agent", write_program(tmp_path))
+    assert check.text == "Claude Code uses the plugin mem@mem"
+
+
 def test_a_hook_runs_in_an_agent_that_was_started_from_the_desktop(
     workspace: Workspace, tmp_path: Path
 ) -> None:
