@@ -94,6 +94,7 @@ def test_a_prompt_asks_to_remember_or_forget(
         "2026-11-20T09:01 ERROR never retry",
         "I like the second one",
         "please write a letter to my landlord",
+        "hello from the office",
     ],
 )
 def test_nothing_is_stored(prompt: str) -> None:
