@@ -52,5 +52,6 @@ def run_check(
         rows,
         messages,
         exit_code=1 if findings else 0,
-        nothing="No problems found.",
+        # git shows this at each commit.
+        nothing="" if staged else "No problems found.",
     )

@@ -20,7 +20,7 @@ from .render import Result
 from .terminal import require_yes
 
 FIELDS = ("action", "id", "short_id", "path", "text", "memories", "other_files", "git_commits")
-KEPT = "The text stays in the file and in git. To delete it: mem forget {} --purge"
+KEPT = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
 
 

@@ -92,6 +92,8 @@ def describe_result(result: ImportResult, *, is_dry_run: bool) -> list[str]:
         lines.append(f"In the inbox: {count} like one that was forgotten (mem review)")
     if result.rejected:
         lines.append(f"Not imported: {count_noun(len(result.rejected), 'item')}")
+    if result.imported["session"] and not is_dry_run:
+        lines.append("Learn from it: mem consolidate --all")
     if len(result.commands) > 1:
         lines.append(f"Undo: mem undo, {len(result.commands)} times")
     elif result.commands:

@@ -85,7 +85,7 @@ def run_init(
     lines += describe_results(connected, past)
     if can_ask or yes:
         lines += notes
-        lines.append(suggest_next_step(past))
+        lines.append(suggest_next_step(past, place.layout))
     data = {
         "path": str(place.root),
         "layout": "" if exists else place.layout,
@@ -230,13 +230,15 @@ def describe_results(connected: Sequence[str], past: PastResult) -> list[str]:
     return lines
 
 
-def suggest_next_step(past: PastResult) -> str:
+def suggest_next_step(past: PastResult, layout: str) -> str:
     if past.is_in_background:
         return BACKGROUND_LINE
     if past.memories:
         return "See the memories: mem ls"
     if past.conversations:
         return 'Search the conversations: mem search "…"'
+    if layout != "standard":
+        return 'Search the notes: mem search "…"'
     return 'Try: mem write "We deploy on Fridays."'
 
 

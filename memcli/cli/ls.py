@@ -65,7 +65,8 @@ def run_ls(
             continue
         short_id = index.shorten_id(entry.id)
         day = first.describe_day(entry.updated_at)
-        marks = "expired · " if first.is_expired(entry) else ""
+        marks = "" if entry.status == "active" else f"{entry.status} · "
+        marks += "expired · " if first.is_expired(entry) else ""
         marks += "your own · " if index.workspace.is_own and len(workspaces) > 1 else ""
         lines.append(f"{entry.summary}  ({entry.type} · {marks}{day} · {short_id})")
         item = {"text": entry.summary, "short_id": short_id}

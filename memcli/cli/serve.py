@@ -48,12 +48,13 @@ def run_serve(
     """Answer search, grep, read, ls, recall, context and the hooks of agents faster.
 
     Commands use the server automatically, with the same result. Commands that write, and callers
-    with other rights, such as a sandboxed agent, run as without it. It uses about 200 MB.
+    with other rights, such as a sandboxed agent, run as without it. It uses about 150 MB.
 
     \b
     To start it with the computer, add this line to your crontab:
       @reboot mem serve --idle 0
-    or save this as ~/.config/systemd/user/mem.service, and run systemctl --user enable mem:
+    or save this as ~/.config/systemd/user/mem.service, and run
+    systemctl --user enable mem
       [Service]
       ExecStart=%h/.local/bin/mem serve --idle 0
       [Install]

@@ -99,7 +99,9 @@ def list_sentences(items: list[Item]) -> list[str]:
     memories = [item for item in items if item.text]
     lines = [f"  {MARKS[item.action]} {item.text}" for item in memories[:MOST_LINES]]
     if len(memories) > MOST_LINES:
-        lines.append(f"  … and {len(memories) - MOST_LINES} more")
+        # Only the first ones were read.
+        count = sum(item.kind == "entry" for item in items)
+        lines.append(f"  … and {count - MOST_LINES} more")
     return lines
 
 

@@ -100,7 +100,7 @@ def list_commands(workspace: Workspace, records: list[Record], undone: set[int])
         state = "undone" if record.number in undone else "purge" if record.is_purge else ""
         day = workspace.describe_day(record.time)
         note = f"  ({state})" if state else ""
-        lines.append(f"{record.number:4}  {record.command:8} {day}  {record.summary}{note}")
+        lines.append(f"{record.number:4}  {record.command:11} {day}  {record.summary}{note}")
         rows.append([record.number, record.command, record.time, state, record.summary])
         items.append(
             {
