@@ -224,6 +224,7 @@ COMMANDS: dict[str, Command] = {
         module="hook_install",
     ),
     "mcp": Command("Share", "serve the memory to agents over MCP", ("mem mcp",)),
+    "ui": Command("Share", "show the memory in your browser", ("mem ui", "mem ui --port 8765")),
     "serve": Command(
         "Share",
         "answer reading commands faster from a running process",

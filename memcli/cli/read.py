@@ -9,9 +9,8 @@ from ..context import Context
 from ..errors import MemError, NotFoundError
 from ..formats.ids import build_slug
 from ..formats.page import split_sections
-from ..formats.text import fold_name
 from ..index.index import Index, open_index
-from ..search.names import NamedFile, find_named, get_named
+from ..search.names import NamedFile, find_named, get_link_names, get_named
 from ..store.workspace import Workspace
 from .render import Result
 
@@ -86,7 +85,7 @@ def show_file(index: Index, named: NamedFile, offset: int | None, limit: int | N
     lines = text.rstrip("\n").split("\n")
     first = offset or named.line or 1
     shown = lines[first - 1 : first - 1 + limit if limit else None]
-    links = index.list_links_to(get_names(named))
+    links = index.list_links_to(get_link_names(named))
     links = [path for path in links if path != named.path]
     data: dict[str, Any] = {
         "path": named.path,
@@ -112,15 +111,6 @@ def get_section(text: str, named: NamedFile) -> str:
             return text[section.start : section.end]
     anchors = ", ".join(section.anchor for section in sections if section.anchor)
     raise NotFoundError(f"{named.path} has no section {named.anchor!r}", f"sections: {anchors}")
-
-
-def get_names(named: NamedFile) -> list[str]:
-    """Return the names by which other files may link to this one."""
-    stem = named.path.rpartition("/")[2].removesuffix(".md")
-    names = [stem]
-    if named.entry is not None:
-        names += [named.entry.title, named.entry.id, *named.entry.aliases]
-    return [fold_name(name) for name in names if name]
 
 
 def show_history(workspace: Workspace, named: NamedFile) -> Result:

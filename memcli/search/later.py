@@ -4,6 +4,7 @@ Similarity does not decide what is true, so no hit is left out, and nothing is w
 """
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..index.index import Index
@@ -37,6 +38,8 @@ CHANGE = re.compile(
 # The earlier one seems to answer the query, and the later one is not far behind.
 GOOD_SHARE = 0.7  # of the relevance of the best hit
 LAST_RANK = 6
+# Each of 60 candidates is compared with many others, which would take half of a search.
+find_words = lru_cache(maxsize=256)(find_content_words)
 
 
 def put_later_first(
@@ -142,7 +145,7 @@ def outranks(later: Candidate, earlier: Candidate) -> bool:
     """Return whether a later entry is about the same subject, and nearly as relevant."""
     if later.relevance < NEARLY * earlier.relevance or not is_later(later, earlier):
         return False
-    ours, theirs = find_content_words(later.passage.text), find_content_words(earlier.passage.text)
+    ours, theirs = find_words(later.passage.text), find_words(earlier.passage.text)
     return len(ours & theirs) >= SHARED_WORDS * min(len(ours), len(theirs))
 
 

@@ -66,6 +66,15 @@ def get_entry(index: Index, name: str) -> IndexedEntry:
     return named.entry
 
 
+def get_link_names(named: NamedFile) -> list[str]:
+    """Return the names by which other files may link to this one."""
+    stem = named.path.rpartition("/")[2].removesuffix(".md")
+    names = [stem]
+    if named.entry is not None:
+        names += [named.entry.title, named.entry.id, *named.entry.aliases]
+    return [fold_name(name) for name in names if name]
+
+
 def find_by_id_part(index: Index, name: str) -> NamedFile | None:
     if not ID_PART.fullmatch(name):
         return None

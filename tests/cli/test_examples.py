@@ -28,6 +28,7 @@ printf '%s\\n' '---' 'id: mem_01m8h0h7p0bread0' 'rating: 4' '---' '' 'A recipe f
 printf '%s\\n' '# Memory' '' '## Projects' '' 'The shop.' > memory/MEMORY.md
 """
 START_SERVER = "{ mem serve > /dev/null 2>&1 & }; until mem serve --stop; do sleep .1; done;"
+START_PAGE = "{} > url & page=$!; until [ -s url ]; do sleep .1; done; kill $page"
 SYNC = "git init -q --bare ../hub.git && mem sync ../hub.git --scope user"
 # Examples contain ids of questions and commands, and files that only the reader has.
 ADAPTED = {
@@ -39,6 +40,8 @@ ADAPTED = {
     "mem serve": f"{START_SERVER} true",
     "mem serve --idle 0": f"{START_SERVER} true",
     "mem serve --stop": f"{START_SERVER} true",
+    "mem ui": START_PAGE.format("mem ui"),
+    "mem ui --port 8765": START_PAGE.format("mem ui --port 8765"),
     "mem sync git@github.com:ana/memory.git --scope user": SYNC,
     "mem sync --scope user": f"{SYNC} && mem sync --scope user",
     "mem sync --scope user --dry-run": f"{SYNC} && mem sync --scope user --dry-run",

@@ -1,0 +1,108 @@
+"""Measure the web page in Chromium on a workspace of 10,000 memories.
+
+    python -m bench.page [--entries 10000] [--axe axe.min.js] [--pictures FOLDER]
+
+First view: from the start of the navigation until the list is painted, median of 9. Keystroke: from
+the input event until the new hits are painted, each letter of three queries. Tasks: script and
+layout work above 50 ms, as the browser reports it. Axe is a file, because mem does not need it.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.speed import make_workspace
+from tests.browser.chromium import Browser
+from tests.helpers import get_process_environment
+
+QUERIES = ("nightly backup", "team blue", "green tea in Lisbon")
+VIEWS = ("memories", "memories?q=backup", "review", "days", "changes", "insights", "new")
+RUNS = 9
+FIRST_VIEW = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+# A letter is typed and its hits are painted. The time includes a frame of 16 ms.
+TYPE = """
+(async (letter) => {
+  const search = document.querySelector("#filters").q;
+  const began = performance.now();
+  const shown = new Promise((done) => new MutationObserver(done)
+    .observe(document.querySelector("#results"), { childList: true }));
+  search.value += letter;
+  search.dispatchEvent(new Event("input", { bubbles: true }));
+  await shown;
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  return performance.now() - began;
+})(%r)
+"""
+OBSERVE = """
+window.longTasks = [];
+new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((item) => item.duration)))
+  .observe({ type: "longtask", buffered: true });
+"""
+AXE = """axe.run().then((result) => result.violations
+  .filter((item) => ["serious", "critical"].includes(item.impact))
+  .map((item) => `${item.id}: ${item.nodes[0].html}`))"""
+
+
+def measure(browser: Browser, url: str) -> None:
+    first_views, tasks = [], []
+    for _ in range(RUNS):
+        browser.open(f"{url}memories")
+        first_views.append(browser.wait(FIRST_VIEW))
+        tasks += browser.run("window.longTasks")
+    letters = []
+    for query in QUERIES:
+        browser.run("document.querySelector('#filters').q.value = ''")
+        letters += [browser.run(TYPE % letter) for letter in query]
+    tasks += browser.run("window.longTasks")
+    print(f"first view   {statistics.median(first_views):6.0f} ms   (to reach: 150)")
+    slowest = sorted(letters)[int(len(letters) * 0.95)]
+    print(f"keystroke    {statistics.median(letters):6.0f} ms, 95 % {slowest:.0f}   (to reach: 60)")
+    print(f"tasks > 50   {len(tasks):6}      (to reach: 0)")
+
+
+def check_views(browser: Browser, url: str, axe: str, pictures: Path | None) -> None:
+    """Print the serious problems that axe finds, and save pictures of all views."""
+    problems = []
+    for scheme in ("light", "dark"):
+        browser.set_scheme(scheme)
+        for view in VIEWS:
+            browser.open(url + view)
+            if axe:
+                browser.run(axe)
+                problems += [f"{view} {scheme}: {problem}" for problem in browser.run(AXE)]
+            if pictures:
+                browser.save_picture(pictures / f"{view.replace('?', '-')}-{scheme}.png")
+    print(f"axe serious  {len(problems):6}      (to reach: 0)", *problems, sep="\n  ")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--entries", type=int, default=10_000)
+    parser.add_argument("--axe", type=Path)
+    parser.add_argument("--pictures", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_workspace(folder / "memory", options.entries)
+        environment = {**get_process_environment(folder), "MEM_WORKSPACE": str(folder / "memory")}
+        mem = [sys.executable, "-m", "memcli"]
+        subprocess.run([*mem, "index"], env=environment, check=True, capture_output=True)
+        server = subprocess.Popen([*mem, "ui"], env=environment, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        browser = Browser(folder / "browser")
+        browser.send("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
+        try:
+            measure(browser, url)
+            axe = options.axe.read_text() if options.axe else ""
+            check_views(browser, url, axe, options.pictures)
+        finally:
+            browser.close()
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()

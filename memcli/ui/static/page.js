@@ -1,0 +1,92 @@
+// The page works without this script. It adds search while you type, keys, and "Copy path".
+
+const search = document.querySelector("#filters");
+const results = document.querySelector("#results");
+const message = document.querySelector("#message");
+let running = null;
+
+function say(text) {
+  message.textContent = text;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => (message.textContent = ""), 3000);
+}
+
+function getAddress() {
+  const values = [...new FormData(search)].filter(([name, value]) => value && !(name === "w" && value === "0"));
+  return new URLSearchParams(values);
+}
+
+// Show the results of what is typed. A newer question ends an older one.
+async function update() {
+  running?.abort();
+  const control = (running = new AbortController());
+  const query = getAddress();
+  history.replaceState(null, "", `memories${query.size ? `?${query}` : ""}`);
+  query.set("part", "1");
+  try {
+    const response = await fetch(`memories?${query}`, { signal: control.signal });
+    const html = await response.text();
+    if (control.signal.aborted) return;
+    if (response.ok) results.innerHTML = html;
+    else say("The search failed. Press Enter to see why.");
+    results.dataset.query = search.q.value;
+  } catch (error) {
+    if (error.name !== "AbortError") say("The page has ended. Run mem ui again.");
+  }
+}
+
+async function openFirst(event) {
+  event.preventDefault();
+  // The hits may be those of an earlier letter.
+  if (results.dataset.query !== search.q.value) await update();
+  const first = results.querySelector("a.row");
+  if (first) location.href = first.href;
+}
+
+if (search) {
+  results.dataset.query = search.q.value;
+  search.addEventListener("input", update);
+  search.addEventListener("submit", openFirst);
+  search.querySelector("button").hidden = true;
+  const end = search.q.value.length;
+  search.q.setSelectionRange(end, end);
+}
+
+function moveFocus(step) {
+  const rows = [...document.querySelectorAll("a.row")];
+  const position = rows.indexOf(document.activeElement);
+  const next = rows[position + step];
+  if (next) next.focus();
+  else if (position + step < 0) search?.q.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches("textarea, select, input:not([type=search])");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit();
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (search && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    event.preventDefault();
+    moveFocus(event.key === "ArrowDown" ? 1 : -1);
+  }
+  if (event.key === "/" && !event.target.matches("input")) {
+    event.preventDefault();
+    if (search) search.q.focus();
+    else document.querySelector(".brand").click();
+  }
+});
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    say("Copied.");
+  });
+}
+
+// Typed text is not lost by a wrong click.
+const text = document.querySelector("textarea");
+let isSaved = false;
+text?.form.addEventListener("submit", () => (isSaved = true));
+addEventListener("beforeunload", (event) => {
+  if (text && !isSaved && text.value !== text.defaultValue) event.preventDefault();
+});

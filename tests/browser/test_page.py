@@ -1,0 +1,155 @@
+"""The page in Chromium: a person searches, corrects, undoes and decides, with mouse and keys."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memcli.api import write
+from memcli.store.workspace import Workspace
+from tests.browser.chromium import PROGRAM, Browser
+from tests.helpers import make_context, make_workspace, put
+from tests.ui.conftest import serve
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="no Chromium: apt-get install chromium")
+PICTURE = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'><rect width='9' height='9'/></svg>"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make_workspace(tmp_path)
+
+
+@pytest.fixture
+def url(workspace: Workspace) -> Iterator[str]:
+    with serve(make_context(workspace.root.parent)) as client:
+        yield client.server.url
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """Check that nothing went wrong in the page, and that it asked no other server."""
+    chromium.problems.clear()
+    chromium.requests.clear()
+    yield chromium
+    assert chromium.problems == []
+    assert [url for url in chromium.requests if not url.startswith("http://127.0.0.1:")] == []
+
+
+def test_search_while_typing_and_enter(browser: Browser, url: str, workspace: Workspace) -> None:
+    write(workspace, "Staging listens on port 8443.", source="user")
+    write(workspace, "The choir meets on Mondays.", source="user")
+    browser.open(url)
+    assert browser.run("document.querySelectorAll('a.row').length") == 2
+    browser.type("staging")
+    browser.wait("document.querySelector('a.row mark')?.innerText === 'Staging'")
+    assert browser.run("location.search") == "?q=staging"
+    browser.press("ArrowDown")
+    assert browser.run("document.activeElement.className") == "row"
+    browser.press("ArrowUp")
+    browser.press("Enter")
+    browser.wait("location.pathname.endsWith('/memory')")
+    browser.wait("document.body.innerText.includes('port 8443')")
+
+
+def test_enter_opens_the_first_hit_of_what_was_typed(
+    browser: Browser, url: str, workspace: Workspace
+) -> None:
+    write(workspace, "Staging listens on port 8443.", source="user")
+    write(workspace, "The choir meets on Mondays.", source="user")
+    browser.open(url)
+    # Enter comes before the hits of the last letter.
+    browser.type("choir")
+    browser.press("Enter")
+    browser.wait("location.pathname.endsWith('/memory')")
+    browser.wait("document.body.innerText.includes('The choir meets')")
+
+
+def test_edit_and_undo(browser: Browser, url: str, workspace: Workspace) -> None:
+    path = write(workspace, "Staging listens on port 8443.", source="user").path
+    browser.open(f"{url}memory?id={path}")
+    browser.click("Edit")
+    browser.run("document.querySelector('textarea').value = 'Staging listens on port 9443.'")
+    browser.click("Save")
+    assert "port 9443" in browser.run("document.querySelector('.text').innerText")
+    assert "port 9443" in (workspace.root / path).read_text()
+    browser.click("Undo")
+    assert "port 8443" in browser.run("document.querySelector('.text').innerText")
+    browser.click("Edit")
+    browser.click("Cancel")
+    browser.click("Forget")
+    assert browser.run("document.querySelectorAll('a.row').length") == 0
+    browser.click("Undo")
+    assert browser.run("document.querySelectorAll('a.row').length") == 1
+
+
+def test_new_memory_and_history(browser: Browser, url: str, workspace: Workspace) -> None:
+    browser.open(url)
+    browser.click("New memory")
+    browser.type("We ship on Mondays.")
+    browser.click("Save")
+    assert "Saved: We ship on Mondays." in browser.run("document.body.innerText")
+    browser.run("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    browser.run("document.querySelector('[data-copy]').click()")
+    assert browser.wait("window.copied").startswith(str(workspace.root))
+    browser.click("History")
+    assert "created" in browser.run("document.body.innerText")
+
+
+def test_markdown_and_images(browser: Browser, url: str, workspace: Workspace) -> None:
+    put(workspace, "pictures/plan.svg", PICTURE)
+    text = "# Plan\n\n- [x] oak\n- [ ] ash\n\n![[plan.svg]] ![](../pictures/plan.svg)\n\n[[Tree]] <script>window.bad = 1</script>\n"
+    put(workspace, "entries/plan.md", text)
+    put(workspace, "entries/Tree.md", "A tree is tall.\n")
+    browser.open(f"{url}memory?id=entries/plan.md")
+    browser.run("document.querySelectorAll('img').forEach((image) => image.loading = 'eager')")
+    browser.wait(
+        "[...document.querySelectorAll('img')].every((image) => image.naturalWidth === 40)"
+    )
+    assert browser.run("document.querySelectorAll('input[type=checkbox]').length") == 2
+    assert browser.run("window.bad") is None
+    browser.click("Tree")
+    assert "A tree is tall." in browser.run("document.body.innerText")
+    assert "plan.md" in browser.run("document.body.innerText")
+
+
+def test_narrow_windows_and_charts_are_not_clipped(
+    browser: Browser, url: str, workspace: Workspace
+) -> None:
+    write(workspace, "We ship on Mondays. " + "x" * 300, source="user", key="ship/day")
+    put(workspace, "entries/old.md", "---\ncreated_at: 2026-08-01\n---\nOak.\n")
+    for width in (360, 1280):
+        browser.resize(width, 800)
+        for view in ("memories", "review", "days", "changes", "insights", "new"):
+            browser.open(url + view)
+            assert browser.run("document.documentElement.scrollWidth") <= width, view
+        browser.open(f"{url}insights")
+        outside = """(() => {
+          const box = document.querySelector(".chart").getBoundingClientRect();
+          return [...document.querySelectorAll(".chart *")].filter((item) => {
+            const part = item.getBoundingClientRect();
+            return part.left < box.left || part.right > box.right || part.top < box.top
+              || part.bottom > box.bottom || part.width === 0;
+          }).length;
+        })()"""
+        assert browser.run(outside) == 0
+        assert browser.run("document.querySelectorAll('.chart text').length") == 8
+
+
+def test_reading_needs_no_script(browser: Browser, url: str, workspace: Workspace) -> None:
+    write(workspace, "Staging listens on port 8443.", source="user")
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(f"{url}memories?q=staging")
+        browser.send("Emulation.setScriptExecutionDisabled", value=False)
+        assert browser.run("document.querySelectorAll('a.row mark').length") == 1
+        assert browser.run("document.querySelector('#filters button').hidden") is False
+    finally:
+        browser.send("Emulation.setScriptExecutionDisabled", value=False)

@@ -1,0 +1,278 @@
+"""The views show what the memory says, and the actions change it."""
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from memcli.api import write
+from memcli.context import CommonOptions
+from memcli.reconcile.edit import replace_passage
+from memcli.store.workspace import Workspace
+from memcli.ui import actions
+from memcli.ui.html import element, highlight, render_markdown
+from tests.helpers import get_process_environment, make_context, open_again, put, run_mem
+from tests.ui.conftest import Client, serve
+
+TEXT = "Staging listens on port 6543."
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def find_value(page: str, name: str) -> str:
+    """Return the value of a hidden field."""
+    match = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert match
+    return match[1]
+
+
+def save(client: Client, path: str, **fields: str) -> tuple[int, str, dict[str, str]]:
+    digest = find_value(client.get(f"edit?id={path}"), "digest")
+    form = {"id": path, "digest": digest, "title": "", "type": "fact", "tags": "", **fields}
+    return client.send(f"{client.base}save", form)
+
+
+def test_elements_escape_their_content() -> None:
+    shown = element("a", "<b>", ["&", None, 3], href='"x"', hidden=False, open=True)
+    assert shown == '<a href="&quot;x&quot;" open>&lt;b&gt;&amp;3</a>'
+    assert highlight("Deploy <staging>", ["deploy", "stag"]) == (
+        "<mark>Deploy</mark> &lt;<mark>staging</mark>&gt;"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("# Plan", '<h2 id="text-plan">Plan</h2>'),
+        ("- [x] done", 'class="task"'),
+        ("- [x] done", "checked disabled"),
+        ("a\nb", "a<br />\nb"),
+        ("`x`", "<code>x</code>"),
+        ("[site](https://a.example)", 'target="_blank" rel="noreferrer noopener"'),
+        ("[b](../b%20c.md#Two words)", None),
+        ("[b](<../b c.md#two-words>)", 'href="memory?id=b+c.md#text-two-words"'),
+        ("[[Oak#Leaves|the oak]]", '<a href="memory?id=Oak#text-leaves">the oak</a>'),
+        ("![[tree.png]]", 'src="file?path=tree.png"'),
+        ("![a tree](tree.png)", 'src="file?path=notes%2Ftree.png" alt="a tree"'),
+        ("![x](http://a.example/t.png)", '<a href="http://a.example/t.png"'),
+        ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"),
+        ("[[javascript:alert(1)]]", 'href="memory?id=javascript%3Aalert%281%29"'),
+        ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
+        ("|a|\n|-|\n|b|", "<td>b</td>"),
+    ],
+)
+def test_markdown(text: str, html: str | None) -> None:
+    rendered = render_markdown(text, "notes/a.md", 0)
+    assert html is None or html in rendered
+    assert "<img" not in rendered or 'src="file?' in rendered
+
+
+def test_search_and_filters(client: Client, workspace: Workspace) -> None:
+    write(workspace, TEXT, source="user", tags=("infra",))
+    write(workspace, "The choir meets on Mondays.", source="user", type="preference")
+    shown = client.get("memories?q=staging")
+    assert "<mark>Staging</mark>" in shown
+    assert "<html" not in client.get("memories?q=staging&part=1")
+    assert "choir" not in client.get("memories?tag=infra")
+    assert "choir" in client.get("memories?type=preference")
+    assert "No memories yet." in client.get("memories?status=forgotten")
+    assert client.send(f"{client.base}memories?status=x")[0] == 400
+
+
+def test_list_has_pages(client: Client, workspace: Workspace) -> None:
+    for number in range(60):
+        put(
+            workspace,
+            f"entries/{number:02}.md",
+            f"---\ncreated_at: 2026-01-01\n---\nOak {number:02}.\n",
+        )
+    first = client.get("memories")
+    assert "1 to 50 of 60 memories" in first
+    assert "51 to 60 of 60" in client.get("memories?offset=50")
+    assert first.count('class="row"') == 50
+
+
+def test_edit_changes_only_what_was_typed(client: Client, workspace: Workspace) -> None:
+    file = put(workspace, "entries/a.md", f"---\nrating: 4 # stars\ntags: [a]\n---\n\n{TEXT}\n")
+    status, _, headers = save(client, "entries/a.md", text="Port 7654.\r\n\r\nNow.", tags="a, b")
+    assert status == 303
+    text = file.read_text()
+    assert text.startswith("---\nrating: 4 # stars\n")
+    assert text.endswith("---\n\nPort 7654.\n\nNow.\n")
+    assert "- b" in text or "[a, b]" in text
+    page = client.get(headers["Location"])
+    assert "Saved: Port 7654." in page
+    client.post("undo", {"number": find_value(page, "number"), "back": find_value(page, "back")})
+    assert TEXT in file.read_text()
+
+
+def test_edit_keeps_line_ends(client: Client, workspace: Workspace) -> None:
+    note = put(workspace, "notes/2026-11-26.md", "[14:15] Ana.\r\n[15:00] Rain.\r\n")
+    form = {"text": "[14:15] Ana.\r\n[15:00] Sun.\r\n"}
+    assert save(client, "notes/2026-11-26.md", **form)[0] == 303
+    assert note.read_bytes() == b"[14:15] Ana.\r\n[15:00] Sun.\r\n"
+    plain = put(workspace, "entries/plain.md", "Oak.\n")
+    assert save(client, "entries/plain.md", text="Ash.", type="fact")[0] == 303
+    assert plain.read_bytes() == b"Ash.\n"
+    before = put(workspace, "entries/same.md", "Oak.  \n\n").read_bytes()
+    assert save(client, "entries/same.md", text="Oak.")[0] == 303
+    assert (workspace.root / "entries/same.md").read_bytes() == before
+
+
+def test_shows_two_workspaces(workspace: Workspace) -> None:
+    folder = workspace.root.parent
+    write(workspace, TEXT, source="user")
+    assert run_mem(folder, "write", "The user likes oak.", "--scope", "user")[0] == 0
+    context = make_context(folder)._replace(common=CommonOptions())
+    with serve(context) as client:
+        project, own = client.get("memories"), client.get("memories?w=1")
+        assert TEXT in project
+        assert "oak" not in project
+        assert 'href="memories?w=1">Your own<' in project
+        assert TEXT not in own
+        assert "likes <mark>oak<" in client.get("memories?q=oak&w=1")
+        path = re.search(r'href="(memory[^"]*)"', own)
+        assert path
+        shown = client.get(path[1].replace("&amp;", "&"))
+        assert 'action="forget?w=1"' in shown
+        done = client.post("forget?w=1", {"id": find_value(shown, "id")})
+        assert "Forgotten: The user likes oak." in client.get(done)
+
+
+def test_edit_refuses_a_memory_that_changed(client: Client, workspace: Workspace) -> None:
+    path = write(workspace, TEXT, source="user").path
+    digest = find_value(client.get(f"edit?id={path}"), "digest")
+    replace_passage(open_again(workspace), path, "6543", "7000", is_said_by_user=True)
+    form = {"id": path, "digest": digest, "text": "Mine.", "title": "", "type": "fact", "tags": ""}
+    status, page, _ = client.send(f"{client.base}save", form)
+    assert status == 409
+    assert "Mine." in page
+    assert "port 7000" in page
+    assert "7000" in (workspace.root / path).read_text()
+    client.post("save", {**form, "digest": find_value(page, "digest")})
+    assert "Mine." in (workspace.root / path).read_text()
+
+
+def test_secrets_are_masked_and_not_overwritten(client: Client, workspace: Workspace) -> None:
+    file = put(workspace, "entries/s.md", f"The token is {TOKEN}.\n")
+    before = file.read_text()
+    for view in ("memories", "memory?id=entries/s.md", "memories?q=token", "days", "insights"):
+        assert TOKEN not in client.get(view)
+    assert ">Edit<" not in client.get("memory?id=entries/s.md")
+    status, page, _ = client.send(f"{client.base}edit?id=entries/s.md")
+    assert (status, TOKEN in page) == (409, False)
+    form = {"id": "entries/s.md", "digest": "", "text": "x", "title": "", "type": "", "tags": ""}
+    assert client.send(f"{client.base}save", form)[0] == 409
+    assert file.read_text() == before
+    status, page, _ = client.send(f"{client.base}write", {"text": f"It is {TOKEN}."})
+    assert status == 409
+    assert 'role="alert"' in page
+
+
+def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> None:
+    shown = client.post("write", {"text": TEXT, "title": "", "type": "", "tags": "#infra"})
+    page = client.get(shown)
+    assert f"Saved: {TEXT}" in page
+    assert "source: user" in page
+    path = find_value(page, "id")
+    page = client.get(client.post("forget", {"id": path}))
+    assert f"Forgotten: {TEXT}" in page
+    assert 'class="row"' not in page
+    assert ">Restore<" in client.get(f"memory?id={quote(path)}")
+    client.post("restore", {"id": path})
+    assert 'class="row"' in client.get("memories")
+    changes = client.get("changes")
+    assert changes.count(">Undo<") == 3
+    number = {"number": find_value(changes, "number"), "back": "changes"}
+    assert ">Redo<" in client.get(client.post("undo", number))
+    assert 'class="row"' not in client.get("memories")
+    for wrong in ("", "x", "999", "9" * 12):
+        assert client.send(f"{client.base}undo", {"number": wrong})[0] in (400, 404)
+
+
+def test_undo_leads_only_to_the_page(client: Client, workspace: Workspace) -> None:
+    for back in ("https://evil.example", "//evil.example", "memory?id=nothing", "open/x", ""):
+        number = write(open_again(workspace), f"Text {back}", source="user").undo
+        shown = client.post("undo", {"number": str(number), "back": back})
+        assert shown.startswith("memories?done=")
+
+
+def test_review(client: Client, workspace: Workspace) -> None:
+    write(workspace, "We ship on Mondays.", key="ship/day", source="user")
+    write(workspace, "We ship on Fridays.", key="ship/day", source="inferred")
+    page = client.get("review")
+    assert "1 open question" in page
+    assert "Keep the older one" in page
+    form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "older"}
+    page = client.get(client.post("answer", form))
+    assert "Nothing to decide." in page
+    assert client.send(f"{client.base}answer", form)[0] == 409
+
+
+def test_other_views(client: Client, workspace: Workspace) -> None:
+    put(workspace, "HISTORY-2026-11.md", "## 2026-11-27T10:00:00Z\n\nMoved the *shop*.\n")
+    put(workspace, "notes/2026-11-26.md", "[14:15] Ana called.\n[15:00] Rain.\n")
+    path = write(workspace, TEXT, source="user").path
+    days = client.get("days")
+    assert days.index(TEXT) < days.index("<em>shop</em>") < days.index("Ana called.")
+    assert "Ana called" not in client.get("days?before=2026-11-26")
+    insights = client.get("insights")
+    assert "New memories by month" in insights
+    assert ">2026-11</text>" in insights
+    history = client.get(f"history?id={path}")
+    assert "<b>created</b>" in history
+    assert "Properties" in client.get("memory?id=HISTORY-2026-11.md")
+    assert client.send(f"{client.base}memory?id=nothing-like-it")[0] == 404
+    assert client.send(f"{client.base}unknown")[0] == 404
+
+
+def test_messages_of_a_conversation(client: Client, workspace: Workspace) -> None:
+    line = '{"type": "message", "role": "user", "content": "We use <b>oak</b>."}\n'
+    put(workspace, "sessions/one/session.jsonl", line)
+    page = client.get("memory?id=sessions/one/session.jsonl")
+    assert "We use &lt;b&gt;oak&lt;/b&gt;." in page
+
+
+def test_command(workspace: Workspace) -> None:
+    folder = workspace.root.parent
+    write(workspace, TEXT, source="user")
+    command = [sys.executable, "-m", "memcli", "ui", "--workspace", "memory"]
+    environment = get_process_environment(folder / "home")
+    with subprocess.Popen(command, env=environment, cwd=folder, stdout=-1, stderr=-1) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().strip()
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            assert TEXT in answer.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    code, _, problem = run_mem(folder, "ui", "--workspace", "nowhere")
+    assert code == 4
+    assert "no workspace" in problem
+
+
+def test_open_in_editor(
+    client: Client, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = write(workspace, TEXT, source="user").path
+    opened = tmp_path / "opened"
+    program = put(
+        workspace,
+        "../opener",
+        f'#!/bin/sh\nprintf %s "$1" > "{opened}.new" && mv "{opened}.new" "{opened}"\n',
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(actions.shutil, "which", lambda name: str(program))
+    client.post("open", {"id": path})
+    for _ in range(200):
+        if opened.exists():
+            break
+        client.get("changes")
+    assert opened.read_text() == str(workspace.root / path)
+    monkeypatch.setattr(actions.shutil, "which", lambda name: None)
+    assert client.send(f"{client.base}open", {"id": path})[0] == 404
+    assert client.send(f"{client.base}open", {"id": "../../etc/passwd"})[0] == 404
+    assert urlencode({"id": path}) in client.get("memories")
