@@ -84,9 +84,10 @@ def show_days(request: Request) -> Page:
     before = request.get("before") or "9999"
     days = collect_days(request)
     chosen = sorted((day for day in days if day < before), reverse=True)
-    sections = [
-        element("section", element("h2", day), days[day], class_="day") for day in chosen[:DAYS]
-    ]
+    sections = []
+    for day in chosen[:DAYS]:
+        passages = [render_passage(request, *passage) for passage in days[day]]
+        sections.append(element("section", element("h2", day), passages, class_="day"))
     more = None
     if len(chosen) > DAYS:
         address = request.build_address("days", before=chosen[DAYS - 1])
@@ -96,38 +97,38 @@ def show_days(request: Request) -> Page:
     return Page("Days", element("div", content, class_="sheet"), "days")
 
 
-def collect_days(request: Request) -> dict[str, list[Html]]:
-    """Return what happened, by day."""
+def collect_days(request: Request) -> dict[str, list[tuple[str, str, str]]]:
+    """Return what happened, by day: what it is, its text and its path."""
     workspace = request.workspace
     index = request.open_index(with_sessions=False)
-    days: dict[str, list[Html]] = defaultdict(list)
+    days: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     files = index.run(
         "select kind, path, text from files join texts using(file)"
         " where kind in ('history', 'note')"
     )
     for kind, path, text in files.fetchall():
         if kind == "note":
-            days[find_day_in_name(path)].append(render_passage(request, "note", text, path))
+            days[find_day_in_name(path)].append(("note", text, path))
             continue
         for record in split_history(text):
             day = workspace.format_local(record.timestamp)
             body = text[record.start : record.end].strip()
-            days[day].append(render_passage(request, "history", body, path))
+            days[day].append(("history", body, path))
     created = index.run(
         "select path, created_at, summary from entries join files using(file) order by created_at"
     )
     for path, time, summary in created.fetchall():
-        memory = link(request.build_address("memory", id=path), summary)
-        kind = element("span", "memory", class_="mark")
-        days[workspace.format_local(time)].append(element("div", kind, memory, class_="passage"))
+        days[workspace.format_local(time)].append(("memory", summary, path))
     days.pop("", None)
     return days
 
 
 def render_passage(request: Request, label: str, text: str, path: str) -> Html:
-    mark = element("span", label, class_="mark")
-    body = element("div", render_markdown(text, path, request.number), class_="text")
-    return element("div", mark, body, class_="passage")
+    if label == "memory":
+        body = link(request.build_address("memory", id=path), text)
+    else:
+        body = element("div", render_markdown(text, path, request.number), class_="text")
+    return element("div", element("span", label, class_="mark"), body, class_="passage")
 
 
 def show_changes(request: Request) -> Page:
