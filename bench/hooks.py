@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=15)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         home, project = Path(temporary) / "home", Path(temporary) / "project"
         memory, empty = project / "memory", Path(temporary) / "empty"
         for folder in (home, memory, empty):
