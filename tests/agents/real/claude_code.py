@@ -473,6 +473,9 @@ def uninstall(lab: Lab) -> None:
 def plugin(lab: Lab) -> None:
     """The plugin instead of the user's settings: hooks, skill, MCP server, removal."""
     lab.mem("hook", "uninstall", AGENT)
+    settings = lab.home / ".claude/settings.json"
+    text_before = json.dumps({"permissions": {"allow": ["Bash(ls *)"]}}, indent=2) + "\n"
+    settings.write_text(text_before)
     folder = lab.root / "plugin"
     subprocess.run([sys.executable, "man/plugin.py", folder], cwd=CHECKOUT, check=True)
     done = lab.run_agent("plugin", "validate", str(folder))
@@ -491,6 +494,7 @@ def plugin(lab: Lab) -> None:
     lab.check("the rules are shown, once", text.count(CONSTRAINT) == 1, text)
     lab.check_has("the skill is listed", json.dumps(requests), "mem:mem-memory")
     lab.check_has("the MCP server answers", get_results(requests), "Dana Okafor")
+    check_plugin_moments(lab, server)
     lab.install_hooks()
     before = len(lab.read_hooks())
     _, requests = ask(lab, "Who is the release manager?")
@@ -511,7 +515,34 @@ def plugin(lab: Lab) -> None:
     before = len(lab.read_hooks())
     ask(lab, "Hello again")
     lab.check("claude plugin uninstall", len(lab.read_hooks()) == before, done.stderr)
+    lab.run_agent("plugin", "marketplace", "remove", "mem")
+    # Claude Code itself leaves two empty keys: its list of plugins and its list of marketplaces.
+    own = re.sub(r',\s*"(?:enabledPlugins|extraKnownMarketplaces)": \{\}', "", settings.read_text())
+    lab.check("the settings are restored, byte by byte", own == text_before, settings.read_text())
     lab.install_hooks()
+
+
+def check_plugin_moments(lab: Lab, server: str) -> None:
+    """The plugin's hooks recall and remember; its skill and its server save memories."""
+    prompt = "When do backups of the wiki run? [[sh make release]] [[sh cargo-frob --all]]"
+    _, requests = ask(lab, prompt)
+    first, last = get_text(requests[0]), get_text(requests[-1], "messages")
+    lab.check_has("a prompt brings its memories", first, "Backups of the wiki run at 02:15")
+    rule = "start the proxy with bin/proxy, or it hangs."
+    lab.check("a command brings its rule, once", last.count(rule) == 1, last)
+    lab.check_has("a failure brings its lesson", last, "run bin/setup-frob first")
+    arguments = {"path": "entries/kiln.md", "content": "The kiln is in hall C.", "tags": []}
+    write = f"{server}__memory_write"
+    call = f"{FIND_TOOL % write}[[tool {write} {json.dumps(arguments)}]]"
+    _, requests = ask(lab, f"Save it. {call}", "--allowedTools", server)
+    lab.check_has("the server saves a memory", lab.mem("ls"), "The kiln is in hall C.")
+    skill = '[[tool Skill {"skill": "mem:mem-memory"}]] '
+    call = "[[sh mem write 'The glaze is in hall D.']]"
+    _, requests = ask(lab, f"Save it. {skill}{call}", "--allowedTools", "Skill")
+    lab.check_has("the skill explains mem", json.dumps(requests[-1]), "## Commands")
+    lab.check_has("and its command saves a memory", lab.mem("ls"), "The glaze is in hall D.")
+    _, requests = ask(lab, "Remember that the kiln is fired on Mondays.")
+    lab.check_has("a request is remembered", lab.mem("ls"), "kiln is fired on Mondays")
 
 
 def permission(lab: Lab) -> None:
