@@ -1,8 +1,8 @@
-"""Time one-shot commands of two versions of mem, interleaved, as ratios in one run.
+"""Time one-shot commands of two checkouts of mem, interleaved, as ratios in one run.
 
-    python -m bench.speed OLD_TREE NEW_TREE [--entries 1000 10000] [--runs 15]
+    python -m bench.speed BASE THIS [--entries 1000 10000] [--runs 15]
 
-Each tree is a folder that contains `memcli`. Both get a copy of the same workspace. Machines are
+Each checkout is a folder that contains `memcli`. Both get a copy of the same workspace. Machines are
 noisy, so only the ratio of medians from the same run means something.
 """
 
@@ -79,21 +79,21 @@ def run(tree: Path, home: Path, root: Path, arguments: list[str]) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("old", type=Path)
-    options.add_argument("new", type=Path)
+    options.add_argument("base", type=Path)
+    options.add_argument("this", type=Path)
     options.add_argument("--entries", nargs="+", type=int, default=[1000, 10_000])
     options.add_argument("--runs", type=int, default=15)
     chosen = options.parse_args()
     for count in chosen.entries:
         with tempfile.TemporaryDirectory() as folder:
-            measure(Path(folder), chosen.old.resolve(), chosen.new.resolve(), count, chosen.runs)
+            measure(Path(folder), chosen.base.resolve(), chosen.this.resolve(), count, chosen.runs)
 
 
-def measure(folder: Path, old: Path, new: Path, count: int, runs: int) -> None:
-    entry_id = make_workspace(folder / "new", count)
-    shutil.copytree(folder / "new", folder / "old")
-    homes = {"old": folder / "home-old", "new": folder / "home-new"}
-    trees = {"old": old, "new": new}
+def measure(folder: Path, base: Path, this: Path, count: int, runs: int) -> None:
+    entry_id = make_workspace(folder / "this", count)
+    shutil.copytree(folder / "this", folder / "base")
+    homes = {name: folder / f"home-{name}" for name in ("base", "this")}
+    trees = {"base": base, "this": this}
     for name, home in homes.items():
         home.mkdir()
         run(trees[name], home, folder / name, ["trust"])
@@ -115,17 +115,17 @@ def measure(folder: Path, old: Path, new: Path, count: int, runs: int) -> None:
         ],
     }
     print(f"{count:,} entries, median of {runs} interleaved runs\n")
-    print("| command | old ms | new ms | new / old |\n|---|---|---|---|")
+    print("| command | base ms | this ms | this / base |\n|---|---|---|---|")
     for label, arguments in rows.items():
-        times: dict[str, list[float]] = {"old": [], "new": []}
+        times: dict[str, list[float]] = {"base": [], "this": []}
         for number in range(runs + 1):
             # The order alternates, so that a slow moment of the machine hits both.
-            for name in ("old", "new") if number % 2 else ("new", "old"):
+            for name in ("base", "this") if number % 2 else ("this", "base"):
                 words = [word.format(n=f"{label}{number}") for word in arguments]
                 seconds = run(trees[name], homes[name], folder / name, words)
                 if number:
                     times[name].append(seconds)
-        before, after = (1000 * statistics.median(times[name]) for name in ("old", "new"))
+        before, after = (1000 * statistics.median(times[name]) for name in ("base", "this"))
         print(f"| {label} | {before:.0f} | {after:.0f} | {after / before:.2f} |", flush=True)
     print()
 

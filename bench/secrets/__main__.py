@@ -1,6 +1,6 @@
 """Measure the secret scanner: what it finds, what it cries wolf about, and what a line costs.
 
-    python -m bench secrets [FOLDER_OR_FILE …] [--detect-secrets PYTHON] [--show dev|held|unknown|false]
+    python -m bench.secrets [FOLDER_OR_FILE …] [--detect-secrets PYTHON] [--show dev|held|unknown|false]
 
 Positives are synthetic (bench/secrets/samples.py). Ordinary lines are generated, read from the arguments, and
 taken from Python's standard library. Another scanner is run from the interpreter that has it installed.
