@@ -45,7 +45,7 @@ def run_undo(
     done = undo(workspace, record.number)
     text = record.summary or ", ".join(done.paths)
     shown = next((item for item in records if redo and item.number == record.undoes), record)
-    label = f"{'Redone' if redo else 'Undone'} ({shown.command})"
+    action = "Redone" if redo else "Undone"
     data = {
         "number": record.number,
         "command": record.command,
@@ -53,7 +53,7 @@ def run_undo(
         "paths": done.paths,
         "undo": done.number,
     }
-    lines = [f"{label}: {text}  ({shown.number})"]
+    lines = [f"{action} {shown.number} ({shown.command}): {text}"]
     if not done.paths:
         lines.append("  nothing changed: its files were reverted or deleted already")
     return Result(data, lines)
@@ -84,14 +84,21 @@ def choose_record(records: list[Record], undone: set[int], number: int, redo: bo
         if not chosen:
             raise NotFoundError("nothing to undo", "list the commands: mem undo --list")
         if chosen[-1].is_purge:
-            older = [record for record in chosen if not record.is_purge]
-            hint = (
-                f"the next one you can undo is {older[-1].number} ({older[-1].command})"
-                if older
-                else ""
-            )
-            raise RejectedError(f"cannot undo {chosen[-1].number}: it was a purge", hint)
+            raise explain_purge(chosen)
     return chosen[-1]
+
+
+def explain_purge(records: list[Record]) -> RejectedError:
+    """Return the error for an undo of a purge, with the next command that can be undone.
+
+    A purge deletes its text from the records of earlier commands, which then cannot be undone.
+    """
+    older = [record.number for record in records if not record.is_purge]
+    next_number = older[-1] if older else 0
+    blocked = [record for record in reversed(records) if record.number > next_number]
+    names = ", ".join(f"{record.number} ({record.command})" for record in blocked)
+    hint = f"undo an older command: mem undo {next_number}" if older else ""
+    return RejectedError(f"cannot undo {names}: a purge deleted the text", hint)
 
 
 def list_commands(workspace: Workspace, records: list[Record], undone: set[int]) -> Result:

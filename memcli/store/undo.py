@@ -40,7 +40,9 @@ def undo(workspace: Workspace, number: int) -> Commit:
                 f"no command {number} in the undo log", "list it: mem undo --list"
             ) from None
         if record.is_purge:
-            raise RejectedError(f"cannot undo {number}: it was a purge, or changed a purged text")
+            raise RejectedError(
+                f"cannot undo {number} ({record.command}): a purge deleted the text"
+            )
         changes = []
         for change in reversed(record.changes):
             if change.path.endswith(SESSION_METADATA) and change.after is not None:

@@ -136,7 +136,7 @@ def test_a_clock_that_goes_back(tmp_path: Path) -> None:
         )
         assert run(context, ["write", text, "--source", "user"]) == 0
     assert run_mem(tmp_path, "search", "choir")[0] == 0
-    assert run_mem(tmp_path, "undo")[1].startswith("Undone (write): The choir meets at 20:00.")
+    assert run_mem(tmp_path, "undo")[1].startswith("Undone 2 (write): The choir meets at 20:00.")
 
 
 def test_a_locale_without_utf_8(tmp_path: Path) -> None:

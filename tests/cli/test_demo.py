@@ -24,7 +24,7 @@ def test_the_demo_shows_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert second_hit.startswith("Staging runs on port 7654.")
     assert "Always run make lint before make deploy.</memory>" in rest.replace("\n  ", " ")
     assert "mem: no match" in rest
-    assert "Undone (forget): Always run make lint" in rest
+    assert "Undone 4 (forget): Always run make lint" in rest
     assert not list((tmp_path / "temporary").iterdir())
     assert not (tmp_path / "home").exists()
 
