@@ -9,6 +9,7 @@ every port of this machine.
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,21 +20,24 @@ from urllib.parse import parse_qsl, urlsplit
 from ..api import add_gates, open_all
 from ..context import Context
 from ..errors import MemError, UsageError
-from .actions import ACTIONS
-from .frame import Page, Request, build_error_page, get_status, render_frame
-from .views import VIEWS, read_image
+from .frame import build_error_page, get_status, render_page
+from .request import Cache, Request
+from .views import ACTIONS, VIEWS, Image, View
 
 ADDRESS = "127.0.0.1"
 MOST_BYTES = 4 << 20  # of a request
 WAIT_SECONDS = 30  # for a caller that says nothing
-STATIC = {
-    "page.css": "text/css; charset=utf-8",
-    "page.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
+STATIC = Path(__file__).with_name("static")
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
 }
+FILES = {path.name: KINDS[path.suffix] for path in STATIC.iterdir() if path.suffix in KINDS}
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self';"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -43,7 +47,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Content-Type": "text/html; charset=utf-8",
 }
+PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
 # An image with a script must do nothing, also if it is opened alone.
 IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -73,7 +79,7 @@ class PageServer(ThreadingHTTPServer):
         self.ticket = token_urlsafe(24)
         self.host = f"{ADDRESS}:{self.server_port}"
         self.names = (self.host, f"localhost:{self.server_port}")
-        self.scans: dict[Any, float] = {}
+        self.cache = Cache()
         self.lock = threading.Lock()  # one person looks at one view at a time
 
     @property
@@ -91,7 +97,7 @@ class PageServer(ThreadingHTTPServer):
         with self.lock:
             context = self.context._replace(cleanups=cleanups)
             try:
-                request.scans = self.scans
+                request.cache = self.cache
                 request.workspaces = [add_gates(workspace) for workspace in open_all(context)]
                 return function(request)
             finally:
@@ -132,10 +138,10 @@ class Handler(BaseHTTPRequestHandler):
             query = dict(parse_qsl(parts.query, errors="replace"))
             function(self.check_token(parts.path), query)
         except RefusedError as error:
-            self.send(error.status, f"{error}\n".encode(), "text/plain; charset=utf-8")
+            self.send(error.status, f"{error}\n".encode(), PLAIN)
         except Exception as error:
             if not isinstance(error, ConnectionError):
-                self.send(500, b"This is a bug. The terminal shows it.\n", "text/plain")
+                self.send(500, b"This is a bug. The terminal shows it.\n", PLAIN)
             raise
 
     def check_caller(self) -> None:
@@ -166,13 +172,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def get(self, name: str, query: dict[str, str]) -> None:
         if name in ("", self.server.url):
-            self.redirect(f"/{self.server.token}/memories")
-        elif name in STATIC:
-            data = Path(__file__).with_name("static").joinpath(name).read_bytes()
+            self.send(303, b"", {"Location": f"/{self.server.token}/memories"})
+        elif name in FILES:
             # The token, and with it the address, is new in each run.
-            self.send(200, data, STATIC[name], {"Cache-Control": "private, max-age=86400"})
-        elif name == "file":
-            self.send_image(query)
+            headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+            headers["Content-Type"] = FILES[name]
+            self.send(200, STATIC.joinpath(name).read_bytes(), headers)
         elif name in VIEWS:
             self.show(VIEWS[name], Request(name, query))
         else:
@@ -186,44 +191,34 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(413, "too long for the page: edit the file")
         body = self.rfile.read(int(size)).decode("utf-8", "replace")
         form = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
+        self.server.cache.counts.clear()
         self.show(ACTIONS[name], Request(name, query, form))
 
-    def show(self, function: Callable[[Request], Page | str], request: Request) -> None:
-        """Send the page that a function returns, or redirect to the address that it returns."""
-
-        def build(request: Request) -> tuple[int, str]:
-            try:
-                page = function(request)
-            except MemError as error:
-                page = build_error_page(request, error)
-            if isinstance(page, str):
-                return 303, page
-            return page.status, render_frame(request, page)
-
+    def show(self, function: View, request: Request) -> None:
+        """Send what a view or an action returns."""
         try:
-            status, text = self.server.run(build, request)
+            answer = self.server.run(partial(build_answer, function), request)
         except MemError as error:  # there is no workspace any more
             raise RefusedError(get_status(error), f"{error.message}\n{error.hint}") from None
-        if status == 303:
-            return self.redirect(text)
-        return self.send(status, text.encode("utf-8", "replace"), "text/html; charset=utf-8")
+        self.send(*answer)
 
-    def send_image(self, query: dict[str, str]) -> None:
-        try:
-            data, kind = self.server.run(read_image, Request("file", query))
-        except MemError as error:
-            raise RefusedError(get_status(error), error.message) from None
-        self.send(200, data, kind, {"Content-Security-Policy": IMAGE_POLICY})
-
-    def redirect(self, address: str) -> None:
-        self.send(303, b"", "text/plain", {"Location": address})
-
-    def send(
-        self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None
-    ) -> None:
+    def send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
-        values = {"Content-Type": kind, "Content-Length": str(len(body)), **HEADERS}
-        for name, value in {**values, **(headers or {})}.items():
+        for name, value in {**HEADERS, "Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+
+def build_answer(function: View, request: Request) -> tuple[int, bytes, dict[str, str]]:
+    """Call a view or an action, and return the status, body and headers of the answer."""
+    try:
+        result = function(request)
+    except MemError as error:
+        result = build_error_page(request, error)
+    if isinstance(result, str):
+        return 303, b"", {"Location": result}
+    if isinstance(result, Image):
+        headers = {"Content-Type": result.kind, "Content-Security-Policy": IMAGE_POLICY}
+        return 200, result.data, headers
+    return result.status, render_page(request, result).encode("utf-8", "replace"), {}

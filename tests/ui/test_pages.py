@@ -12,10 +12,12 @@ import pytest
 
 from memcli.api import write
 from memcli.context import CommonOptions
+from memcli.formats.text import build_digest
 from memcli.reconcile.edit import replace_passage
 from memcli.store.workspace import Workspace
 from memcli.ui import actions
-from memcli.ui.html import element, highlight, render_markdown
+from memcli.ui.html import Html, fill, fill_file, highlight
+from memcli.ui.markdown import render_markdown
 from tests.helpers import get_process_environment, make_context, open_again, put, run_mem
 from tests.ui.conftest import Client, serve
 
@@ -36,9 +38,12 @@ def save(client: Client, path: str, **fields: str) -> tuple[int, str, dict[str, 
     return client.send(f"{client.base}save", form)
 
 
-def test_elements_escape_their_content() -> None:
-    shown = element("a", "<b>", ["&", None, 3], href='"x"', hidden=False, open=True)
-    assert shown == '<a href="&quot;x&quot;" open>&lt;b&gt;&amp;3</a>'
+def test_templates_escape_their_values() -> None:
+    shown = fill('<a href="{}">{}{}</a>', '"x"', ["<b>", "&", None, 3], Html("<i>{}</i>"))
+    assert shown == '<a href="&quot;x&quot;">&lt;b&gt;&amp;3<i>{}</i></a>'
+    row = fill_file("row", address='"', title=None, text="<script>", about=["'"])
+    assert 'href="&quot;"' in row
+    assert "<script" not in row
     assert highlight("Deploy <staging>", ["deploy", "stag"]) == (
         "<mark>Deploy</mark> &lt;<mark>staging</mark>&gt;"
     )
@@ -49,7 +54,8 @@ def test_elements_escape_their_content() -> None:
     [
         ("# Plan", '<h2 id="text-plan">Plan</h2>'),
         ("- [x] done", 'class="task"'),
-        ("- [x] done", "checked disabled"),
+        ("- [x] done", 'aria-label="done" data-line="0" disabled checked>'),
+        ("a <!-- mem:keep --> b", "<p>a  b</p>"),
         ("a\nb", "a<br />\nb"),
         ("`x`", "<code>x</code>"),
         ("[site](https://a.example)", 'target="_blank" rel="noreferrer noopener"'),
@@ -83,6 +89,19 @@ def test_search_and_filters(client: Client, workspace: Workspace) -> None:
     assert client.send(f"{client.base}memories?status=x")[0] == 400
 
 
+def test_leads_to_the_long_term_memory(client: Client, workspace: Workspace) -> None:
+    assert "Long-term memory" not in client.get("memories")
+    put(
+        workspace,
+        "MEMORY.md",
+        "# Memory\n\n<!-- mem:keep -->\n- Rita lives in Lisbon.\n<!-- /mem:keep -->\n",
+    )
+    assert 'href="memory?id=MEMORY.md">Long-term memory<' in client.get("memories")
+    page = client.get("memory?id=MEMORY.md")
+    assert "Rita lives in Lisbon." in page
+    assert "mem:keep" not in page
+
+
 def test_list_has_pages(client: Client, workspace: Workspace) -> None:
     for number in range(60):
         put(
@@ -106,7 +125,9 @@ def test_edit_changes_only_what_was_typed(client: Client, workspace: Workspace) 
     assert "- b" in text or "[a, b]" in text
     page = client.get(headers["Location"])
     assert "Saved: Port 7654." in page
-    client.post("undo", {"number": find_value(page, "number"), "back": find_value(page, "back")})
+    client.post(
+        "undo", {"number": find_value(page, "number"), "view": "memory", "id": "entries/a.md"}
+    )
     assert TEXT in file.read_text()
 
 
@@ -121,6 +142,38 @@ def test_edit_keeps_line_ends(client: Client, workspace: Workspace) -> None:
     before = put(workspace, "entries/same.md", "Oak.  \n\n").read_bytes()
     assert save(client, "entries/same.md", text="Oak.")[0] == 303
     assert (workspace.root / "entries/same.md").read_bytes() == before
+
+
+def test_checkboxes_change_one_line(client: Client, workspace: Workspace) -> None:
+    text = "---\r\ntags: [a] # mine\r\n---\r\n\r\n# Plan\r\n\r\n- [x] oak\r\n  1. [ ] `ash`\r\n\r\n[ ] no\r\n"
+    file = put(workspace, "entries/plan.md", text)
+    page = client.get("memory?id=entries/plan.md")
+    assert re.findall(r'data-line="(\d+)"', page) == ["2", "3"]
+    form = {"id": "entries/plan.md", "digest": find_value(page, "digest"), "line": "3"}
+    shown = client.post("task", form)
+    assert shown.endswith("#line-3")
+    after = file.read_bytes().decode()
+    assert "\r\n- [x] oak\r\n  1. [x] `ash`\r\n\r\n[ ] no\r\n" in after
+    assert after.startswith("---\r\ntags: [a] # mine\r\n")
+    page = client.get(shown)
+    assert ">Undo<" in page
+    # The digest is that of the file before.
+    assert client.send(f"{client.base}task", form)[0] == 409
+    for line in ("0", "99"):
+        form = {"id": "entries/plan.md", "digest": find_value(page, "digest"), "line": line}
+        assert client.send(f"{client.base}task", form)[0] == 409
+    assert file.read_bytes().decode() == after
+
+
+def test_checkboxes_of_a_masked_file_stay(client: Client, workspace: Workspace) -> None:
+    file = put(workspace, "notes/2026-11-26.md", f"- [ ] send {TOKEN}\n")
+    page = client.get("memory?id=notes/2026-11-26.md")
+    assert 'data-line="0"' in page
+    assert 'action="task"' not in page
+    digest = build_digest(file.read_bytes())
+    form = {"id": "notes/2026-11-26.md", "digest": digest, "line": "0"}
+    assert client.send(f"{client.base}task", form)[0] == 400
+    assert file.read_text() == f"- [ ] send {TOKEN}\n"
 
 
 def test_shows_two_workspaces(workspace: Workspace) -> None:
@@ -178,6 +231,7 @@ def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> 
     page = client.get(shown)
     assert f"Saved: {TEXT}" in page
     assert "source: user" in page
+    assert 'href="memories?tag=infra"' in page
     path = find_value(page, "id")
     page = client.get(client.post("forget", {"id": path}))
     assert f"Forgotten: {TEXT}" in page
@@ -187,7 +241,7 @@ def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> 
     assert 'class="row"' in client.get("memories")
     changes = client.get("changes")
     assert changes.count(">Undo<") == 3
-    number = {"number": find_value(changes, "number"), "back": "changes"}
+    number = {"number": find_value(changes, "number"), "view": find_value(changes, "view")}
     assert ">Redo<" in client.get(client.post("undo", number))
     assert 'class="row"' not in client.get("memories")
     for wrong in ("", "x", "999", "9" * 12):
@@ -195,21 +249,23 @@ def test_write_forget_restore_and_undo(client: Client, workspace: Workspace) -> 
 
 
 def test_undo_leads_only_to_the_page(client: Client, workspace: Workspace) -> None:
-    for back in ("https://evil.example", "//evil.example", "memory?id=nothing", "open/x", ""):
-        number = write(open_again(workspace), f"Text {back}", source="user").undo
-        shown = client.post("undo", {"number": str(number), "back": back})
+    for view in ("https://evil.example", "//evil.example", "memory?id=nothing", "open/x", ""):
+        number = write(open_again(workspace), f"Text {view}", source="user").undo
+        shown = client.post("undo", {"number": str(number), "view": view, "id": view})
         assert shown.startswith("memories?done=")
 
 
 def test_review(client: Client, workspace: Workspace) -> None:
     write(workspace, "We ship on Mondays.", key="ship/day", source="user")
     write(workspace, "We ship on Fridays.", key="ship/day", source="inferred")
+    assert client.get("pending") == "1"
     page = client.get("review")
     assert "1 open question" in page
     assert "Keep the older one" in page
     form = {"question": find_value(page, "question"), "kind": "conflict", "answer": "older"}
     page = client.get(client.post("answer", form))
     assert "Nothing to decide." in page
+    assert client.get("pending") == ""
     assert client.send(f"{client.base}answer", form)[0] == 409
 
 
@@ -222,11 +278,13 @@ def test_other_views(client: Client, workspace: Workspace) -> None:
     assert "Ana called" not in client.get("days?before=2026-11-26")
     insights = client.get("insights")
     assert "New memories by month" in insights
-    assert ">2026-11</text>" in insights
+    assert "<span>2026-11</span>" in insights
     history = client.get(f"history?id={path}")
     assert "<b>created</b>" in history
     assert "Properties" in client.get("memory?id=HISTORY-2026-11.md")
-    assert client.send(f"{client.base}memory?id=nothing-like-it")[0] == 404
+    status, text, _ = client.send(f"{client.base}memory?id=nothing-like-it")
+    assert status == 404
+    assert 'href="memories?q=nothing-like-it"' in text
     assert client.send(f"{client.base}unknown")[0] == 404
 
 

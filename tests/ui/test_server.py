@@ -1,11 +1,14 @@
 """The server answers only the page of this run: not other sites, names, tokens or paths."""
 
+import re
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from memcli.api import write
 from memcli.store.workspace import Workspace
+from memcli.ui import server
 from tests.helpers import put
 from tests.ui.conftest import Client
 
@@ -121,8 +124,29 @@ def test_serves_only_images_of_the_workspace(
 
 def test_serves_static_files_only(client: Client) -> None:
     assert client.send(client.base + "page.js")[0] == 200
-    for name in ("../server.py", "static/page.js", "%2e%2e/server.py", "page.js/../../server.py"):
+    for name in (
+        "inter-OFL.txt",
+        "document.html",
+        "../server.py",
+        "static/page.js",
+        "%2e%2e/server.py",
+        "page.js/../../server.py",
+    ):
         assert client.send(client.base + name)[0] == 404
+
+
+def test_fonts_come_with_the_page(client: Client) -> None:
+    style = client.get("page.css")
+    names = re.findall(r"url\(([^)]*)\)", style)
+    assert len(names) == 5
+    for name in names:
+        status, text, headers = client.send(client.base + name)
+        assert (status, headers["Content-Type"]) == (200, "font/woff2")
+        assert text.startswith("wOF2")
+        assert "max-age=31536000" in headers["Cache-Control"]
+    for name in ("inter", "source-serif"):
+        licence = Path(server.__file__).with_name("static") / f"{name}-OFL.txt"
+        assert "SIL OPEN FONT LICENSE" in licence.read_text()
 
 
 def test_images_do_nothing_alone(client: Client, workspace: Workspace) -> None:

@@ -1,8 +1,9 @@
-// The page works without this script. It adds search while you type, keys, and "Copy path".
+// The page works without this script. It adds search while you type, keys, checkboxes and "Copy path".
 
 const search = document.querySelector("#filters");
 const results = document.querySelector("#results");
 const message = document.querySelector("#message");
+const PAUSE = 400; // milliseconds without a letter, after which the search is made completely
 let running = null;
 
 function say(text) {
@@ -17,35 +18,43 @@ function getAddress() {
 }
 
 // Show the results of what is typed. A newer question ends an older one.
-async function update() {
+async function update(part) {
   running?.abort();
   const control = (running = new AbortController());
   const query = getAddress();
   history.replaceState(null, "", `memories${query.size ? `?${query}` : ""}`);
-  query.set("part", "1");
+  query.set("part", part);
   try {
     const response = await fetch(`memories?${query}`, { signal: control.signal });
     const html = await response.text();
     if (control.signal.aborted) return;
-    if (response.ok) results.innerHTML = html;
-    else say("The search failed. Press Enter to see why.");
+    if (!response.ok) say("The search failed. Press Enter to see why.");
+    else if (html !== update.shown) results.innerHTML = update.shown = html;
     results.dataset.query = search.q.value;
   } catch (error) {
     if (error.name !== "AbortError") say("The page has ended. Run mem ui again.");
   }
 }
 
+// Words and meaning answer each letter. New files, new texts and colleagues wait for a pause.
+function updateSoon() {
+  clearTimeout(updateSoon.timer);
+  if (search.q.value) updateSoon.timer = setTimeout(update, PAUSE, "all");
+  return update("hits");
+}
+
 async function openFirst(event) {
   event.preventDefault();
+  clearTimeout(updateSoon.timer);
   // The hits may be those of an earlier letter.
-  if (results.dataset.query !== search.q.value) await update();
+  if (results.dataset.query !== search.q.value) await update("hits");
   const first = results.querySelector("a.row");
   if (first) location.href = first.href;
 }
 
 if (search) {
   results.dataset.query = search.q.value;
-  search.addEventListener("input", update);
+  search.addEventListener("input", updateSoon);
   search.addEventListener("submit", openFirst);
   search.querySelector("button").hidden = true;
   const end = search.q.value.length;
@@ -57,20 +66,20 @@ function moveFocus(step) {
   const position = rows.indexOf(document.activeElement);
   const next = rows[position + step];
   if (next) next.focus();
-  else if (position + step < 0) search?.q.focus();
+  else if (position + step < 0) search.q.focus();
 }
 
 document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.matches("textarea, select, input:not([type=search])");
+  const isTyping = event.target.matches("textarea, select, input:not([type=search], [type=checkbox])");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit();
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   if (search && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     event.preventDefault();
     moveFocus(event.key === "ArrowDown" ? 1 : -1);
   }
-  if (event.key === "/" && !event.target.matches("input")) {
+  if (event.key === "/" && !event.target.matches("[type=search]")) {
     event.preventDefault();
-    if (search) search.q.focus();
+    if (search) search.q.select();
     else document.querySelector(".brand").click();
   }
 });
@@ -81,6 +90,26 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     await navigator.clipboard.writeText(button.dataset.copy);
     say("Copied.");
   });
+}
+
+// A click on a checkbox saves its line.
+const task = document.querySelector("#task");
+for (const box of task ? document.querySelectorAll(".memory .task > input, .memory .task > p > input") : []) {
+  box.disabled = false;
+  box.addEventListener("change", () => {
+    task.value = box.dataset.line;
+    task.form.requestSubmit();
+  });
+}
+
+// The number of open questions. An idle moment is early enough.
+const pending = document.querySelector("#pending");
+if (pending) {
+  const workspace = new URLSearchParams(location.search).get("w") ?? "";
+  setTimeout(async () => {
+    const response = await fetch(`pending?w=${workspace}`).catch(() => null);
+    if (response?.ok) pending.textContent = await response.text();
+  }, 500);
 }
 
 // Typed text is not lost by a wrong click.
