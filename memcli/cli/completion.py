@@ -9,7 +9,7 @@ from ..errors import UsageError
 from .commands import COMMANDS
 from .render import Result
 
-FIELDS = ()
+FIELDS = ("script",)
 SCRIPTS = {
     "bash": """_mem() {
   if [ "$COMP_CWORD" -eq 1 ]; then

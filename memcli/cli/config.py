@@ -21,7 +21,7 @@ from ..store.workspace import MARK, Workspace
 from .render import Result
 from .terminal import run_editor
 
-FIELDS = ("name", "value", "source", "help")
+FIELDS = ("name", "value", "source", "help", "path")
 ACTIONS = ("get", "set", "unset", "list", "edit", "path")
 
 

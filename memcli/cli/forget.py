@@ -1,5 +1,6 @@
 """mem forget: hide memories, or delete them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from typer import Argument, Option
@@ -9,7 +10,7 @@ from ..context import Context
 from ..errors import UnavailableError, UsageError
 from ..index.filters import Filter
 from ..index.index import open_index
-from ..reconcile.changes import ForgetResult
+from ..reconcile.changes import ForgetResult, Outcome
 from ..reconcile.forget import forget, get_mentions
 from ..search.grep import grep
 from ..search.names import get_entry
@@ -19,7 +20,10 @@ from ..team.push import withdraw
 from .render import Result
 from .terminal import require_yes
 
-FIELDS = ("action", "id", "short_id", "path", "text", "memories", "other_files", "git_commits")
+FIELDS = (
+    *("action", "id", "short_id", "path", "text"),
+    *("memories", "other_files", "git_commits", "undo"),
+)
 KEPT = "The text stays in the file. To delete it: mem forget {} --purge"
 MOST_NAMED = 3  # ids in a hint
 
@@ -59,12 +63,12 @@ def run_forget(
             f"Would {verb}: {entry.summary}  ({index.shorten_id(entry.id)})" for entry in entries
         ]
         if dry_run:
-            return Result(
-                {"memories": [entry._asdict() for entry in entries]},
-                lines,
-                [[e.id, e.path, e.summary] for e in entries],
-                messages,
-            )
+            action = f"would {verb}"
+            outcomes = [
+                Outcome(action, entry.id, index.shorten_id(entry.id), entry.path, entry.summary)
+                for entry in entries
+            ]
+            return Result({"memories": list_fields(outcomes)}, lines, list_rows(outcomes), messages)
         question = "\n".join(
             [*(line.replace("Would delete", "Delete") for line in lines), "This cannot be undone."]
         )
@@ -109,12 +113,22 @@ def render_forgetting(done: ForgetResult, purge: bool, messages: list[str]) -> R
 
 def render_outcomes(done: ForgetResult, lines: list[str], data: dict[str, Any]) -> Result:
     """Return the output of a command for several memories. Exit code 3: some were rejected."""
-    rows = [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in done.outcomes]
-    memories = [{name: getattr(item, name) for name in FIELDS[:5]} for item in done.outcomes]
     errors = [f"{item.short_id}: {item.error.message}" for item in done.outcomes if item.error]
     copies = [related.path for outcome in done.outcomes for related in outcome.related]
     copy_messages = [f"this also hides {path}, which says the same thing" for path in copies]
     messages = [*done.result.messages, *errors, *copy_messages]
     return Result(
-        {"memories": memories, **data}, lines, rows, messages, exit_code=3 if errors else 0
+        {"memories": list_fields(done.outcomes), "undo": done.result.number, **data},
+        lines,
+        list_rows(done.outcomes),
+        messages,
+        exit_code=3 if errors else 0,
     )
+
+
+def list_fields(outcomes: Sequence[Outcome]) -> list[dict[str, str]]:
+    return [{name: getattr(outcome, name) for name in FIELDS[:5]} for outcome in outcomes]
+
+
+def list_rows(outcomes: Sequence[Outcome]) -> list[list[str]]:
+    return [[outcome.action, outcome.id, outcome.path, outcome.text] for outcome in outcomes]

@@ -16,7 +16,7 @@ from ..store.commit import Append, commit_one
 from .render import Result
 from .write import explain_place
 
-FIELDS = ("id", "timestamp", "text", "path")
+FIELDS = ("id", "timestamp", "text", "path", "undo")
 
 
 def run_history(

@@ -19,7 +19,11 @@ from .render import Result
 from .terminal import ask
 from .write import explain_place
 
-FIELDS = ("id", "created_at", "updated_at", "state", "message_count", "token_count", "agent")
+SESSION_FIELDS = (
+    *("id", "created_at", "updated_at", "state"),
+    *("message_count", "token_count", "agent"),
+)
+FIELDS = (*SESSION_FIELDS, "messages", "added", "moved", "undo")
 MOST_SHOWN = 20  # imported conversations; --json has all
 ACTIONS = ("append", "ls", "show", "import", "compact", "clear", "end", "delete")
 
@@ -100,7 +104,7 @@ def list_all(context: Context, limit: int) -> Result:
             about = f"  {about}" if about else ""
             lines.append(f"{day}  {count}, {session.state.lower()}{about}  ({session.id})")
             rows.append([session.id, session.updated_at, session.state, session.message_count])
-            items.append({name: getattr(session, name) for name in FIELDS})
+            items.append({name: getattr(session, name) for name in SESSION_FIELDS})
     code = 0 if items else 1
     data = {"sessions": items[:limit]}
     return Result(data, lines[:limit], rows[:limit], exit_code=code, nothing="no conversations")
@@ -133,7 +137,7 @@ def show(workspace: Workspace, session: Session, limit: int) -> Result:
     index = open_index(workspace)
     text = index.read_text(f"{sessions.find_sessions_folder(workspace)}/{session.id}/session.jsonl")
     lines = [line for line in (text or "").split("\n") if line.strip()][-limit:]
-    data = {name: getattr(session, name) for name in FIELDS}
+    data = {name: getattr(session, name) for name in SESSION_FIELDS}
     return Result({**data, "messages": lines}, lines)
 
 
