@@ -27,8 +27,10 @@ mem note 'Released v1.2 of the recipe.'
 printf '%s\\n' '---' 'id: mem_01m8h0h7p0bread0' 'rating: 4' '---' '' 'A recipe for bread.' > memory/entries/bread.md
 printf '%s\\n' '# Memory' '' '## Projects' '' 'The shop.' > memory/MEMORY.md
 """
-START_SERVER = "{ mem serve > /dev/null 2>&1 & }; until mem serve --stop; do sleep .1; done;"
-START_PAGE = "{} > url & page=$!; until [ -s url ]; do sleep .1; done; kill $page"
+# A program that could not start must not be waited for.
+WAIT = "do kill -0 $! || exit 1; sleep .1; done"
+START_SERVER = f"mem serve > /dev/null 2>&1 & until mem serve --stop; {WAIT}"
+START_PAGE = f"{{}} > url & until [ -s url ]; {WAIT}; kill $!"
 SYNC = "git init -q --bare ../hub.git && mem sync ../hub.git --scope user"
 # Examples contain ids of questions and commands, and files that only the reader has.
 ADAPTED = {
@@ -37,11 +39,11 @@ ADAPTED = {
     "mem forget 4kq7tz --purge": "mem forget 4kq7tz --purge --yes",
     "mem restore 4kq7tz": "mem forget 4kq7tz && mem restore 4kq7tz",
     "mem promote 4kq7tz --remove": "mem promote 4kq7tz && mem promote 4kq7tz --remove",
-    "mem serve": f"{START_SERVER} true",
-    "mem serve --idle 0": f"{START_SERVER} true",
-    "mem serve --stop": f"{START_SERVER} true",
+    "mem serve": START_SERVER,
+    "mem serve --idle 0": START_SERVER,
+    "mem serve --stop": START_SERVER,
     "mem ui": START_PAGE.format("mem ui"),
-    "mem ui --port 8765": START_PAGE.format("mem ui --port 8765"),
+    "mem ui --port 8765": START_PAGE.format("mem ui --port 0"),
     "mem sync git@github.com:ana/memory.git --scope user": SYNC,
     "mem sync --scope user": f"{SYNC} && mem sync --scope user",
     "mem sync --scope user --dry-run": f"{SYNC} && mem sync --scope user --dry-run",
