@@ -9,13 +9,15 @@ from ..context import Context
 from ..errors import MemError, UsageError
 from ..store.workspace import Workspace
 from ..sync.driver import CONFLICT_CODE, install_driver, merge_for_git
-from ..sync.sync import Item, SyncResult, describe_items, set_up_repository, sync
+from ..sync.report import Item, SyncResult, count_items
+from ..sync.sync import set_up_repository, sync
 from .hook_install import find_program
 from .render import Result, print_message
 
 FIELDS = ("remote", "branch", "committed", "sent", "received", "conflicts", "skipped")
 MOST_LINES = 10
 MARKS = {"added": "+", "changed": "~", "replaced": "-", "forgotten": "-", "deleted": "-"}
+WITHOUT_TEXT = {"forgotten": "a forgotten memory", "deleted": "a deleted memory"}
 
 
 def run_sync(
@@ -71,7 +73,7 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
     for label, way, items in ((labels[0], "to", done.sent), (labels[1], "from", done.received)):
         if items:
             direction = f" {way} {name}" if done.remote else ""
-            lines.append(f"{label} {describe_items(items)}{direction}")
+            lines.append(f"{label} {count_items(items)}{direction}")
             lines += list_sentences(items)
     if not lines:
         lines.append(f"Nothing new, here or in {name}" if done.remote else "Nothing new here")
@@ -96,12 +98,13 @@ def render_sync(context: Context, done: SyncResult, *, dry_run: bool) -> Result:
 
 def list_sentences(items: list[Item]) -> list[str]:
     """Return a line for each memory, ten at most."""
-    memories = [item for item in items if item.text]
-    lines = [f"  {MARKS[item.action]} {item.text}" for item in memories[:MOST_LINES]]
+    memories = [item for item in items if item.kind == "entry"]
+    lines = []
+    for item in memories[:MOST_LINES]:
+        text = item.text or WITHOUT_TEXT.get(item.action, item.path)
+        lines.append(f"  {MARKS[item.action]} {text}")
     if len(memories) > MOST_LINES:
-        # Only the first ones were read.
-        count = sum(item.kind == "entry" for item in items)
-        lines.append(f"  … and {count - MOST_LINES} more")
+        lines.append(f"  … and {len(memories) - MOST_LINES} more")
     return lines
 
 

@@ -44,13 +44,17 @@ def scan_workspace(workspace: Workspace) -> Listing:
                 walk(workspace, root, f"{name.rstrip('/')}/", listing)
             else:
                 listing.problems[name] = "a folder outside of the workspace: not searched"
-    patterns = [*read_patterns(workspace.root), *workspace.settings["index.exclude"]]
-    if workspace.is_vault:
-        patterns = [*read_excluded(workspace.root), *patterns]
+    patterns = read_ignored_patterns(workspace)
     if patterns:
         for path in [path for path in listing.stats if is_ignored(patterns, path)]:
             del listing.stats[path]
     return listing
+
+
+def read_ignored_patterns(workspace: Workspace) -> list[str]:
+    """Return the patterns of the files that mem does not read."""
+    excluded = read_excluded(workspace.root) if workspace.is_vault else []
+    return [*excluded, *read_patterns(workspace.root), *workspace.settings["index.exclude"]]
 
 
 def list_all_files(workspace: Workspace) -> list[str]:

@@ -1,5 +1,6 @@
 """Run git in a folder that may come from a stranger."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BusyError, NotFoundError
@@ -35,3 +36,35 @@ def run_git(folder: Path, *arguments: str) -> bytes:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise NotFoundError(f"git: {reason[0] if reason else 'failed'}")
     return done.stdout
+
+
+def run_program(
+    command: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float
+) -> tuple[int, bytes, bytes]:
+    """Run git where it may need the network. Return its exit code, output and messages.
+
+    Raises NotFoundError if git is not installed, and BusyError if it does not end in time.
+    """
+    import subprocess
+    from tempfile import TemporaryFile
+
+    # Not a pipe: an ssh that stays in the background (ControlPersist) would hold it open.
+    with TemporaryFile() as messages:
+        try:
+            done = subprocess.run(
+                command,
+                input=data,
+                stdout=subprocess.PIPE,
+                stderr=messages,
+                env=environment,
+                timeout=seconds,
+                check=False,
+                # ssh asks for a password on the terminal, and without a session there is none.
+                start_new_session=True,
+            )
+        except OSError:
+            raise NotFoundError("git is not installed", "install git") from None
+        except subprocess.TimeoutExpired:
+            raise BusyError(f"git did not answer within {seconds:g} seconds") from None
+        messages.seek(0)
+        return done.returncode, done.stdout, messages.read()

@@ -1,21 +1,19 @@
 """The git repository of a workspace: run git with a time limit, and read and write its objects.
 
-Nothing here waits for a password, runs a hook of the repository, or signs anything.
+git runs without hooks and signatures here, and never asks for a password.
 """
 
-import os
 import re
-import signal
-import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryFile
+from shlex import quote
 from typing import NamedTuple
 
-from ..errors import BusyError, MemError, NotFoundError, RejectedError, UnavailableError
-from ..store.git import SAFE_OPTIONS
+from ..errors import BusyError, MemError, RejectedError, UnavailableError
+from ..store.git import SAFE_OPTIONS, run_program
 from ..store.workspace import Workspace
 
 # autocrlf=false: mem compares files byte by byte.
@@ -26,24 +24,16 @@ merge.verifySignatures=false
 """
 OPTIONS = (*SAFE_OPTIONS, *(word for setting in SETTINGS.split() for word in ("-c", setting)))
 # Other GIT_ variables, which a git hook sets, would lead git to the wrong repository.
-OWN_VARIABLES = (
-    "GIT_AUTHOR_",
-    "GIT_COMMITTER_",
-    "GIT_SSH",
-    "GIT_CONFIG_",
-    "GIT_SSL_",
-    "GIT_PROXY_",
-)
+OWN_VARIABLES = re.compile("(?!GIT_)|GIT_(?:AUTHOR|COMMITTER|SSH|CONFIG|SSL|PROXY)")
 NO_QUESTIONS = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "false",
     "SSH_ASKPASS": "false",
-    "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
-    "GIT_EDITOR": "true",
 }
 LOCAL_SECONDS = 120.0
+LOCK_SECONDS = 300.0  # after which a lock of git is no longer in use
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 NEEDS_KEY = re.compile(
     "could not read (?:Username|Password)|terminal prompts disabled|Authentication failed"
@@ -52,7 +42,14 @@ NEEDS_KEY = re.compile(
 FASTER = re.compile(
     "fetch first|non-fast-forward|stale info|cannot lock ref|failed to update ref|incorrect old"
 )
-UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+LOCKED = re.compile(r"Unable to create '(.+\.lock)': File exists")
+UNFINISHED = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+}
 NO_OBJECT = "0" * 40
 REGULAR = ("100644", "100755")
 
@@ -60,11 +57,10 @@ REGULAR = ("100644", "100755")
 class GitError(Exception):
     """git failed. Callers turn this into an error for the user."""
 
-    def __init__(self, reason: str, output: str = "", *, is_timeout: bool = False) -> None:
+    def __init__(self, reason: str, output: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.output = output
-        self.is_timeout = is_timeout
 
 
 class Blob(NamedTuple):
@@ -81,36 +77,32 @@ class Repository:
         self.top = workspace.root
         self.workspace = workspace
         self.seconds = float(workspace.settings["sync.timeout"])
-        environment = workspace.context.environment
         date = workspace.now.astimezone(workspace.zone).isoformat(timespec="seconds")
+        variables = workspace.context.environment
         self.environment = {
-            name: value
-            for name, value in environment.items()
-            if not name.startswith("GIT_") or name.startswith(OWN_VARIABLES)
+            name: value for name, value in variables.items() if OWN_VARIABLES.match(name)
         }
         self.environment |= {**NO_QUESTIONS, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         # If .git is damaged, git must not take the repository of a folder above.
         self.environment["GIT_CEILING_DIRECTORIES"] = str(self.top.parent)
-        if not environment.get("GIT_AUTHOR_EMAIL") and not self.get_config("user.email"):
+        if not variables.get("GIT_AUTHOR_EMAIL") and not self.get_config("user.email"):
             # On a machine without a name for its user, such as a container, git would refuse.
             for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
                 self.environment |= {f"{role}_NAME": "mem", f"{role}_EMAIL": "mem@localhost"}
 
     def run(
-        self,
-        *arguments: str,
-        data: str | bytes = b"",
-        index: str = "",
-        codes: Sequence[int] = (0,),
-        seconds: float = LOCAL_SECONDS,
+        self, *arguments: str, data: str = "", index: str = "", codes: Sequence[int] = (0,)
     ) -> str:
         """Return the output of git. Raises GitError if its exit code is not one of `codes`."""
+        command = ["git", *OPTIONS, "-C", str(self.top), *arguments]
+        seconds = self.seconds if arguments[0] in ("fetch", "push") else LOCAL_SECONDS
         environment = {**self.environment, "GIT_INDEX_FILE": index} if index else self.environment
-        code, output, errors = run_program(
-            ["git", *OPTIONS, "-C", str(self.top), *arguments], environment, encode(data), seconds
-        )
+        try:
+            code, output, messages = run_program(command, environment, encode(data), seconds)
+        except BusyError:
+            raise GitError(f"it did not answer within {seconds:g} seconds") from None
         if code not in codes:
-            raise GitError(find_reason(errors, output), decode(output) + decode(errors))
+            raise GitError(find_reason(messages or output), decode(output + b"\n" + messages))
         return decode(output)
 
     def try_run(self, *arguments: str) -> str:
@@ -126,6 +118,9 @@ class Repository:
     def find_commit(self, name: str) -> str:
         """Return the id of a commit by a name of git, or an empty string."""
         return self.try_run("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
+
+    def find_tree(self, commit: str) -> str:
+        return self.try_run("rev-parse", f"{commit}^{{tree}}")
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         return self.try_run("merge-base", ancestor, commit) == ancestor
@@ -149,9 +144,8 @@ class Repository:
     def check_free(self) -> None:
         """Raise RejectedError if a person has started a merge or rebase and not finished it."""
         folder = Path(self.top, self.run("rev-parse", "--git-dir").strip())
-        for name in UNFINISHED:
+        for name, kind in UNFINISHED.items():
             if (folder / name).exists():
-                kind = name.partition("_HEAD")[0].partition("-")[0].lower().replace("_", "-")
                 raise RejectedError(
                     f"a git {kind} is unfinished here",
                     f"finish it (git status), or: git {kind} --abort",
@@ -169,9 +163,8 @@ class Repository:
 
     def list_changes(self, base: str, target: str) -> dict[str, str]:
         """Return A, M, D or T of each path that differs between two commits."""
-        fields = self.run(
-            "diff-tree", "-r", "-z", "--no-renames", "--name-status", base, target
-        ).split("\0")
+        options = ("-r", "-z", "--no-renames", "--name-status")
+        fields = self.run("diff-tree", *options, base, target).split("\0")
         return dict(zip(fields[1::2], fields[::2], strict=False))
 
     def read_blobs(self, names: Sequence[str]) -> list[str | None]:
@@ -189,6 +182,10 @@ class Repository:
     def write_blob(self, text: str) -> str:
         return self.run("hash-object", "-w", "--stdin", data=text).strip()
 
+    def write_commit(self, tree: str, parents: Sequence[str], message: str) -> str:
+        options = [f"-p{parent}" for parent in parents]
+        return self.run("commit-tree", *options, "-F", "-", tree, data=message).strip()
+
     def change_index(self, index: str, files: Mapping[str, Blob | None]) -> None:
         """Set files of an index, or remove those without a blob."""
         rows = []
@@ -203,100 +200,85 @@ class Repository:
         refs = f"+refs/heads/*:refs/remotes/{remote}/*"
         arguments = ("fetch", "--quiet", "--no-tags", "--prune", remote, refs)
         try:
-            self.run(*arguments, seconds=self.seconds)
+            self.run(*arguments)
         except GitError as error:
-            raise explain_network_error(remote, error, self.seconds) from None
+            raise explain_network_error(remote, error) from None
 
     def push(self, remote: str, commit: str, branch: str) -> bool:
         """Push a commit. Return whether it was accepted; if not, another machine was faster."""
         target = f"{commit}:refs/heads/{branch}"
         try:
-            self.run("push", "--porcelain", "--no-verify", remote, target, seconds=self.seconds)
+            self.run("push", "--porcelain", "--no-verify", remote, target)
         except GitError as error:
-            is_rejected = "\n!" in f"\n{error.output}"
-            if is_rejected and FASTER.search(error.output):
-                return False
-            if is_rejected:
-                raise explain_rejection(remote, error.output) from None
-            raise explain_network_error(remote, error, self.seconds) from None
+            if "\n!" not in f"\n{error.output}":
+                raise explain_network_error(remote, error) from None
+            if not FASTER.search(error.output):
+                raise explain_rejection(remote, error) from None
+            return False
         return True
 
 
-def run_program(
-    arguments: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float
-) -> tuple[int, bytes, bytes]:
-    """Run a program and the programs that it starts. Kill all of them after some seconds."""
-    # Not a pipe: an ssh that stays in the background (ControlPersist) would hold it open.
-    with TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=dict(environment),
-                # ssh asks for a password on the terminal, and without a session there is none.
-                start_new_session=True,
-            )
-        except OSError:
-            raise NotFoundError("git is not installed", "install git") from None
-        try:
-            output, _ = process.communicate(data, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise GitError("no answer", is_timeout=True) from None
-        finally:
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            for pipe in filter(None, (process.stdin, process.stdout)):
-                pipe.close()
-        errors.seek(0)
-        return process.returncode, output, errors.read()
-
-
-def encode(text: str | bytes) -> bytes:
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def find_reason(errors: bytes, output: bytes = b"") -> str:
+def find_reason(messages: bytes) -> str:
     """Return the line of git's messages that says why it failed, without passwords."""
-    text = PASSWORD.sub("", (errors or output).decode("utf-8", "replace"))
+    text = PASSWORD.sub("", messages.decode("utf-8", "replace"))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal: ", "error: ", "ERROR: "))]
-    reason = (fatal or lines or ["git failed"])[0]
-    return reason.partition(": ")[2] if fatal else reason
+    if fatal:
+        return fatal[0].partition(": ")[2]
+    return lines[0] if lines else "git failed"
 
 
-def explain_network_error(remote: str, error: GitError, seconds: float) -> MemError:
-    again = "your memories are saved here; run mem sync again later"
-    if error.is_timeout:
-        return UnavailableError(f"{remote} did not answer within {seconds:g} seconds", again)
+def explain_network_error(remote: str, error: GitError) -> MemError:
     if NEEDS_KEY.search(error.output):
         return UnavailableError(
             f"{remote} refused access: {error.reason}",
             f"set up an SSH key or a credential helper, until this works: git ls-remote {remote}",
         )
-    return UnavailableError(f"cannot reach {remote}: {error.reason}", again)
-
-
-def explain_rejection(remote: str, output: str) -> RejectedError:
-    """Return the error of a push that a hook or a rule of the remote rejected."""
-    remarks = [line[8:].strip() for line in output.splitlines() if line.startswith("remote: ")]
-    reason = next((line for line in remarks if line), "")
-    match = re.search(r"\[remote rejected\] \(([^)]*)\)", output)
-    why = "; ".join(filter(None, [match[1] if match else "", reason])) or "no reason given"
-    return RejectedError(
-        f"{remote} rejected the memories: {why}", "they are saved here; ask the owner of the remote"
+    return UnavailableError(
+        f"cannot reach {remote}: {error.reason}",
+        "your memories are saved here; run mem sync again later",
     )
 
 
-def explain_local_error(error: GitError) -> MemError:
+def explain_rejection(remote: str, error: GitError) -> RejectedError:
+    """Return the error of a push that a hook or a rule of the remote rejected."""
+    reason = re.search(r"\[remote rejected\] \(([^)]*)\)", error.output)
+    remark = re.search(r"(?m)^remote: *(\S.*?) *$", error.output)
+    reasons = [match[1] for match in (reason, remark) if match]
+    return RejectedError(
+        f"{remote} rejected the memories: {'; '.join(reasons) or error.reason}",
+        "they are saved here; ask the owner of the remote",
+    )
+
+
+def explain_local_error(repository: Repository, error: GitError) -> MemError:
     """Return the error for the user of a command that git refused on this machine."""
-    if "index.lock': File exists" in error.output:
-        return BusyError("another git process is running here", "or delete .git/index.lock")
-    return RejectedError(f"git: {error.reason}")
+    match = LOCKED.search(error.output)
+    if not match:
+        return RejectedError(f"git: {error.reason}")
+    lock = Path(repository.top, match[1])
+    with suppress(FileNotFoundError):
+        age = time.time() - lock.stat().st_mtime
+        if age > LOCK_SECONDS and not is_git_running(repository.top):
+            return BusyError(
+                "git was killed here and left a lock", f"delete it: rm {quote(str(lock))}"
+            )
+    return BusyError("another git process is running here", "run mem sync again when it has ended")
+
+
+def is_git_running(folder: Path) -> bool:
+    """Return whether a git process works in a folder. Only Linux tells; elsewhere, none does."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_git = (process / "comm").read_text().strip() == "git"
+            if is_git and (process / "cwd").resolve().is_relative_to(folder):
+                return True
+    return False

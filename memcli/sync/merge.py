@@ -10,11 +10,12 @@ In a project's repository, git's own conflict markers tell people what to decide
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..formats import frontmatter
-from ..formats.entry import SPELLINGS, edit_entry, read_count, shorten_id
+from ..formats.entry import SPELLINGS, edit_entry, shorten_id
 from ..formats.frontmatter import FrontmatterError, format_document
 from ..formats.ids import ALPHABET, is_id
 from ..formats.merge import merge_lines, merge_sequences
@@ -60,13 +61,7 @@ class Merged(NamedTuple):
 
 
 def merge_file(
-    kind: str,
-    path: str,
-    base: str | None,
-    ours: str | None,
-    theirs: str | None,
-    *,
-    markers: int = 0,
+    kind: str, path: str, base: str | None, ours: str | None, theirs: str | None, markers: int = 0
 ) -> Merged:
     """Merge the versions of a file. None means that the file does not exist.
 
@@ -96,20 +91,22 @@ def merge_file(
 
 def merge_records(kind: str, base: str, ours: str, theirs: str) -> str:
     """Return the records of both sides, without those that one side deleted."""
-    first, second = sorted((ours, theirs))
     old = split_records(kind, base)
-    left = align_records(old, split_records(kind, first))
-    right = align_records(old, split_records(kind, second))
-    merged = []
-    for key in weave_keys(list(left), list(right)):
+    left = align_records(old, split_records(kind, min(ours, theirs)))
+    right = align_records(old, split_records(kind, max(ours, theirs)))
+
+    def resolve(was: list[str], first: list[str], second: list[str]) -> list[str]:
+        deleted = {key for key in was if key not in first or key not in second}
+        return sorted({*first, *second} - deleted)  # by time
+
+    keys = merge_sequences(list(old), list(left), list(right), resolve) or []
+    records = []
+    for key in dict.fromkeys(keys):
         if key in left and key in right:
-            record = merge_record(kind, old.get(key, ""), left[key], right[key])
-        elif key in old:
-            continue  # one side deleted it
-        else:
-            record = left.get(key) or right[key]
-        merged.append(add_line_end(record))
-    return "".join(merged)
+            records.append(merge_record(kind, old.get(key, ""), left[key], right[key]))
+        elif key not in old:
+            records.append(left.get(key) or right[key])
+    return "".join(add_line_ends(records))
 
 
 def split_records(kind: str, text: str) -> dict[str, str]:
@@ -122,12 +119,24 @@ def split_records(kind: str, text: str) -> dict[str, str]:
         cuts = [0, *(start for start in starts if start), len(text)]
         parts = [text[start:end] for start, end in pairwise(cuts)]
     records: dict[str, str] = {}
-    for part in filter(None, parts):
+    for part in parts:
         key = build_record_key(kind, part)
         while key in records:  # the same note was written twice
             key += "+"
-        records[key] = part
+        if part:
+            records[key] = part
     return records
+
+
+def build_record_key(kind: str, text: str) -> str:
+    if kind == "session":
+        event = parse_event(text) or {}
+        return f"{event.get('timestamp', '')} {event.get('id') or text.strip()}"
+    heading = HISTORY_HEADING.match(text) if kind == "history" else None
+    if heading:
+        return f"{heading['time']} {heading['id'] or text}"
+    # A text above the first record sorts before all times.
+    return text.strip() if NOTE_START.match(text) else f" {text.strip()}"
 
 
 def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, str]:
@@ -135,43 +144,18 @@ def align_records(old: Mapping[str, str], side: Mapping[str, str]) -> dict[str, 
 
     The key of a note is its text, because notes have no ids, and a purge shortens that text.
     """
-    changed = [key for key in side if key not in old]
-    old_keys = {}
-    for key in [key for key in old if key not in side]:
-        for new_key in changed:
-            is_same_time = new_key[:TIME_LENGTH] == key[:TIME_LENGTH]
-            if is_same_time and has_lost_words(old[key], side[new_key]):
-                old_keys[new_key] = key
-                changed.remove(new_key)
-                break
-    return {old_keys.get(key, key): text for key, text in side.items()}
-
-
-def build_record_key(kind: str, text: str) -> str:
-    if kind == "history":
-        heading = HISTORY_HEADING.match(text)
-        # A text above the first record comes first.
-        return f"{heading['time']} {heading['id'] or text}" if heading else f" {text.strip()}"
-    if kind == "session":
-        event = parse_event(text) or {}
-        return f"{event.get('timestamp', '')} {event.get('id') or text.strip()}"
-    return text.strip()
-
-
-def weave_keys(left: Sequence[str], right: Sequence[str]) -> list[str]:
-    """Return the keys of both sides in the order of each. Between common keys, time decides."""
-    common = set(left) & set(right)
-    woven = list(left)
-    position = 0
-    for key in right:
-        if key in common:
-            position = woven.index(key) + 1
-            continue
-        while position < len(woven) and woven[position] not in common and woven[position] < key:
-            position += 1
-        woven.insert(position, key)
-        position += 1
-    return woven
+    deleted_keys = [key for key in old if key not in side]
+    records = {}
+    for key, text in side.items():
+        if key not in old:
+            for old_key in deleted_keys:
+                is_same_time = old_key[:TIME_LENGTH] == key[:TIME_LENGTH]
+                if is_same_time and has_lost_words(old[old_key], text):
+                    deleted_keys.remove(old_key)
+                    key = old_key
+                    break
+        records[key] = text
+    return records
 
 
 def merge_record(kind: str, base: str, ours: str, theirs: str) -> str:
@@ -208,19 +192,17 @@ def merge_purged_ids(ours: str, theirs: str) -> str:
     dates: dict[str, str] = {}
     for line in sorted([*ours.splitlines(), *theirs.splitlines()]):
         purged_id, _, date = line.strip().partition(" ")
-        if purged_id:
-            dates.setdefault(purged_id, date)
-    rows = sorted(dates.items(), key=lambda row: (row[1], row[0]))
-    return "".join(f"{purged_id} {date}".rstrip() + "\n" for purged_id, date in rows)
+        dates.setdefault(purged_id, date)
+    dates.pop("", None)
+    rows = sorted((date, purged_id) for purged_id, date in dates.items())
+    return "".join(f"{purged_id} {date}".rstrip() + "\n" for date, purged_id in rows)
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     """Merge settings by name, as if they were the frontmatter of an entry without a text."""
+    texts = [f"---\n{add_line_end(text)}---\n" for text in (base, ours, theirs)]
     try:
-        versions = [
-            parse_version(f"---\n{add_line_end(text)}---\n") for text in (base, ours, theirs)
-        ]
-        merged = merge_heads(*versions, has_base=True)
+        merged = merge_heads(*map(parse_version, texts))
     except FrontmatterError:
         return merge_page(base, ours, theirs, 0)
     return Merged(frontmatter.parse(merged).head)
@@ -280,7 +262,7 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
     try:
         old, left, right = (parse_version(text) for text in (base or "", ours, theirs))
         older, newer = sorted((left, right), key=lambda version: version.order)
-        head = merge_heads(old, older, newer, has_base=base is not None)
+        head = merge_heads(old, older, newer)
     except FrontmatterError:
         return merge_page(base or "", ours, theirs, markers)
     if left.id != right.id and left.id and right.id:
@@ -300,14 +282,16 @@ def merge_entry(path: str, base: str | None, ours: str, theirs: str, markers: in
         return mark_conflict(first, second, markers) if markers else second
 
     sides = (left, right) if markers else (older, newer)
-    bodies = [add_line_end(version.body) for version in (old, *sides)]
+    bodies = add_line_ends([version.body for version in (old, *sides)])
     body = merge_lines(bodies[0], bodies[1], bodies[2], resolve) or ""
     text = head + body
-    if markers or not has_conflict:
-        return Merged(text, REWORDED if has_conflict else "")
+    if not has_conflict:
+        return Merged(text)
+    if markers:
+        return Merged(text, REWORDED)
     fields = frontmatter.parse(text).fields
     copy = build_copy(older, newer.id or older.id or path, fields)
-    is_active = not any(fields.get(key) for key in ("forgotten_at", "superseded_by"))
+    is_active = not (fields.get("forgotten_at") or fields.get("superseded_by"))
     return Merged(text, "both machines changed its text" if is_active else "", copy)
 
 
@@ -315,9 +299,9 @@ def parse_version(text: str) -> Version:
     return Version(text, *frontmatter.parse(text))
 
 
-def merge_heads(old: Version, older: Version, newer: Version, *, has_base: bool) -> str:
+def merge_heads(old: Version, older: Version, newer: Version) -> str:
     """Return the merged frontmatter with its fences, if possible with its comments and order."""
-    values = merge_fields(old.fields, older.fields, newer.fields, has_base=has_base)
+    values = merge_fields(old.fields, older.fields, newer.fields)
     if not values:
         return ""
 
@@ -328,65 +312,57 @@ def merge_heads(old: Version, older: Version, newer: Version, *, has_base: bool)
 
     merged = merge_lines(old.head, older.head, newer.head, resolve) or ""
     for head in (merged, newer.head):
-        try:
-            text = f"---\n{head}---\n"
+        text = f"---\n{head}---\n"
+        with suppress(FrontmatterError):
             fields = frontmatter.parse(text).fields
             names = [name for name in {**fields, **values} if fields.get(name) != values.get(name)]
             return frontmatter.edit(text, {name: values.get(name) for name in names})
-        except FrontmatterError:
-            continue
     # The YAML has anchors or something else that cannot be edited by lines.
     return format_document(values, "").rstrip("\n") + "\n"
 
 
 def merge_fields(
-    old: Mapping[str, Any], older: Mapping[str, Any], newer: Mapping[str, Any], *, has_base: bool
+    old: Mapping[str, Any], older: Mapping[str, Any], newer: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the merged values by name, in the order of the later side."""
     values = {}
     for name in {**newer, **older}:
-        was, left, right = (side.get(name) for side in (old, older, newer))
-        if left == right or left == was:
+        was, left, right = old.get(name), older.get(name), newer.get(name)
+        if left in (right, was):
             value = right
         elif right == was:
             value = left
         else:
             key = SPELLINGS.get(name.lower(), (name, 0))[0]
-            value = merge_value(key, was, left, right, has_base=has_base)
+            value = merge_value(key, was, left, right)
         if value is not None:
             values[name] = value
     return values
 
 
-def merge_value(key: str, was: Any, older: Any, newer: Any, *, has_base: bool) -> Any:
+def merge_value(key: str, was: Any, older: Any, newer: Any) -> Any:
     """Return the value of a key that both sides changed."""
-    present = [value for value in (newer, older) if value is not None]
-    if key == "strength" and all(is_count(value) for value in (older, newer)):
-        # Each side counted its own confirmations.
-        common = was if is_count(was) else 1
-        return older + newer - common if has_base else max(older, newer)
+    if newer is None:
+        return older
+    if older is None:
+        return newer
     if key == "created_at":
-        return min(present, key=str)
+        return min(older, newer, key=str)
     if key in ("updated_at", "forgotten_at"):
-        return max(present, key=str)
-    if key == "status" and "forgotten" in present:
+        return max(older, newer, key=str)
+    if key == "status" and "forgotten" in (older, newer):
         return "forgotten"
-    if key in LISTS and all(isinstance(value, list) for value in (older, newer)):
+    if key == "strength" and isinstance(older, int) and isinstance(newer, int):
+        # Each side counted its own confirmations.
+        return older + newer - (was if isinstance(was, int) else 1)
+    if isinstance(older, dict) and isinstance(newer, dict):
+        return merge_fields(was if isinstance(was, dict) else {}, older, newer)
+    if key in LISTS and isinstance(older, list) and isinstance(newer, list):
         before = was if isinstance(was, list) else []
         deleted = [item for item in before if item not in older or item not in newer]
         items = [*older, *(item for item in newer if item not in older)]
         return [item for item in items if item not in deleted]
-    if all(isinstance(value, dict) for value in (older, newer)):
-        known = was if isinstance(was, dict) else {}
-        return merge_fields(known, older, newer, has_base=has_base)
-    return present[0]
-
-
-def is_count(value: Any) -> bool:
-    try:
-        return read_count(value) > 0
-    except ValueError:
-        return False
+    return newer
 
 
 def build_copy(version: Version, original_id: str, merged: Mapping[str, Any]) -> str:

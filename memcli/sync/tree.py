@@ -1,7 +1,7 @@
 """Merge two commits of a memory in a temporary index of git, without the work tree."""
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,13 +14,7 @@ from ..formats.text import build_words_digest
 from ..store.workspace import Workspace, parse_purged_ids
 from .git import REGULAR, Blob, GitError, Repository
 from .merge import build_copy_path, merge_file
-
-
-class Conflict(NamedTuple):
-    """A file that a person should check after a merge."""
-
-    path: str
-    reason: str
+from .report import Conflict
 
 
 class NewEntry(NamedTuple):
@@ -70,46 +64,38 @@ class TreeMerge:
     def write_tree(self) -> str:
         return self.repository.run("write-tree", index=self.index).strip()
 
-    def set_files(self, texts: Mapping[str, str | None], modes: Mapping[str, str]) -> None:
-        """Give files of the merged tree a text. None deletes a file."""
-        blobs: dict[str, Blob | None] = dict.fromkeys(texts)
-        for path, text in texts.items():
-            if text is not None:
-                mode = modes.get(path, REGULAR[0])
-                blobs[path] = Blob(mode, self.repository.write_blob(text))
-        self.repository.change_index(self.index, blobs)
+    def write_file(self, text: str | None, mode: str = REGULAR[0]) -> Blob | None:
+        """Store the text of a file in git. None deletes the file."""
+        return None if text is None else Blob(mode, self.repository.write_blob(text))
 
     def merge_changed_files(self) -> None:
         """Merge the files that both sides changed."""
         unmerged = self.repository.list_unmerged(self.index)
         names = {blob.object_id for sides in unmerged.values() for blob in sides.values()}
         contents = dict(zip(names, self.repository.read_blobs(list(names)), strict=True))
-        texts: dict[str, str | None] = {}
-        modes: dict[str, str] = {}
-        special_files: dict[str, Blob | None] = {}
+        files: dict[str, Blob | None] = {}
         for path, sides in unmerged.items():
+            first = sides.get(2) or sides[3]
             if any(blob.mode not in REGULAR for blob in sides.values()):
                 # Links and submodules are not memories.
-                special_files[path] = sides.get(2) or sides.get(3)
+                files[path] = first
                 self.conflicts.append(Conflict(path, "both machines changed it: git has both"))
                 continue
             base, ours, theirs = (
                 contents[sides[stage].object_id] if stage in sides else None for stage in (1, 2, 3)
             )
             merged = merge_file(self.workspace.get_kind(path), path, base, ours, theirs)
-            texts[path] = merged.text
-            modes[path] = (sides.get(2) or sides[3]).mode
+            files[path] = self.write_file(merged.text, first.mode)
             if merged.copy:
-                texts[build_copy_path(path, merged.copy)] = merged.copy
+                files[build_copy_path(path, merged.copy)] = self.write_file(merged.copy)
             if merged.conflict:
                 self.conflicts.append(Conflict(path, merged.conflict))
-        self.repository.change_index(self.index, special_files)
-        self.set_files(texts, modes)
+        self.repository.change_index(self.index, files)
 
     def merge_repeats(self) -> None:
         """Merge memories that both machines saved in the same words."""
         ours, theirs = self.read_new_entries(self.ours), self.read_new_entries(self.theirs)
-        texts: dict[str, str | None] = {}
+        files: dict[str, Blob | None] = {}
         for meaning in ours.keys() & theirs.keys():
             pair = ours[meaning], theirs[meaning]
             first, second = sorted(pair, key=lambda new_entry: new_entry.rank)
@@ -124,61 +110,55 @@ class TreeMerge:
             with suppress(FrontmatterError):
                 merged = edit_entry(first.text, changes)
                 repeat = edit_entry(second.text, superseded)
-                texts |= {first.path: merged, second.path: repeat}
-        self.set_files(texts, {})
+                files[first.path] = self.write_file(merged)
+                files[second.path] = self.write_file(repeat)
+        self.repository.change_index(self.index, files)
 
     def read_new_entries(self, commit: str) -> dict[tuple[object, ...], NewEntry]:
         """Return the active memories that a side added, by owner, project, key and words."""
+        workspace = self.workspace
         changes = self.repository.list_changes(self.base, commit)
         added = [path for path, status in changes.items() if status == "A"]
-        paths = [
-            path
-            for path in added
-            if self.workspace.get_kind(path) == "entry" and self.workspace.is_managed(path)
-        ]
+        paths = [path for path in added if workspace.get_kind(path) == "entry"]
         texts = self.repository.read_blobs([f"{commit}:{path}" for path in paths])
         entries: dict[tuple[object, ...], NewEntry] = {}
         for path, text in zip(paths, texts, strict=True):
-            try:
-                entry, _ = read_entry(parse(text or ""), path, self.workspace.now)
-            except FrontmatterError:
-                continue
-            if entry.status == "active" and entry.body:
-                meaning = (entry.owner, entry.project, entry.key, build_words_digest(entry.body))
-                entries[meaning] = NewEntry(path, entry, text or "")
+            with suppress(FrontmatterError):
+                entry, _ = read_entry(parse(text or ""), path, workspace.now)
+                if entry.status == "active" and entry.body and workspace.is_managed(path):
+                    words = build_words_digest(entry.body)
+                    meaning = (entry.owner, entry.project, entry.key, words)
+                    entries[meaning] = NewEntry(path, entry, text or "")
         return entries
 
     def remove_purged_memories(self) -> None:
         """Delete purged memories that the other side changed or moved, and their promoted lines."""
-        path = self.workspace.purged_path
         tree = self.write_tree()
+        path = self.workspace.purged_path
         (text,) = self.repository.read_blobs([f"{tree}:{path}"])
         purged_ids = parse_purged_ids(text or "")
         if not purged_ids:
             return
-        patterns = "".join(f"{purged_id}\n" for purged_id in sorted(purged_ids))
+        options = ("--cached", "-l", "-z", "-F", "-f", "-")
         matches = self.repository.run(
-            *("grep", "--cached", "-l", "-z", "-F", "-f", "-"),
-            data=patterns,
-            index=self.index,
-            codes=(0, 1),
+            "grep", *options, data="\n".join(purged_ids), index=self.index, codes=(0, 1)
         )
         paths = [name for name in matches.split("\0") if name and name != path]
         contents = self.repository.read_blobs([f"{tree}:{name}" for name in paths])
-        texts: dict[str, str | None] = {}
+        files: dict[str, Blob | None] = {}
         for name, content in zip(paths, contents, strict=True):
             if name == self.workspace.page_path:
-                texts[name] = remove_lines(content or "", purged_ids)
+                files[name] = self.write_file(remove_promoted_lines(content or "", purged_ids))
             elif read_id(content or "") in purged_ids:
-                texts[name] = None
-        self.set_files(texts, {})
+                files[name] = None
+        self.repository.change_index(self.index, files)
 
 
 def join_lists(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *second]))
 
 
-def remove_lines(page: str, purged_ids: Iterable[str]) -> str:
+def remove_promoted_lines(page: str, purged_ids: Iterable[str]) -> str:
     promoted = {line_id for line_id, _ in find_promoted_lines(page)}
     for purged_id in promoted.intersection(purged_ids):
         page = replace_promoted_line(page, purged_id, None)

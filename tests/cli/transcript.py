@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -123,37 +123,43 @@ class Player:
 
     def run_as_process(self, words: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
         """Run a command as a process of its own, with a terminal of 80 columns for its output."""
-        terminal, other_end = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "memcli", *words],
-            cwd=self.place,
-            env={
-                **environment,
-                "PYTHONPATH": str(PROJECT),
-                "MEM_NOW": self.now.isoformat(),
-                "MEM_SEED": str(self.commands),
-                "COLUMNS": "80",
-                "TERM": "dumb",
-            },
-            stdin=subprocess.PIPE,
-            stdout=other_end,
-            stderr=other_end,
-        )
-        os.close(other_end)
-        assert process.stdin is not None
-        process.stdin.write(environment.get("STDIN", "").encode())
-        process.stdin.close()
-        output = b""
-        while True:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError:  # how Linux says that the other end is closed
-                break
-            if not piece:
-                break
-            output += piece
-        os.close(terminal)
-        return output.decode().replace("\r\n", "\n"), process.wait()
+        variables = {
+            "MEM_NOW": self.now.isoformat(),
+            "MEM_SEED": str(self.commands),
+            "COLUMNS": "80",
+            "TERM": "dumb",
+        }
+        return run_on_terminal(words, self.place, {**environment, **variables})
+
+
+def run_on_terminal(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> tuple[str, int]:
+    """Run mem as a process with a terminal for its output. STDIN is the text of its input."""
+    terminal, other_end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memcli", *words],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(PROJECT)},
+        stdin=subprocess.PIPE,
+        stdout=other_end,
+        stderr=other_end,
+    )
+    os.close(other_end)
+    assert process.stdin is not None
+    process.stdin.write(environment.get("STDIN", "").encode())
+    process.stdin.close()
+    output = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(terminal)
+    return output.decode().replace("\r\n", "\n"), process.wait()
 
 
 def split_assignments(line: str) -> tuple[dict[str, str], list[str]]:

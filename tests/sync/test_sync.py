@@ -1,12 +1,16 @@
 """Two machines exchange a memory through git, and whatever stands in their way is named."""
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from memcli.formats.text import Problem
+from memcli.store.gates import find_secret_problems
+from memcli.store.workspace import Workspace
 from tests.helpers import run_mem
 
 TOKEN = "ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"
@@ -233,7 +237,7 @@ def test_files_that_git_could_not_write_completely_are_restored(
 
 
 def test_a_program_that_stays_in_the_background_is_not_waited_for() -> None:
-    from memcli.sync.git import run_program
+    from memcli.store.git import run_program
 
     script = "setsid sleep 9 >/dev/null & echo done"
     began = time.monotonic()
@@ -402,6 +406,115 @@ def test_what_is_no_memory_of_its_own_is_refused(
     git(tmp_path, "init", "-q", "-b", "main", "code")
     git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "x")
     assert "no memory" in Machine(tmp_path / "third").sync(str(tmp_path / "code"), code=5)
+
+
+def test_a_lock_of_a_git_that_was_killed_is_named(laptop: Machine, tmp_path: Path) -> None:
+    lock = laptop.root / ".git/index.lock"
+    lock.touch()
+    laptop.write("Kai is in Lisbon.")
+    assert "hint: run mem sync again" in laptop.sync(code=75)
+    os.utime(lock, (1, 1))
+    assert f"hint: delete it: rm {lock}" in laptop.sync(code=75).replace("\n  ", " ")
+    assert lock.exists()
+    program = tmp_path / "git"  # a program of that name that works in the folder
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "60"], cwd=laptop.root) as process:
+        assert "hint: run mem sync again" in laptop.sync(code=75)
+        process.kill()
+
+
+def test_a_remote_without_a_memory_deletes_none(
+    laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    git(desktop.root, "rm", "-q", "mem.yaml")
+    git(desktop.root, "commit", "-qm", "Clean up")
+    git(desktop.root, "push", "-q")
+    for text in ("", "Kai is in Lisbon."):  # also if this machine has nothing to send
+        if text:
+            laptop.write(text)
+        output = laptop.sync(code=5)
+        assert "origin/main has no mem.yaml" in output and "hint: restore mem.yaml" in output
+        assert "The office is in Porto." in laptop.mem("ls")[1]
+    git(desktop.root, "revert", "--no-edit", "HEAD")
+    git(desktop.root, "push", "-q")
+    laptop.sync()
+    assert "Lisbon" in git(hub, "grep", "-h", "Kai", "main")
+
+
+def build_vault(folder: Path, hub: Path) -> Path:
+    vault = folder / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / ".obsidian/app.json").write_text('{"userIgnoreFilters": ["Private/"]}')
+    for path in ("Pears.md", "Private/Diary.md", "Drafts/Poem.md", "Deep/Private/Known.md"):
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(f"This is {path}.\n")
+    assert run_mem(vault, "init")[0] == 0
+    (vault / "mem.yaml").write_text("layout: vault\nindex.exclude: [Drafts/]\n")
+    assert run_mem(vault, "sync", str(hub), PATH=os.environ["PATH"])[0] == 0
+    return vault
+
+
+def test_a_vault_sends_the_notes_that_mem_reads(tmp_path: Path, hub: Path) -> None:
+    vault = build_vault(tmp_path, hub)
+    sent = git(hub, "ls-tree", "-r", "--name-only", "main")
+    assert "Pears.md" in sent and "Deep/Private/Known.md" in sent
+    assert "Diary" not in sent and "Poem" not in sent
+    # A note that git has already is sent, or the next change of another machine could not come in.
+    git(vault, "add", "-f", "Private/Diary.md")
+    git(vault, "commit", "-qm", "By hand")
+    (vault / "Private/Diary.md").write_text("Changed.\n")
+    assert run_mem(vault, "sync", PATH=os.environ["PATH"])[0] == 0
+    assert git(hub, "show", "main:Private/Diary.md") == "Changed.\n"
+
+
+def test_a_vault_and_another_memory_do_not_become_one(tmp_path: Path, hub: Path) -> None:
+    build_vault(tmp_path, hub)
+    machine = Machine(tmp_path / "new")
+    machine.write("Kai is in Lisbon.")
+    output = machine.sync(str(hub), code=5)
+    assert "in other folders" in output and "git clone" in output
+    assert not (machine.root / "Pears.md").exists()
+    assert "Kai" not in git(hub, "grep", "-h", "is", "main")
+
+
+def test_a_forgetting_is_named_and_its_text_is_not(laptop: Machine, desktop: Machine) -> None:
+    memory = laptop.write("The spare key is under the flower pot.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("forget", memory)
+    laptop.sync()
+    assert "forgotten" in desktop.sync()
+    assert git(laptop.root, "log", "-1", "--format=%B").strip() == "Forget a memory"
+    laptop.mem("forget", laptop.write("Bo is in Rome."))
+    laptop.write("Kai is in Lisbon.")
+    laptop.sync()
+    message = git(laptop.root, "log", "-1", "--format=%B").strip().splitlines()
+    assert message[0] == "Remember: Kai is in Lisbon."
+    assert message[2:] == ["* added: Kai is in Lisbon.", "* forgotten: a memory"]
+
+
+def test_a_file_that_is_not_sent_is_scanned_again_only_if_it_changes(
+    laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scanned = []
+
+    def scan(workspace: Workspace, text: str) -> list[Problem]:
+        scanned.append(text)
+        return find_secret_problems(workspace, text)
+
+    leak = laptop.root / "entries/leak.md"
+    leak.write_text(f"The token is {TOKEN}\n")
+    monkeypatch.setattr("memcli.sync.files.find_secret_problems", scan)
+    laptop.sync(code=3)
+    assert len([text for text in scanned if TOKEN in text]) == 1
+    scanned.clear()
+    assert "a GitHub token" in laptop.sync(code=3)
+    assert scanned == []
+    leak.write_text(f"The new token is {TOKEN}\n")
+    assert "a GitHub token" in laptop.sync(code=3)
+    assert len([text for text in scanned if TOKEN in text]) == 1
+    leak.write_text("The token is in the safe.\n")
+    laptop.sync()
 
 
 def test_a_damaged_repository_and_another_address_are_named(

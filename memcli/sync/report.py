@@ -1,0 +1,121 @@
+"""Describe what a sync exchanged, for its user and in commit messages."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..formats.entry import read_entry
+from ..formats.frontmatter import FrontmatterError, parse
+from ..formats.text import count_noun
+from ..index.index import Index
+from ..reconcile.changes import mask_text
+from ..reconcile.pairs import find_conflicts
+from ..store.workspace import Workspace
+from .git import Repository
+
+MOST_SENTENCES = 20  # in a commit message
+MOST_READ = 100  # memories, to show their sentences
+LETTERS = {"A": "added", "D": "deleted"}
+STATUS_ACTIONS = {"superseded": "replaced", "forgotten": "forgotten"}
+VERBS = {
+    "added": "Remember",
+    "changed": "Change",
+    "replaced": "Replace",
+    "forgotten": "Forget",
+    "deleted": "Delete",
+}
+KIND_NAMES = {"": "settings", "memory": "MEMORY.md", "note": "notes", "session": "conversations"}
+
+
+class Conflict(NamedTuple):
+    """A file that a person should check."""
+
+    path: str
+    reason: str
+
+
+@dataclass
+class Item:
+    """A file that one side sent to the other."""
+
+    action: str  # added, changed, replaced, forgotten or deleted
+    kind: str
+    path: str
+    text: str = ""  # the sentence of a memory, unless it was forgotten or deleted
+
+
+@dataclass
+class SyncResult:
+    """What a sync did."""
+
+    remote: str = ""  # empty: there is none
+    branch: str = ""
+    committed: str = ""
+    sent: list[Item] = field(default_factory=list)
+    received: list[Item] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    skipped: list[Conflict] = field(default_factory=list)  # files that were not committed
+    messages: list[str] = field(default_factory=list)
+
+
+def list_items(workspace: Workspace, repository: Repository, base: str, target: str) -> list[Item]:
+    """Return the files that differ between two commits, with the sentences of memories."""
+    items = []
+    for path, letter in repository.list_changes(base, target).items():
+        items.append(Item(LETTERS.get(letter, "changed"), workspace.get_kind(path), path))
+    memories = [item for item in items if item.kind == "entry"][:MOST_READ]
+    texts = repository.read_blobs([f"{target}:{item.path}" for item in memories])
+    for item, text in zip(memories, texts, strict=True):
+        if text is None:
+            continue  # it was deleted
+        with suppress(FrontmatterError):
+            entry, _ = read_entry(parse(text), item.path, workspace.now)
+            item.action = STATUS_ACTIONS.get(entry.status, item.action)
+            if item.action != "forgotten":
+                item.text = mask_text(workspace, entry.summary)
+    actions = list(VERBS)
+    return sorted(items, key=lambda item: actions.index(item.action))
+
+
+def count_items(items: Sequence[Item]) -> str:
+    """Return how many memories and which other files were exchanged."""
+    memories = [item for item in items if item.kind == "entry"]
+    others = {KIND_NAMES.get(item.kind, item.kind) for item in items if item.kind != "entry"}
+    counts = [count_noun(len(memories), "memory")] if memories else []
+    return ", ".join([*counts, *sorted(others)])
+
+
+def build_message(items: Sequence[Item]) -> str:
+    """Return a commit message with the sentences of the changed memories."""
+    memories = [item for item in items if item.kind == "entry"]
+    if not memories:
+        return f"Update {count_items(items)}\n"
+    first = memories[0]
+    verb = VERBS[first.action]
+    subject = f"{verb}: {first.text}" if first.text else f"{verb} a memory"
+    count = sum(item.action == first.action for item in memories)
+    if count > 1:
+        subject += f" (and {count - 1:,} more)"
+    if len(memories) == 1:
+        return f"{subject}\n"
+    shown = memories[:MOST_SENTENCES]
+    lines = [f"* {item.action}: {item.text or 'a memory'}\n" for item in shown]
+    return f"{subject}\n\n{''.join(lines)}"
+
+
+def find_new_conflicts(
+    index: Index, received: Sequence[Item], reported: Sequence[Conflict]
+) -> list[Conflict]:
+    """Return the received memories that contradict another one, except reported ones."""
+    received_paths = {item.path for item in received}
+    reported_paths = {conflict.path for conflict in reported}
+    conflicts = []
+    for first, second in find_conflicts(index):
+        paths = {first.path, second.path}
+        if received_paths & paths and not reported_paths & paths:
+            reason = f"“{first.summary}” or “{second.summary}”"
+            if first.key and first.key == second.key:
+                reason = f"two values of {first.key}: {reason}"
+            conflicts.append(Conflict("", reason))
+    return conflicts
