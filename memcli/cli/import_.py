@@ -8,7 +8,8 @@ from typer import Argument, Option
 
 from ..api import open_target
 from ..context import Context
-from ..errors import NotFoundError
+from ..errors import NotFoundError, UsageError
+from ..formats.entry import SOURCES
 from ..formats.text import CONTROL, count_noun, cut_middle
 from ..transfer.importer import Choice, ImportResult, Rejection, import_source
 from ..transfer.items import open_source
@@ -32,6 +33,9 @@ def run_import(
         list[str],
         Option("--map", help="In CSV and JSON: FIELD=NAME, such as text=content,tags=labels."),
     ] = [],
+    source_: Annotated[
+        str, Option("--source", help=f"Whose word it is: {', '.join(SOURCES)}. Default: inferred.")
+    ] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> Result:
     """Import memories that `mem export` wrote, or the memories of another tool.
@@ -39,7 +43,8 @@ def run_import(
     mem reads folders and zips of Markdown notes, CSV, JSON and the stores of mem0, basic-memory,
     claude-mem, the MCP memory server and others. Owners and dates stay the same. Importing a file
     again changes nothing. mem lists what it does not import: secrets, forgotten texts, memories
-    that have changed here since, and files that it cannot read.
+    that have changed here since, and files that it cannot read. Imported memories do not count as
+    your own word, unless you add --source user.
     """
     path = (context.folder / Path(file).expanduser()).resolve()
     stream = open_input(context) if file == "-" else None
@@ -48,7 +53,10 @@ def run_import(
         source = open_source(path, file, stream)
     except OSError as error:
         raise NotFoundError(f"cannot read {file}: {error.strerror}") from None
+    if source_ and source_ not in SOURCES:
+        raise UsageError(f"unknown source {source_!r}", f"one of: {', '.join(SOURCES)}")
     source.columns = parse_columns(map_)
+    source.memory_source = source_
     source.on_progress = build_progress(context, "reading")
     workspace.resources["on progress"] = build_progress(context, "saving")
     result = import_source(
@@ -85,13 +93,18 @@ def open_input(context: Context) -> IO[bytes]:
 def describe_result(result: ImportResult, *, is_dry_run: bool) -> list[str]:
     verb = "Would import" if is_dry_run else "Imported"
     lines = [f"{verb} {describe_counts(result.imported)}"]
+    lines += [f"  {example}" for example in result.examples]
+    rest = result.imported.total() - len(result.examples)
+    if result.examples and rest:
+        lines.append(f"  and {rest:,} more")
     if result.unchanged:
-        lines.append(f"{count_noun(result.unchanged, 'file')} already here")
+        lines.append(f"{count_noun(result.unchanged, 'item')} already here")
     if result.held:
         count = count_noun(result.held, "memory")
         lines.append(f"In the inbox: {count} like one that was forgotten (mem review)")
     if result.rejected:
-        lines.append(f"Not imported: {count_noun(len(result.rejected), 'item')}")
+        verb = "Would not import" if is_dry_run else "Not imported:"
+        lines.append(f"{verb} {count_noun(len(result.rejected), 'item')}")
     if result.imported["session"] and not is_dry_run:
         lines.append("Learn from it: mem consolidate --all")
     if len(result.commands) > 1:

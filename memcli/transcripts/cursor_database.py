@@ -54,14 +54,21 @@ def is_line(data: JsonObject) -> bool:
 
 def list_conversations(database: Path) -> list[Path]:
     """Return the paths of the conversations in a database, the oldest first."""
-    ids = [str(row[0]) for row in query(database, CONVERSATIONS)]
-    ids += [get_text(tab, "tabId") for tab in read_tabs(database)]
+    ids = [get_text(tab, "tabId") for tab in read_tabs(database)]
+    ids += [str(row[0]) for row in query_table(database, "cursorDiskKV", CONVERSATIONS)]
     return [database / name for name in ids if is_name(name)]
+
+
+def query_table(database: Path, table: str, statement: str, *values: str) -> list[Any]:
+    """Return rows of a table that the databases of some versions do not have."""
+    has_table = query(database, "select 1 from sqlite_master where name = ?", (table,))
+    return query(database, statement, values) if has_table else []
 
 
 def read_tabs(database: Path) -> list[JsonObject]:
     """Return the conversations that older versions stored in the database of a project."""
-    rows = query(database, "select value from ItemTable where key = ?", (OLDER_CHATS,))
+    statement = "select value from ItemTable where key = ?"
+    rows = query_table(database, "ItemTable", statement, OLDER_CHATS)
     tabs = get_objects(parse_object(rows[0][0]), "tabs") if rows else []
     return [tab for tab in tabs if get_text(tab, "tabId") and tab.get("bubbles")]
 
@@ -69,7 +76,8 @@ def read_tabs(database: Path) -> list[JsonObject]:
 def read_conversation(path: Path) -> Iterator[dict[str, Any]]:
     """Yield one object with the fields of a conversation, its folder and its messages."""
     database, name = path.parent, path.name
-    row = query(database, "select value from cursorDiskKV where key = ?", (f"composerData:{name}",))
+    statement = "select value from cursorDiskKV where key = ?"
+    row = query_table(database, "cursorDiskKV", statement, f"composerData:{name}")
     data = parse_object(row[0][0]) if row else {}
     if not data:
         tab = next((tab for tab in read_tabs(database) if get_text(tab, "tabId") == name), {})

@@ -52,14 +52,14 @@ def is_archive(path: Path) -> bool:
         return False
 
 
-def read_archive(path: Path, problems: list[str]) -> Iterator[Transcript]:
+def read_archive(file: IO[bytes], problems: list[str]) -> Iterator[Transcript]:
     """Yield the conversations in the zip of an export."""
     from zipfile import BadZipFile, ZipFile
     from zlib import error as DecompressionError
 
-    name = path.name
+    name = Path(file.name).name
     try:
-        with ZipFile(path) as archive:
+        with ZipFile(file) as archive:
             for member in archive.infolist():
                 name = member.filename
                 if MEMBER.fullmatch(name):

@@ -96,7 +96,7 @@ def find_folder_of_path(path: Path, near: Sequence[Path]) -> str:
 def read_message(data: JsonObject) -> str:
     """Return the text that the user typed, or that the agent answered."""
     # The content of a prompt includes what hooks and `@file` add to it.
-    content = data.get("displayContent") or data.get("content")
+    content = data.get("displayContent") or data.get("content") or data.get("parts")
     text = HOOK_CONTEXT.sub("", read_content(content))
     text = text.partition(NAMED_FILES)[0].strip()
     return "" if text.startswith(ADDED) else text

@@ -6,17 +6,21 @@ database also has DATABASE, list_conversations and read_conversation. Other pack
 under the entry point `mem.transcripts`.
 """
 
+import io
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import tzinfo
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from ..errors import NotFoundError
+from ..formats.json_stream import CutOffError, JsonStream
 from ..formats.session import LONGEST_LINE, parse_event, parse_events
 from . import (
     chat_text,
@@ -29,7 +33,7 @@ from . import (
     gemini,
     opencode,
 )
-from .transcript import Transcript, build_message
+from .transcript import JsonObject, Transcript, build_message, get_objects
 
 HEAD = 64 * 1024  # bytes or characters by which a format is recognized
 LARGEST_LINES = 512 * 1024 * 1024  # characters of a transcript
@@ -50,28 +54,48 @@ def list_formats() -> list[ModuleType]:
     return [*own, *(item.load() for item in entry_points(group="mem.transcripts"))]
 
 
-def read_file(path: Path, problems: list[str], zone: tzinfo) -> Iterator[Transcript]:
-    """Yield the conversations in a file, in any known format. Raises NotFoundError."""
+def read_file(
+    path: Path,
+    problems: list[str],
+    zone: tzinfo,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Transcript]:
+    """Yield the conversations in a file, in any known format. Raises NotFoundError.
+
+    `on_progress` gets how much of the file was read, and its size.
+    """
     if path.parent.name in DATABASES:
         yield read_row(path, problems)
         return
+    if path.name in DATABASES:
+        rows = DATABASES[path.name].list_conversations(path)
+        for number, row in enumerate(rows):
+            if on_progress:
+                on_progress(number, len(rows))
+            yield read_row(row, problems)
+        return
     try:
-        if path.name in DATABASES:
-            for row in DATABASES[path.name].list_conversations(path):
-                yield read_row(row, problems)
-            return
         with path.open("rb") as file:
-            head = file.read(HEAD)
-            file.seek(0)
-            if head.startswith(b"PK\x03\x04"):
-                yield from exports.read_archive(path, problems)
-                return
-            text = exports.open_text(file)
-            start = text.read(HEAD)
-            text.seek(0)
-            yield from read_text(path, start, text, problems, zone)
+            size = os.fstat(file.fileno()).st_size
+            for transcript in read_open_file(path, file, problems, zone):
+                if on_progress:
+                    on_progress(file.tell(), size + 1)
+                yield transcript
     except OSError as error:
         raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_open_file(
+    path: Path, file: IO[bytes], problems: list[str], zone: tzinfo
+) -> Iterator[Transcript]:
+    if file.read(4) == b"PK\x03\x04":
+        yield from exports.read_archive(file, problems)
+        return
+    file.seek(0)
+    with exports.open_text(file) as text:
+        head = text.read(HEAD)
+        text.seek(0)
+        yield from read_text(path, head, text, problems, zone)
 
 
 def read_row(path: Path, problems: list[str]) -> Transcript:
@@ -110,10 +134,37 @@ def is_conversation(head: str) -> bool:
     head = head.lstrip(BLANK)
     if not JSON_START.match(head):
         return bool(cursor.SPEAKER.match(head) or chat_text.find_style(head.splitlines()))
-    lines = [data for _, data in parse_events(head)]
-    return exports.is_export(head) or any(
-        format_.is_line(data) for format_ in list_formats() for data in lines
-    )
+    if exports.is_export(head):
+        return True
+    objects = read_first_objects(head)
+    known = any(format_.is_line(data) for format_ in list_formats() for data in objects)
+    return known or any(is_plain_message(data) for data in objects)
+
+
+def read_first_objects(head: str) -> list[JsonObject]:
+    """Return the objects at the beginning of a text, which may end in the middle of one."""
+    objects: list[JsonObject] = [data for _, data in parse_events(head)]
+    if objects:
+        return [*objects, *get_objects(objects[0], "messages")]
+    # One document over many lines: a list of objects, or an object that may contain the list.
+    stream = JsonStream(io.StringIO(head))
+    fields: dict[str, Any] = {}
+    items: list[Any] = []
+    with suppress(CutOffError):
+        if stream.peek() == "[":
+            items.extend(stream.read_items())
+        for key in stream.read_keys():
+            if key == "messages" and stream.peek() == "[":
+                items.extend(stream.read_items())
+            else:
+                fields[key] = stream.read_value()
+    return [fields, *(item for item in items if isinstance(item, dict))]
+
+
+def is_plain_message(data: JsonObject) -> bool:
+    """Return whether an object is a message of a chat, without anything that names its tool."""
+    has_text = isinstance(data.get("content", data.get("text")), str | list)
+    return data.get("role") in ("user", "assistant") and has_text
 
 
 def call_format(agent: str, name: str, *arguments: Any) -> str:

@@ -27,14 +27,14 @@ def read_items(source: Source, *, is_text: bool) -> Iterator[Item]:
     # A conversation without an id is named after its file, whatever folder or archive that is in.
     path = Path(source.name) if source.is_inner else source.path
     with source.open_text() if is_text else nullcontext() as file:
-        transcripts = (
-            reader.read_text(path, source.decode_head(), file, problems, source.zone)
-            if file
-            else reader.read_file(source.path, problems, source.zone)
-        )
+        if file:
+            transcripts = reader.read_text(path, source.decode_head(), file, problems, source.zone)
+        else:
+            transcripts = reader.read_file(source.path, problems, source.zone, source.on_progress)
         for transcript in transcripts:
-            transcript.path, transcript.written = path, source.modified
-            yield Item(source.name, transcript)
+            if transcript.events:
+                transcript.path, transcript.written = path, source.modified
+                yield Item(source.name, transcript)
     yield from (Item(source.name, BadItem(problem)) for problem in problems)
 
 

@@ -6,6 +6,7 @@ computed from the text, such as vectors.
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -17,11 +18,12 @@ from ..formats.entry import SPELLINGS, TYPES, Entry, format_entry, read_key, rea
 from ..formats.ids import build_id, build_slug
 from ..formats.text import build_text_digest, summarize
 from ..reconcile.draft import Draft
-from .items import Content, TransferFile
+from .items import Content, Source, TransferFile
 
 TEXT = "text"
 TEXT_NAMES = ("content", "memory", "text", "body", "note", "fact", "observation", "statement")
-# Names that tools give to the fields, in addition to the spellings in files.
+# Names that tools give to the fields, in addition to the spellings in files. A tool's `source` and
+# `trust` are metadata: an imported record is not the user's word.
 NAMES = {
     "categories": "tags",
     "concepts": "tags",
@@ -38,8 +40,8 @@ NAMES = {
     "files_modified": "files",
 }
 FIELD_NAMES = (
-    *(TEXT, "id", "type", "title", "tags", "aliases", "key", "project", "owner", "source"),
-    *("confidence", "pinned", "created_at", "updated_at", "expires_at", "files"),
+    *(TEXT, "id", "type", "title", "tags", "aliases", "key", "project", "owner", "confidence"),
+    *("pinned", "created_at", "updated_at", "expires_at", "files"),
 )
 TYPE_NAMES = {
     "decision": "fact",
@@ -60,7 +62,6 @@ DERIVED = re.compile(
     r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*|[A-Z].*)?|search_text|hash|fingerprint|score"
 )
 VECTOR_LENGTH = 32  # a longer list of numbers is no property
-TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
 NO_WORDS = ("false", "0", "no")
 YES_WORDS = ("true", "1", "yes")
 DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
@@ -85,27 +86,18 @@ def find_text(record: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
-def build_content(record: Mapping[str, Any], tool: str, modified: str) -> Content | None:
+def build_content(
+    record: Mapping[str, Any], tool: str, source: Source, unread_dates: list[str]
+) -> Content | None:
     """Return what to save for a record: a draft, or the file of a memory that is not active.
 
-    None: the tool's user deleted it. `modified` is the date of a record that has none.
+    None: the tool's user deleted it. Adds the dates that cannot be read to `unread_dates`.
     """
-    text = find_text(record)
-    fields: dict[str, Any] = {TEXT: text}
-    metadata: dict[str, Any] = {"tool": tool}
-    for name, value in record.items():
-        field = find_field(name)
-        if value in (None, "", [], {}, text) or is_derived(name, value):
-            continue
-        if field and field not in fields:
-            fields[field] = value
-        elif name == "metadata" and isinstance(value, Mapping):
-            metadata |= {key: item for key, item in value.items() if not is_derived(key, item)}
-        else:
-            metadata[name] = value
     if is_deleted(record):
         return None
-    dates = read_dates(fields, metadata)
+    fields, metadata = split_record(record, tool)
+    text = fields[TEXT]
+    dates = read_dates(fields, metadata, unread_dates)
     created_at = dates.get("created_at") or dates.get("updated_at") or ""
     ttl = record.get("ttlDays")
     if created_at and isinstance(ttl, int) and 0 < ttl < 36500:
@@ -114,22 +106,21 @@ def build_content(record: Mapping[str, Any], tool: str, modified: str) -> Conten
     given_id = str(fields.get("id", ""))
     if given_id:
         metadata["tool_id"] = given_id
-    kind = choose_type(fields.get("type"), record.get("layer"), metadata)
     draft = Draft(
         text,
-        kind,
+        choose_type(fields.get("type"), record.get("layer"), metadata),
         title=" ".join(str(fields.get("title", "")).split())[:200],
         tags=read_words(fields.get("tags"), read_tags),
         aliases=read_words(fields.get("aliases"), read_list),
         key=read_slot(fields.get("key"), metadata),
         project=str(fields.get("project", "")),
         owner=str(fields.get("owner", "")),
-        source=choose_source(record, fields, metadata),
+        source=source.memory_source or "inferred",
         confidence=read_share(fields.get("confidence")),
         pinned=str(fields.get("pinned", "")).lower() in YES_WORDS,
         expires_at=dates.get("expires_at", ""),
-        created_at=created_at or modified,
-        updated_at=dates.get("updated_at") or created_at or modified,
+        created_at=created_at or source.modified,
+        updated_at=dates.get("updated_at") or created_at or source.modified,
         files=read_words(fields.get("files"), read_list),
         sources=[f"{tool}:{given_id or build_text_digest(text).hex()[:12]}"],
         metadata=metadata,
@@ -137,6 +128,24 @@ def build_content(record: Mapping[str, Any], tool: str, modified: str) -> Conten
     draft.id = build_stable_id(f"{tool}:{given_id or text}:{draft.owner}", created_at)
     status = find_status(record)
     return build_inactive_file(draft, status) if status else draft
+
+
+def split_record(record: Mapping[str, Any], tool: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values of our fields, and everything else as metadata."""
+    text = find_text(record)
+    fields: dict[str, Any] = {TEXT: text}
+    metadata: dict[str, Any] = {"tool": tool}
+    for name, value in record.items():
+        if value in (None, "", [], {}, text) or is_derived(name, value):
+            continue
+        field = find_field(name)
+        if field and field not in fields:
+            fields[field] = value
+        elif name == "metadata" and isinstance(value, Mapping):
+            metadata |= {key: item for key, item in value.items() if not is_derived(key, item)}
+        else:
+            metadata[name] = value
+    return fields, metadata
 
 
 def build_stable_id(name: str, created_at: str) -> str:
@@ -211,18 +220,6 @@ def choose_type(given: Any, layer: Any, metadata: dict[str, Any]) -> str:
     return next((kind for kind in known if kind in TYPES), "")
 
 
-def choose_source(
-    record: Mapping[str, Any], fields: Mapping[str, Any], metadata: dict[str, Any]
-) -> str:
-    """Return whose word a memory is, by its tool's trust."""
-    source = str(fields.get("source", ""))
-    if source.lower() in ("user", "observed", "inferred"):
-        return source.lower()
-    if source:
-        metadata["source"] = source
-    return TRUST_WORDS.get(str(record.get("trust", "")).lower(), "observed")
-
-
 def read_words(value: Any, read: Any) -> Sequence[str]:
     """Return a list of texts. A table has them in one cell."""
     if isinstance(value, str):
@@ -249,14 +246,17 @@ def read_share(value: Any) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-def read_dates(fields: Mapping[str, Any], metadata: dict[str, Any]) -> dict[str, str]:
-    """Return the dates as stored. One that cannot be read is kept as metadata."""
+def read_dates(
+    fields: Mapping[str, Any], metadata: dict[str, Any], unread: list[str]
+) -> dict[str, str]:
+    """Return the dates as stored. One that cannot be read becomes metadata."""
     dates = {}
     for name in ("created_at", "updated_at", "expires_at"):
         if name in fields:
             dates[name] = read_date(fields[name])
             if not dates[name]:
                 metadata[name] = fields[name]
+                unread.append(f"{name} {fields[name]!r}")
     return dates
 
 
@@ -278,9 +278,8 @@ def read_date(value: Any) -> str:
 
 def parse_written_date(text: str) -> datetime | None:
     for form in DATE_FORMATS:
-        try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC)
-        except ValueError:
-            continue
+        for clock in ("", " %H:%M", " %H:%M:%S"):
+            with suppress(ValueError):
+                return datetime.strptime(text, form + clock).replace(tzinfo=UTC)
     moment = parsedate_to_datetime(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -47,6 +47,14 @@ class Member:
     open: Callable[[], IO[bytes]]
     file: Path | None = None  # on disk
 
+    def read_head(self, length: int) -> bytes:
+        """Return the first bytes, or none of a damaged file."""
+        try:
+            with self.open() as file:
+                return file.read(length)
+        except (*ZIP_ERRORS, OSError):
+            return b""
+
     def read(self) -> bytes:
         """Return the bytes of a note. Raises ValueError for one that is too large."""
         with self.open() as file:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import MemError, RejectedError, UsageError
 from ..formats.dates import parse_time
-from ..formats.entry import Entry
-from ..formats.text import build_words_digest, count_noun
+from ..formats.entry import Entry, format_entry
+from ..formats.text import build_words_digest, count_noun, summarize
 from ..index.index import Index, open_index
 from ..reconcile.admit import write_memories
-from ..reconcile.draft import Draft
-from ..store.commit import check_group, commit, hold_lock
+from ..reconcile.draft import Draft, build_entry, build_path, complete_draft
+from ..store.commit import ChangeGroup, Commit, Replace, check_group, commit, hold_lock
+from ..store.gates import redact_text
 from ..store.workspace import Workspace
 from ..transcripts.transcript import Transcript
 from .conversations import import_conversation, read_conversations
@@ -27,15 +28,14 @@ from .files import FilePlanner, PlannedFile, read_file_entry
 from .items import BadItem, Item, Read, Source, TransferFile
 from .jsonl import read_jsonl
 from .markdown import read_markdown
-from .notes import read_notes
-from .okf import is_bundle
+from .notes import read_bundle, read_notes
 from .records import read_csv, read_json
 from .sqlite import read_sqlite
 
 # In the order in which they are tried.
 FORMATS: dict[str, Read] = {
     "jsonl": read_jsonl,
-    "okf": lambda source: read_notes(source, list_formats) if is_bundle(source) else None,
+    "okf": lambda source: read_bundle(source, list_formats),
     "markdown": read_markdown,
     "sqlite": read_sqlite,
     "json": read_json,
@@ -45,6 +45,7 @@ FORMATS: dict[str, Read] = {
 }
 BATCH_ITEMS = 20_000
 BATCH_CHARACTERS = 16_000_000
+MOST_EXAMPLES = 5  # items that a dry run shows
 
 
 @dataclass
@@ -65,6 +66,7 @@ class ImportResult:
     unchanged: int = 0
     held: int = 0  # in the inbox
     rejected: list[Rejection] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)  # of a dry run: the first items in one line
     commands: list[int] = field(default_factory=list)  # for `mem undo`
     messages: list[str] = field(default_factory=list)
 
@@ -104,6 +106,7 @@ def find_format(source: Source, name: str = "") -> tuple[str, Iterator[Item]]:
     formats = list_formats()
     if name and name not in formats:
         raise UsageError(f"unknown format {name!r}", f"one of: {', '.join(sorted(formats))}")
+    source.format_name = name
     for candidate in [name] if name else formats:
         items = formats[candidate](source)
         if items is not None:
@@ -123,33 +126,29 @@ def import_source(
     """Import a source. Rejected items do not stop the others."""
     source.zone = workspace.zone
     name, items = find_format(source, format_name)
-    result = ImportResult(name)
-    # Files are compared only with older memories, because the files of one export fit together.
-    index = open_index(workspace)
-    planner = FilePlanner(index)
+    importer = Importer(workspace, ImportResult(name), is_dry_run=is_dry_run)
     batch: list[Item] = []
     size = 0
     for item in items:
         if not choice.accepts(item):
             continue
         if isinstance(item.content, BadItem):
-            result.rejected.append(Rejection(item.place, "", item.content.reason))
+            importer.reject(item.place, item.content.reason)
             continue
         if isinstance(item.content, Transcript):
-            added = import_conversation(workspace, item.content, is_dry_run=is_dry_run)
-            result.imported["session"] += bool(added)
-            result.unchanged += not added
+            importer.save_conversation(item.content)
             continue
         batch.append(item)
         size += len(item.content.text)
         if len(batch) >= BATCH_ITEMS or size >= BATCH_CHARACTERS:
-            save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+            importer.save_batch(batch)
             batch, size = [], 0
-    save_batch(workspace, planner, batch, result, is_dry_run=is_dry_run)
+    importer.save_batch(batch)
     if source.stream is not None:
         source.stream.close()
     if source.on_progress:
         source.on_progress(1, 1)
+    result = importer.result
     result.messages += dict.fromkeys(source.messages)
     result.rejected.sort(key=sort_rejections)
     return result
@@ -161,63 +160,139 @@ def sort_rejections(item: Rejection) -> list[str]:
     return [part.zfill(9) if part.isdigit() else part for part in parts]
 
 
-def save_batch(
-    workspace: Workspace,
-    planner: FilePlanner,
-    batch: Sequence[Item],
-    result: ImportResult,
-    *,
-    is_dry_run: bool,
-) -> None:
-    files = [(item.place, item.content) for item in batch if isinstance(item.content, TransferFile)]
-    drafts = [(item.place, item.content) for item in batch if isinstance(item.content, Draft)]
-    if files:
-        save_files(workspace, planner, files, result, is_dry_run=is_dry_run)
-    if drafts:
-        save_drafts(workspace, drafts, result, is_dry_run=is_dry_run)
+class Importer:
+    """Saves the items of one source, and counts what became of them."""
 
+    def __init__(self, workspace: Workspace, result: ImportResult, *, is_dry_run: bool) -> None:
+        self.workspace = workspace
+        self.result = result
+        self.is_dry_run = is_dry_run
+        # Files are compared only with older memories: the files of one export fit together.
+        self.planner = FilePlanner(open_index(workspace))
 
-def save_files(
-    workspace: Workspace,
-    planner: FilePlanner,
-    files: Sequence[tuple[str, TransferFile]],
-    result: ImportResult,
-    *,
-    is_dry_run: bool,
-) -> None:
-    """Save whole files in one command."""
-    near = planner.find_near_forgotten([file for _, file in files])
-    planned: list[tuple[str, TransferFile, PlannedFile]] = []
-    rejected: dict[int, MemError] = {}
-    with hold_lock(workspace):
-        # Only texts that the user has forgotten here count, not those that this import adds.
-        workspace.resources["forgotten texts"] = planner.forgotten
-        for (place, file), forgotten in zip(files, near, strict=True):
-            try:
-                plan = planner.plan(file, forgotten)
-                if plan is not None and is_dry_run:
-                    check_group(workspace, plan.group)
-            except MemError as error:
-                result.rejected.append(Rejection(place, file.path, error.message))
+    def reject(self, place: str, reason: str, path: str = "") -> None:
+        self.result.rejected.append(Rejection(place, path, reason))
+
+    def count(self, kind: str, example: str) -> None:
+        """Count an item that was imported, or would be."""
+        self.result.imported[kind] += 1
+        if self.is_dry_run and len(self.result.examples) < MOST_EXAMPLES:
+            self.result.examples.append(example)
+
+    def save_conversation(self, transcript: Transcript) -> None:
+        added = import_conversation(self.workspace, transcript, is_dry_run=self.is_dry_run)
+        if not added:
+            self.result.unchanged += 1
+            return
+        messages = [event for event in transcript.events if event.get("role")]
+        first = str(messages[0]["content"]) if messages else transcript.session_id
+        self.count("session", summarize(redact_text(self.workspace, first)))
+
+    def save_batch(self, batch: Sequence[Item]) -> None:
+        """Save whole files in one command, and then memories of other tools."""
+        files: list[tuple[str, TransferFile]] = []
+        drafts: list[tuple[str, Draft]] = []
+        for item in batch:
+            if isinstance(item.content, TransferFile):
+                files.append((item.place, item.content))
+            elif isinstance(item.content, Draft):
+                drafts.append((item.place, item.content))
+        if files:
+            self.save_files(files)
+        if drafts:
+            self.save_drafts(drafts)
+
+    def save_files(self, files: Sequence[tuple[str, TransferFile]]) -> None:
+        near = self.planner.find_near_forgotten([file for _, file in files])
+        planned: list[tuple[str, TransferFile, PlannedFile]] = []
+        rejected: dict[int, MemError] = {}
+        with hold_lock(self.workspace):
+            # Only texts that the user has forgotten here count, not those that this import adds.
+            self.workspace.resources["forgotten texts"] = self.planner.forgotten
+            for (place, file), forgotten in zip(files, near, strict=True):
+                try:
+                    plan = self.planner.plan(file, forgotten)
+                    if plan is not None and self.is_dry_run:
+                        check_group(self.workspace, plan.group)
+                except MemError as error:
+                    self.reject(place, error.message, file.path)
+                    continue
+                self.result.unchanged += plan is None
+                if plan is not None:
+                    planned.append((place, file, plan))
+            if not self.is_dry_run:
+                groups = [plan.group for _, _, plan in planned]
+                summary = count_noun(len(groups), "file")
+                done = commit(self.workspace, "import", groups, summary=summary)
+                rejected = {id(group): reason for group, reason in done.rejected}
+                self.add_command(done)
+        for place, file, plan in planned:
+            reason = rejected.get(id(plan.group))
+            if reason is not None:
+                self.reject(place, reason.message, file.path)
                 continue
-            result.unchanged += plan is None
-            if plan is not None:
-                planned.append((place, file, plan))
-        if not is_dry_run:
-            groups = [plan.group for _, _, plan in planned]
-            done = commit(workspace, "import", groups, summary=count_noun(len(groups), "file"))
-            rejected = {id(group): reason for group, reason in done.rejected}
-            result.commands += [done.number] if done.number else []
-            result.messages += done.messages
-    for place, file, plan in planned:
-        reason = rejected.get(id(plan.group))
-        if reason is not None:
-            result.rejected.append(Rejection(place, file.path, reason.message))
-            continue
-        result.held += plan.is_held
-        result.imported[file.kind] += not plan.is_held
-        if plan.modified and not is_dry_run:
-            save_time(workspace, plan)
+            if plan.is_held:
+                self.result.held += 1
+            else:
+                is_entry = file.kind == "entry"
+                self.count(file.kind, read_file_entry(file).summary if is_entry else plan.path)
+            if plan.modified and not self.is_dry_run:
+                save_time(self.workspace, plan)
+
+    def save_drafts(self, drafts: Sequence[tuple[str, Draft]]) -> None:
+        """Save memories of other tools like any new memory."""
+        index = open_index(self.workspace)
+        purged_ids = self.workspace.read_purged_ids()
+        chosen: list[tuple[str, Draft]] = []
+        for place, draft in drafts:
+            try:
+                if draft.id in purged_ids:
+                    raise RejectedError("this memory was purged")
+                newer = compare_with_earlier_import(index, draft)
+            except MemError as error:
+                self.reject(place, error.message)
+                continue
+            if newer is None:
+                self.result.unchanged += 1
+            else:
+                chosen.append((place, newer))
+        if self.is_dry_run:
+            self.check_drafts(index, chosen)
+            return
+        memories = [draft for _, draft in chosen]
+        outcomes, done = write_memories(
+            self.workspace, memories, command="import", finds_similar=False
+        )
+        for (place, draft), outcome in zip(chosen, outcomes, strict=True):
+            if outcome.error is not None:
+                self.reject(place, outcome.error.message, outcome.path)
+            elif outcome.action == "held":
+                self.result.held += 1
+            elif outcome.action in ("saved", "restored"):
+                self.count("entry", draft.text)
+            else:
+                self.result.unchanged += 1
+        self.add_command(done)
+
+    def check_drafts(self, index: Index, drafts: Sequence[tuple[str, Draft]]) -> None:
+        """Count the drafts that the gates accept, without saving any."""
+        with hold_lock(self.workspace):
+            self.workspace.resources["forgotten texts"] = index.load_forgotten()
+            for place, draft in drafts:
+                try:
+                    completed = complete_draft(index, draft)
+                    entry = build_entry(self.workspace, completed)
+                    path = build_path(self.workspace, completed, entry)
+                    change = Replace(path, None, format_entry(entry))
+                    check_group(self.workspace, ChangeGroup([change]))
+                except MemError as error:
+                    self.reject(place, error.message)
+                else:
+                    self.count("entry", entry.summary)
+
+    def add_command(self, done: Commit) -> None:
+        self.result.commands += [done.number] if done.number else []
+        self.result.messages += done.messages
 
 
 def save_time(workspace: Workspace, plan: PlannedFile) -> None:
@@ -226,47 +301,6 @@ def save_time(workspace: Workspace, plan: PlannedFile) -> None:
     if moment is not None:
         with suppress(OSError):
             os.utime(workspace.root / plan.path, (moment.timestamp(), moment.timestamp()))
-
-
-def save_drafts(
-    workspace: Workspace,
-    drafts: Sequence[tuple[str, Draft]],
-    result: ImportResult,
-    *,
-    is_dry_run: bool,
-) -> None:
-    """Save memories of other tools like any new memory."""
-    index = open_index(workspace)
-    purged_ids = workspace.read_purged_ids()
-    chosen: list[tuple[str, Draft]] = []
-    for place, draft in drafts:
-        try:
-            if draft.id in purged_ids:
-                raise RejectedError("this memory was purged")
-            newer = compare_with_earlier_import(index, draft)
-        except MemError as error:
-            result.rejected.append(Rejection(place, "", error.message))
-            continue
-        result.unchanged += newer is None
-        chosen += [(place, newer)] if newer is not None else []
-    if is_dry_run:
-        result.imported["entry"] += len(chosen)
-    if is_dry_run or not chosen:
-        return
-    outcomes, done = write_memories(
-        workspace, [draft for _, draft in chosen], command="import", finds_similar=False
-    )
-    for (place, _), outcome in zip(chosen, outcomes, strict=True):
-        if outcome.error is not None:
-            result.rejected.append(Rejection(place, outcome.path, outcome.error.message))
-        elif outcome.action == "held":
-            result.held += 1
-        elif outcome.action in ("saved", "restored"):
-            result.imported["entry"] += 1
-        else:
-            result.unchanged += 1
-    result.commands += [done.number] if done.number else []
-    result.messages += done.messages
 
 
 def compare_with_earlier_import(index: Index, draft: Draft) -> Draft | None:

@@ -7,14 +7,15 @@ Files between the notes are read by the other formats.
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
-from ..formats.frontmatter import FrontmatterError, parse_yaml
+from ..formats.entry import TRUST, edit_entry
+from ..formats.frontmatter import FrontmatterError, parse
 from ..formats.records import split_history
 from ..formats.text import count_noun, is_binary
+from .files import read_file_entry
 from .folders import ZIP_ERRORS, Member, describe, list_members, open_member
 from .items import BadItem, Item, Read, Source, TransferFile
-from .okf import RESERVED, convert_concept, is_bundle
+from .okf import RESERVED, convert_concept, is_bundle, is_own_concept, restore_entry
 
 NOTE_ENDINGS = (".md", ".markdown")
 STORE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".db", ".sqlite", ".sqlite3")
@@ -27,12 +28,19 @@ HISTORY_NAME = re.compile(r"HISTORY(?:-\d{4}-\d\d)?\.md")
 
 def read_notes(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item] | None:
     """Read a folder or archive. `formats` returns the formats that read the files between."""
-    return read_tree(source, formats) if source.is_tree else None
+    return read_tree(source, formats, is_okf=False) if source.is_tree else None
 
 
-def read_tree(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item]:
-    is_okf = is_bundle(source)
+def read_bundle(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterator[Item] | None:
+    """Read a folder or archive of concepts."""
+    return read_tree(source, formats, is_okf=True) if is_bundle(source) else None
+
+
+def read_tree(
+    source: Source, formats: Callable[[], dict[str, Read]], *, is_okf: bool
+) -> Iterator[Item]:
     left_out = 0
+    broken: list[str] = []  # notes with frontmatter that cannot be read
     for member in list_members(source):
         if isinstance(member, Item):
             yield member
@@ -42,7 +50,7 @@ def read_tree(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterato
             if ending in NOTE_ENDINGS:
                 is_reserved = is_okf and PurePosixPath(member.path).name in RESERVED
                 left_out += is_reserved
-                yield from () if is_reserved else read_note(source, member, is_okf=is_okf)
+                yield from () if is_reserved else read_note(source, member, broken, is_okf=is_okf)
                 continue
             inner = open_member(source, member) if ending in STORE_ENDINGS else None
             items = read_store(inner, formats()) if inner else None
@@ -51,6 +59,12 @@ def read_tree(source: Source, formats: Callable[[], dict[str, Read]]) -> Iterato
             left_out += items is None
         except (*ZIP_ERRORS, OSError) as error:
             yield Item(member.path, BadItem(f"cannot be read: {describe(error)}"))
+    if broken:
+        count = count_noun(len(broken), "note")
+        source.messages.append(
+            f"{count} with unreadable frontmatter, imported as plain text: {broken[0]}"
+            + (", …" if len(broken) > 1 else "")
+        )
     if left_out:
         source.messages.append(f"{count_noun(left_out, 'other file')} left out")
 
@@ -60,7 +74,7 @@ def read_store(source: Source, formats: dict[str, Read]) -> Iterator[Item] | Non
     return next((items for read in formats.values() if (items := read(source)) is not None), None)
 
 
-def read_note(source: Source, member: Member, *, is_okf: bool) -> Iterator[Item]:
+def read_note(source: Source, member: Member, broken: list[str], *, is_okf: bool) -> Iterator[Item]:
     """Yield the memory of a note, or the records of a history."""
     text = decode_note(source, member)
     if is_binary(text):
@@ -76,12 +90,10 @@ def read_note(source: Source, member: Member, *, is_okf: bool) -> Iterator[Item]
         yield Item(member.path, TransferFile(f"notes/{name}", "note", text))
         return
     try:
-        fields = parse_fields(text)
-        if is_okf:
-            text = convert_concept(text, fields)
+        text = convert_note(text, source.memory_source, is_okf=is_okf)
     except FrontmatterError as error:
-        yield Item(member.path, BadItem(f"line {error.line}: {error.reason}"))
-        return
+        # The text stays as it is, and `mem check` reports it.
+        broken.append(f"{member.path}:{error.line}: {error.reason}")
     if not path.startswith("entries/"):
         path = f"entries/{source.stem}/{path}"
     path = str(PurePosixPath(path).with_suffix(".md"))
@@ -99,16 +111,18 @@ def decode_note(source: Source, member: Member) -> str:
     return data.decode(encoding, "replace").removeprefix("\ufeff")
 
 
-def parse_fields(text: str) -> dict[str, Any]:
-    """Return the properties of another tool's note. Raises FrontmatterError."""
-    import frontmatter
-    from frontmatter.default_handlers import YAMLHandler
-
-    class Handler(YAMLHandler):
-        def load(self, fm: str, **kwargs: object) -> Any:
-            return parse_yaml(fm)
-
-    return dict(frontmatter.parse(text.lstrip("\ufeff"), handler=Handler())[0])
+def convert_note(text: str, memory_source: str, *, is_okf: bool) -> str:
+    """Return another tool's note as an entry. Raises FrontmatterError."""
+    fields = parse(text).fields
+    if is_okf:
+        if is_own_concept(fields):
+            return restore_entry(text, fields)
+        text = convert_concept(text, fields)
+    entry = read_file_entry(TransferFile("", "entry", text))
+    # A note that claims to be the user's word is not, unless the user says so.
+    if memory_source or entry.trust > TRUST["observed"]:
+        return edit_entry(text, {"source": memory_source or "inferred", "trust": None})
+    return text
 
 
 def split_months(text: str) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Open Knowledge Format 0.2: a folder of Markdown files whose frontmatter has a `type`.
 
-An entry is a concept already. These functions map the optional fields: who wrote or confirmed a
-concept and when, what it was made from, and when it becomes stale.
+An entry is a concept already. These functions map the optional fields: when a concept was written,
+from what it was made, and when it becomes stale. Who confirmed it stays in its file.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -24,34 +25,59 @@ PERSON = "human:"
 PROGRAM = "mem/1.0"
 OUR_STATUSES = {"stable": "active", "deprecated": "superseded"}
 EXPORTED = ("active", "superseded")  # the others are hidden or have faded
+# A field that only concepts have.
+CONCEPT_FIELD = re.compile(rb"\n(?:generated|verified|stale_after):")
+MOST_HEADS, HEAD_LENGTH = 100, 4000  # of files read to recognize a bundle
 
 
 def is_bundle(source: Source) -> bool:
-    """Return whether the index of a folder or archive declares the format."""
-    for member in list_members(source) if source.is_tree else ():
-        is_near = not isinstance(member, Item) and member.path.count("/") < 2
-        if is_near and PurePosixPath(member.path).name == "index.md":  # type: ignore[union-attr]
-            with member.open() as file:  # type: ignore[union-attr]
-                return b"okf_version" in file.read(1000)
+    """Return whether a folder or archive is a bundle, or the user says so.
+
+    The index of a bundle may declare the format. Otherwise its concepts have the fields.
+    """
+    if not source.is_tree or source.format_name:
+        return source.is_tree and source.format_name == "okf"
+    heads_read = 0
+    for member in list_members(source):
+        if isinstance(member, Item) or not member.path.endswith(".md"):
+            continue
+        is_index = PurePosixPath(member.path).name == "index.md"
+        if not is_index and heads_read == MOST_HEADS:
+            continue
+        heads_read += 1
+        head = member.read_head(HEAD_LENGTH).partition(b"\n---")[0]
+        if is_index and b"okf_version" in head:
+            return True
+        if b"\ntype:" in head and CONCEPT_FIELD.search(head):
+            return True
     return False
 
 
-def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
-    """Return a concept as an entry. Raises FrontmatterError if its frontmatter cannot be edited."""
+def is_own_concept(fields: Mapping[str, Any]) -> bool:
+    """Return whether mem exported a concept."""
+    return is_id(str(fields.get("id", ""))) and "generated" in fields
+
+
+def restore_entry(text: str, fields: Mapping[str, Any]) -> str:
+    """Return the entry of which the export made a concept."""
+    changes: dict[str, Any] = dict.fromkeys(ADDED)
+    if fields.get("description") != summarize(get_body(text)):
+        del changes["description"]  # the user's own
     status = str(fields.get("status") or "stable")
-    sources = list_maps(fields.get("sources"))
+    changes["status"] = OUR_STATUSES.get(status, status)
+    names = list(fields)
+    # The export adds new keys at the end.
+    if "status" not in fields or names.index("status") > names.index("generated"):
+        changes["status"] = None
+    resources = list_resources(fields)
+    if resources:
+        changes["sources"] = resources
+    return edit(text, changes)
+
+
+def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
+    """Return a concept of another tool as an entry. Raises FrontmatterError."""
     changes: dict[str, Any] = {}
-    if sources:
-        changes["sources"] = [str(item["resource"]) for item in sources if "resource" in item]
-    if is_id(str(fields.get("id", ""))) and "generated" in fields:
-        changes.update(dict.fromkeys(ADDED), status=OUR_STATUSES.get(status, status))
-        names = list(fields)
-        # The export adds new keys at the end.
-        if "status" not in fields or names.index("status") > names.index("generated"):
-            changes["status"] = None
-        if fields.get("description") != summarize(get_body(text)):
-            del changes["description"]  # the user's own
-        return edit(text, changes)
     generated = fields.get("generated")
     generated = generated if isinstance(generated, Mapping) else {}
     written_at = generated.get("at") or fields.get("timestamp")
@@ -60,27 +86,29 @@ def convert_concept(text: str, fields: Mapping[str, Any]) -> str:
     if fields.get("stale_after"):
         changes["expires_at"] = str(fields["stale_after"])
     if "source" not in fields:
-        changes["source"] = find_trust_tier(fields, generated)
-    if sources:
-        changes["okf_sources"] = sources
+        changes["source"] = "inferred"
+    resources = list_resources(fields)
+    if resources:
+        changes["sources"] = resources
+        changes["okf_sources"] = list_maps(fields["sources"])
+    status = str(fields.get("status") or "stable")
     if "status" in fields and status not in STATUS_SPELLINGS:
         # For mem, a memory that is not active is hidden.
         changes.update(status=None, okf_status=status)
     return edit(text, changes)
 
 
+def list_resources(fields: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the texts from which a concept was made."""
+    return [
+        str(item["resource"]) for item in list_maps(fields.get("sources")) if "resource" in item
+    ]
+
+
 def list_maps(value: Any) -> list[Mapping[str, Any]]:
     """Return a list of maps. One map counts as a list with one item."""
     items = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, Mapping)]
-
-
-def find_trust_tier(fields: Mapping[str, Any], generated: Mapping[str, Any]) -> str:
-    """Return whose word a concept is: a person's, a checked one of a program, or neither."""
-    verifiers = [str(item.get("by")) for item in list_maps(fields.get("verified"))]
-    if any(by.startswith(PERSON) for by in [*verifiers, str(generated.get("by"))]):
-        return "user"
-    return "observed" if verifiers else "inferred"
 
 
 def render_bundle(files: Iterator[TransferFile], problems: list[str]) -> Iterator[TransferFile]:

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple, TextIO
 from ..errors import UsageError
 from ..formats.json_stream import BLANK, CutOffError, JsonStream, LongValue
 from ..formats.text import count_noun
-from .fields import FIELD_NAMES, TEXT, build_content, find_field, find_text
+from ..reconcile.draft import Draft
+from .fields import (
+    FIELD_NAMES,
+    TEXT,
+    build_content,
+    build_stable_id,
+    find_field,
+    find_text,
+    read_date,
+)
 from .items import LARGEST_TEXT_LINE, BadItem, Item, Source, iterate_lines
 
 Record = dict[str, Any]
@@ -20,13 +29,21 @@ Place = tuple[str, Record | BadItem]
 # Keys under which a document has its memories: a list, or a map from ids to memories.
 CONTAINERS = ("results", "memories", "entries", "items", "data", "observations", "summaries")
 GRAPH = {"entities": "entity", "relations": "relation"}
+# The names of a relation's parts: who, does what, to whom.
+RELATION_KEYS = (
+    ("from", "source"),
+    ("relationType", "relationship"),
+    ("to", "target", "destination"),
+)
 MEM0_KEYS = frozenset(
     {"user_id", "agent_id", "run_id", "app_id", "actor_id", "categories", "hash", "app"}
 )
-# Keys of messages and conversations, which `mem session import` reads.
-MESSAGE_KEYS = {"role", "sessionId", "chat_messages", "mapping", "parentUuid", "author", "sender"}
+# Keys of messages and conversations, which are no memories.
+MESSAGE_KEYS = {"role", "chat_messages", "mapping", "parentUuid", "author", "sender"}
 DELIMITERS = ",;\t|"
+SAMPLE_ROWS = 20  # by which the column with the text is guessed
 DEEPEST_LIST = 8  # lists in lists
+MOST_DATES = 20  # unreadable dates that are named
 
 
 class Shape(NamedTuple):
@@ -66,22 +83,16 @@ def find_tool(record: Mapping[str, Any]) -> str:
 def adapt_record(record: Record, tool: str) -> Record:
     """Return a record with the text of a memory, and with names that `fields` knows."""
     if "relationType" in record or "relationship" in record:
-        ends = (record.get("to"), record.get("target"), record.get("destination"))
-        words = [
-            record.get("from") or record.get("source"),
-            record.get("relationType") or record.get("relationship"),
-            next((end for end in ends if end), ""),
-        ]
-        return {TEXT: " ".join(str(word).replace("_", " ") for word in words), "type": "fact"}
+        record = dict(record)
+        words = [pop_first(record, names) for names in RELATION_KEYS]
+        text = " ".join(str(word).replace("_", " ") for word in words)
+        return {**record, TEXT: text, "type": "fact"}
     if tool == "mcp-memory":
+        record = dict(record)
         name = str(record["name"])
-        return {
-            "id": name,
-            "type": "entity",
-            "title": name,
-            "tags": [str(record.get("entityType") or "")],
-            TEXT: format_items(record["observations"]) or name,
-        }
+        text = format_items(record.pop("observations")) or name
+        tag = str(record.pop("entityType", ""))
+        return {**record, TEXT: text, "id": name, "type": "entity", "tags": [tag]}
     if tool == "zerg":
         record = {name: parse_list(value) for name, value in record.items()}
         path = record["path"]
@@ -91,10 +102,16 @@ def adapt_record(record: Record, tool: str) -> Record:
     return adapt_observation(record) if tool == "claude-mem" else record
 
 
+def pop_first(record: Record, names: Iterable[str]) -> Any:
+    """Remove some keys from a record, and return the first value that is not empty."""
+    values = [record.pop(name, None) for name in names]
+    return next((value for value in values if value), "")
+
+
 def format_items(values: Any) -> str:
-    """Return a list of texts, or of objects with a `content`, as a list in Markdown."""
+    """Return a list of texts, or of objects with a text, as a list in Markdown."""
     values = values if isinstance(values, list) else [values]
-    texts = [item.get("content") if isinstance(item, dict) else item for item in values]
+    texts = [find_text(item) if isinstance(item, dict) else item for item in values]
     return "\n".join(f"- {' '.join(str(text).split())}" for text in texts if text)
 
 
@@ -130,6 +147,8 @@ def parse_list(value: Any) -> Any:
 def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
     """Yield what to save for each record, or why nothing is saved."""
     deleted = 0
+    undated: list[str] = []
+    ids: set[str] = set()
     for place, record in places:
         if isinstance(record, BadItem):
             yield Item(place, record)
@@ -143,10 +162,21 @@ def build_items(places: Iterable[Place], source: Source) -> Iterator[Item]:
         if not is_unicode(adapted):
             yield Item(place, BadItem("its text is not Unicode"))
             continue
-        content = build_content(adapted, tool or "json", source.modified)
+        unread_dates: list[str] = []
+        content = build_content(adapted, tool or "json", source, unread_dates)
+        undated += (f"{place}: cannot read {date}, so it was left out" for date in unread_dates)
         deleted += content is None
-        if content is not None:
-            yield Item(place, content)
+        if content is None:
+            continue
+        if isinstance(content, Draft):
+            # The MCP memory server can have several entities with the same name.
+            if content.id in ids:
+                content.id = build_stable_id(f"{content.id} {content.text}", content.created_at)
+            ids.add(content.id)
+        yield Item(place, content)
+    source.messages += undated[:MOST_DATES]
+    if len(undated) > MOST_DATES:
+        source.messages.append(f"and {len(undated) - MOST_DATES:,} more dates left out")
     if deleted:
         source.messages.append(
             f"{count_noun(deleted, 'memory')} deleted in the other tool left out"
@@ -193,14 +223,14 @@ def read_json(source: Source) -> Iterator[Item] | None:
 
 
 def has_whole_line(text: str) -> bool:
-    """Return whether the first line is JSON by itself."""
-    lines = text.strip(BLANK).split("\n", 1)
+    """Return whether the first of several lines is JSON by itself."""
+    first, _, second = text.strip(BLANK).partition("\n")
     try:
-        json.loads(lines[0])
+        json.loads(first)
     except (ValueError, RecursionError):
         # Only in a file of lines the next line starts an object too.
-        return len(lines) == 2 and lines[0].startswith('{"') and lines[1].startswith('{"')
-    return True
+        return first.startswith('{"') and second.startswith('{"')
+    return bool(second)
 
 
 def read_values(lines: Iterable[tuple[int, str | None]]) -> Iterator[Place]:
@@ -223,8 +253,8 @@ def read_line(place: str, line: str) -> Iterator[Place]:
     records = expand(value)
     if not records:
         yield place, BadItem("not an object with keys and values")
-    for record in records:
-        yield place, record
+    for number, record in enumerate(records, 1):
+        yield (place if len(records) == 1 else f"{place}, item {number}"), record
 
 
 def expand(value: Any, depth: int = 0) -> list[Record | BadItem]:
@@ -310,9 +340,23 @@ def read_csv(source: Source) -> Iterator[Item] | None:
     if missing:
         raise UsageError(f"{source.name} has no column {missing[0]!r}", f"it has {columns}")
     if TEXT not in source.columns and TEXT not in map(find_field, names):
-        hint = f"name the column that has the text: --map text={names[0] if names else 'NAME'}"
-        raise UsageError(f"{source.name} has no column with a known name: {columns}", hint)
+        rows = list(csv.reader(lines[: 1 + SAMPLE_ROWS], delimiter=delimiter))
+        raise UsageError(
+            f"{source.name} has no column with a known name: {columns}", suggest_column(names, rows)
+        )
     return build_items(read_rows(source, names, delimiter, 2 if marked else 1), source)
+
+
+def suggest_column(names: list[str], rows: list[list[str]]) -> str:
+    """Return a hint which column of a table may have the text: the one with the longest cells."""
+    if any(name.isdecimal() or read_date(name) for name in names):
+        return "its first line must name the columns"
+    lengths = {
+        name: sum(len(row[number]) for row in rows[1:] if number < len(row))
+        for number, name in enumerate(names)
+    }
+    name = max(lengths, key=lambda name: lengths[name], default="NAME")
+    return f"name the column that has the text: --map text={name}"
 
 
 def read_rows(source: Source, names: list[str], delimiter: str, skipped: int) -> Iterator[Place]:

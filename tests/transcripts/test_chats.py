@@ -79,8 +79,7 @@ def fill(database: Path, table: str, rows: dict[str, Any]) -> None:
     """Write rows of Cursor's database."""
     database.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(database)
-    for name in ("ItemTable", "cursorDiskKV"):
-        connection.execute(f"create table if not exists {name} (key text unique, value blob)")
+    connection.execute(f"create table if not exists {table} (key text unique, value blob)")
     for key, value in rows.items():
         connection.execute(f"insert into {table} values (?, ?)", (key, json.dumps(value)))
     connection.commit()

@@ -124,7 +124,7 @@ def test_a_zip_is_imported_once(tmp_path: Path) -> None:
     output = run_mem(tmp_path, "session", "import", "export.zip")[1]
     assert output == "3 conversations read, 0 new events\n"
     code, output, _ = run_mem(tmp_path, "import", "export.zip")
-    assert (code, output.splitlines()) == (0, ["Imported nothing", "3 files already here"])
+    assert (code, output.splitlines()) == (0, ["Imported nothing", "3 items already here"])
 
 
 def test_a_tool_call_that_looks_like_an_export(tmp_path: Path) -> None:

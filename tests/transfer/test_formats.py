@@ -151,15 +151,15 @@ def build_source(folder: Path, sample: Any) -> Path:
 # Of each sample: how many memories, and what must survive of the one with these words.
 CASES = {
     "mem0": (MEM0, 3, "Is allergic to peanuts", {"owner": "ravi", "created_at": "2025-06-21T03:37:33Z", "tags": ["food"]}),
-    "jcode": (JCODE, 3, "The staging port is 8081.", {"type": "correction", "source": "user", "created_at": "2026-01-21T10:00:00Z"}),
+    "jcode": (JCODE, 3, "The staging port is 8081.", {"type": "correction", "source": "inferred", "created_at": "2026-01-21T10:00:00Z"}),
     "golemcore": (GOLEMCORE, 3, "PostgreSQL listens on 5433.", {"title": "Port", "created_at": "2026-02-05T15:42:10Z", "confidence": 0.91}),
-    "jarvis": (JARVIS, 2, "User prefers dark mode.", {"created_at": "2024-01-01T00:00:00Z", "tags": ["user_preference", "settings"]}),
+    "jarvis": (JARVIS, 3, "User prefers dark mode.", {"created_at": "2024-01-01T00:00:00Z", "tags": ["user_preference", "settings"]}),
     "neovate": (NEOVATE, 3, "- First day of the bot.", {"created_at": "2025-12-20T00:00:00Z"}),
     "zerg": (build_zerg, 1, "Ana likes maps.", {"owner": "7", "title": "people/ana.md", "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-03T00:00:00Z"}),
     "MCP memory server": (GRAPH, 2, "- keeps the books", {"type": "entity", "title": "Teresa_Silva", "tags": ["person"]}),
     "basic-memory": (BASIC_MEMORY, 1, "- [method] Pour over", {"title": "Coffee Brewing", "created_at": "2026-02-01T09:00:00Z"}),
     "claude-mem": (build_claude_mem, 2, "A lock was added.", {"type": "lesson", "project": "shop", "created_at": "2026-03-04T05:06:07Z", "title": "Cache race fixed"}),
-    "OKF": (OKF, 2, "Revenue is booked when the parcel leaves.", {"type": "metric", "owner": "finance", "source": "user", "created_at": "2026-06-20T22:53:05Z", "expires_at": "2031-09-23T00:00:00Z"}),
+    "OKF": (OKF, 2, "Revenue is booked when the parcel leaves.", {"type": "metric", "owner": "finance", "source": "inferred", "created_at": "2026-06-20T22:53:05Z", "expires_at": "2031-09-23T00:00:00Z"}),
     "Obsidian": (VAULT, 2, "The harbour opens in May.", {"aliases": ["Dock"], "status": "active", "created_at": "2026-03-01T00:00:00Z"}),
     "CSV": (TABLE, 2, "Runs; early", {"tags": ["sport", "health"], "created_at": "2025-11-27T00:00:00Z"}),
 }  # fmt: skip
@@ -253,6 +253,107 @@ def test_a_later_export_replaces_what_the_tool_changed(
     assert entries == {"Lives in Lisbon": "superseded", "Lives in Braga": "active"}
 
 
+def test_entities_with_dates_owners_and_the_same_name(workspace: Workspace, tmp_path: Path) -> None:
+    entity = {"name": "Well", "entityType": "place", "createdAt": "2025-03-01T10:00:00Z"}
+    lines = [
+        {**entity, "observations": [{"text": "12 m deep", "timestamp": "2025-03-01"}]},
+        {**entity, "observations": ["Dry in August"], "createdBy": "Rui"},
+        {"from": "Well", "relationType": "fed_by", "to": "Rain", "createdAt": "2025-03-02"},
+    ]
+    path = tmp_path / "memory.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert import_path(workspace, path).imported == {"entry": 3}
+    deep, dry, fed = sorted(read_entries(workspace), key=lambda entry: entry.body)
+    assert (deep.body, dry.body, fed.body) == ("- 12 m deep", "- Dry in August", "Well fed by Rain")
+    assert {deep.created_at, dry.created_at} == {"2025-03-01T10:00:00Z"}
+    assert dry.metadata["createdBy"] == "Rui" and fed.created_at == "2025-03-02T00:00:00Z"
+    assert import_path(workspace, path).unchanged == 3
+
+
+def test_a_memory_may_name_its_session(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "memories.jsonl"
+    record = {"content": "The kiln is in shed 2.", "sessionId": "s1", "userId": "ines"}
+    path.write_text(json.dumps({**record, "timestamp": "2025-08-31T10:00:00Z"}) + "\n")
+    import_path(workspace, path)
+    (entry,) = read_entries(workspace)
+    assert (entry.owner, entry.created_at) == ("ines", "2025-08-31T10:00:00Z")
+
+
+GEMINI = {
+    "sessionId": "g1",
+    "projectHash": "x",
+    "messages": [
+        {"id": "1", "type": "user", "content": "Which kiln?"},
+        {"id": "2", "type": "gemini", "content": "Kiln 2. " * 9000},
+    ],
+}
+PLAIN = [{"role": "user", "content": "Which kiln?"}, {"role": "assistant", "content": "Kiln 2."}]
+
+
+@pytest.mark.parametrize("document", [GEMINI, PLAIN, {"model": "m", "messages": PLAIN}])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_conversation_is_one_document(
+    workspace: Workspace, tmp_path: Path, document: Any, indent: int | None
+) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(document, indent=indent))
+    assert import_path(workspace, path).imported == {"session": 1}
+    (session,) = workspace.root.glob("sessions/*/session.jsonl")
+    assert session.read_text().count("\n") == 2
+
+
+def test_a_bundle_need_not_declare_its_version(workspace: Workspace, tmp_path: Path) -> None:
+    files = {**OKF, "index.md": "# Subdirectories\n\n* [metrics](metrics/) - Numbers.\n"}
+    result = import_path(workspace, build_files(tmp_path / "bundle", files))
+    assert result.format == "okf" and result.imported == {"entry": 2}
+    dates = [entry.expires_at for entry in read_entries(workspace)]
+    assert dates == ["", "2031-09-23T00:00:00Z"]
+
+
+@pytest.mark.parametrize(("source", "trust"), [("", 0.5), ("user", 1.0)])
+def test_an_imported_memory_is_not_the_users_word(
+    workspace: Workspace, tmp_path: Path, source: str, trust: float
+) -> None:
+    claim = {"source": "user", "trust": "high", "confidence": 1}
+    note = "---\nsource: user\ntrust: 1\nmood: calm\n---\n\nThe kiln is cold.\n"
+    files = {"a.jsonl": json.dumps({"memory": "Kiln 2.", "user_id": "a", **claim}), "b.md": note}
+    opened = open_source(build_files(tmp_path / "claims", files), "claims")
+    opened.memory_source = source
+    import_source(workspace, opened)
+    entries = open_index(workspace).list_entries()
+    assert [(entry.trust, entry.source) for entry in entries] == [(trust, source or "inferred")] * 2
+    assert "mood: calm" in (workspace.root / "entries/claims/b.md").read_text()
+
+
+def test_a_dry_run_names_the_items(workspace: Workspace, tmp_path: Path) -> None:
+    texts = ["Tea at four.", "The key is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m"]
+    path = tmp_path / "one-line.json"
+    path.write_text(json.dumps([{"memory": text, "user_id": "a"} for text in texts]))
+    result = import_source(workspace, open_source(path, path.name), is_dry_run=True)
+    assert result.imported == {"entry": 1} and result.examples == ["Tea at four."]
+    assert [item.place for item in result.rejected] == ["item 2"]
+    assert "GitHub" in result.rejected[0].reason
+    assert not open_index(workspace).list_entries()
+    assert [item.place for item in import_path(workspace, path).rejected] == ["item 2"]
+
+
+def test_unread_dates_and_the_column_with_the_text(workspace: Workspace, tmp_path: Path) -> None:
+    table = tmp_path / "log.csv"
+    table.write_text("Datum;Notiz\n09.04.2023 23:36:48;Kiln 2 is cold\nsoon;Kiln 3 is hot\n")
+    with pytest.raises(UsageError) as raised:
+        import_path(workspace, table)
+    assert raised.value.hint.endswith("--map text=Notiz")
+    result = import_path(workspace, table, text="Notiz", created_at="Datum")
+    assert result.messages == ["line 3: cannot read created_at 'soon', so it was left out"]
+    first, second = read_entries(workspace)
+    assert first.created_at == "2023-04-09T23:36:48Z"
+    assert second.metadata["created_at"] == "soon"
+    table.write_text("09.04.2023;Kiln 2 is cold\n")
+    with pytest.raises(UsageError) as raised:
+        import_path(workspace, table)
+    assert "first line" in raised.value.hint
+
+
 def test_columns_are_named_by_the_user(workspace: Workspace, tmp_path: Path) -> None:
     table = tmp_path / "odd.csv"
     table.write_text("who,what,when\nKate,Lives in Braga,2026-01-05\nAna,too,many,cells\n")
@@ -305,6 +406,8 @@ def test_an_okf_bundle_conforms_and_comes_back(workspace: Workspace, tmp_path: P
         ("1767225600000", "2026-01-01T00:00:00Z"),
         ("2026-01-01 10:00:00+01:00", "2026-01-01T09:00:00Z"),
         ("Nov 27, 2026", "2026-11-27T00:00:00Z"),
+        ("27.11.2026 08:30", "2026-11-27T08:30:00Z"),
+        ("Fri Nov 27 08:30:00 2026", "2026-11-27T08:30:00Z"),
         ("Thu, 01 Jan 2026 10:00:00 +0000", "2026-01-01T10:00:00Z"),
         ("03/04/2026", ""),
         ("soon", ""),

@@ -59,9 +59,6 @@ BAD_FILES: dict[str, tuple[str, str | bytes]] = {
     "long folder": ("d" * 260 + "/x.md", "x"),
     "control character": ("esc\x1b[31m.md", "x"),
     "bomb": ("bomb.md", b"0" * 30_000_000),
-    "bad YAML": ("bad.md", "---\ntags: [water, [garden\n---\n\nx\n"),
-    "YAML bomb": ("yamlbomb.md", f"{YAML_BOMB}---\n\nx\n"),
-    "deep YAML": ("deep.md", f"---\na: {'[' * 5000}\n---\n\nx\n"),
     "binary": ("binary.md", bytes(range(256)) * 100),
     "secret": ("secret.md", "The key is ghp_9fJ2kLmQ8rT5vXyZ1aB3cD4eF6gH7iJ8kL0m\n"),
     "conflict": ("conflict.md", "<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n"),
@@ -82,6 +79,25 @@ def test_a_bad_file_in_an_archive_is_named(workspace: Workspace, tmp_path: Path,
     assert {"Good.", "Last."} <= list_texts(workspace)
     after = {path for path in tmp_path.rglob("*") if workspace.root not in path.parents}
     assert after - before <= {tmp_path / "evil.zip"}
+
+
+@pytest.mark.parametrize(
+    "head", ["tags: [water, [garden\n", YAML_BOMB.removeprefix("---\n"), f"a: {'[' * 5000}\n"]
+)
+def test_a_note_with_unreadable_frontmatter_stays_whole(
+    workspace: Workspace, tmp_path: Path, head: str
+) -> None:
+    note = f"---\n{head}---\n\nThe valve leaks.\n"
+    result = import_bytes(workspace, tmp_path, "n.zip", pack({"a.md": note, "b.md": "Good.\n"}))
+    assert result.imported == {"entry": 2} and "a.md:" in result.messages[0]
+    assert list_texts(workspace) == {note.strip(), "Good."}
+
+
+def test_rules_in_a_note_are_not_frontmatter(workspace: Workspace, tmp_path: Path) -> None:
+    note = "# Plan\n\n---\n\n**Week 1**: dig [the pond\n\n---\n\nEnd.\n"
+    result = import_bytes(workspace, tmp_path, "n.zip", pack({"a.md": note}))
+    assert result.imported == {"entry": 1} and not result.messages
+    assert list_texts(workspace) == {note.strip()}
 
 
 def test_links_and_pipes_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
